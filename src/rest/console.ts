@@ -14,8 +14,9 @@ import helmet from 'koa-helmet';
 import { consoleBundle } from '../console/bundle.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import { answerBytes, escapeHtml } from './content.ts';
-import type { ApiDependencies, ConsoleSettings } from './dependencies.ts';
+import type { ApiDependencies, ApiSettings, ConsoleSettings } from './dependencies.ts';
 import { etagOf } from './entity-tags.ts';
+import { WHOLE_CITIES } from './location-completion.ts';
 import { notFound } from './problem.ts';
 import { THINGS } from './sentences.ts';
 
@@ -27,7 +28,7 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
   const shown = settings.console;
   let files: Promise<ConsoleFiles> | null = null;
   const ready = (): Promise<ConsoleFiles> => {
-    files ??= makeConsoleFiles(shown, reference, settings.version).catch((error: Error) => {
+    files ??= makeConsoleFiles(settings, shown, reference).catch((error: Error) => {
       files = null;
       throw error;
     });
@@ -100,7 +101,11 @@ type Places = Pick<Reference, 'city' | 'departments' | 'populations'>;
 const OUTLINES = new URL('../console/outlines/outlines.topojson', import.meta.url);
 
 /** Takes half a second. Rejects when a file cannot be read or made. */
-async function makeConsoleFiles(settings: ConsoleSettings, reference: Places, version: string): Promise<ConsoleFiles> {
+async function makeConsoleFiles(
+  { version, isMailAvailable: sendsMail }: ApiSettings,
+  shown: ConsoleSettings,
+  reference: Places,
+): Promise<ConsoleFiles> {
   const [{ script, style, streetScript }, outlines] = await Promise.all([consoleBundle(), readFile(OUTLINES, 'utf8')]);
   const [code, look, base, names, painter] = await Promise.all([
     assetOf('console', 'js', 'text/javascript; charset=utf-8', script),
@@ -110,12 +115,12 @@ async function makeConsoleFiles(settings: ConsoleSettings, reference: Places, ve
     assetOf('streets', 'js', 'text/javascript; charset=utf-8', streetScript),
   ]);
   const told = {
-    ...{ showsPictures: settings.showsPictures, tilesUrl: settings.tilesUrl, version },
-    ...{ outlines: base.name, places: names.name, tilesAttribution: settings.tilesAttribution },
-    streets: settings.streets && {
-      ...settings.streets.settings,
-      ...{ file: settings.streets.name, script: painter.name },
-      attribution: settings.tilesAttribution || settings.streets.settings.attribution,
+    ...{ showsPictures: shown.showsPictures, tilesUrl: shown.tilesUrl, version, sendsMail },
+    ...{ outlines: base.name, places: names.name, tilesAttribution: shown.tilesAttribution },
+    streets: shown.streets && {
+      ...shown.streets.settings,
+      ...{ file: shown.streets.name, script: painter.name },
+      attribution: shown.tilesAttribution || shown.streets.settings.attribution,
     },
   };
   const assets = new Map([code, look, base, names, painter].map((asset) => [asset.name, asset]));
@@ -153,8 +158,7 @@ function placesOf(reference: Places): object {
   };
 }
 
-/** Paris, Lyon and Marseille by INSEE code, before all others; of their arrondissements a map of the country has no need. */
-const WHOLE_CITIES = ['75056', '69123', '13055'];
+/** Paris, Lyon and Marseille come before all others; of their arrondissements a map of the country has no need. */
 const ARRONDISSEMENT_WEIGHT = 0.1;
 
 function weighed(reference: Places): (readonly [insee: string, weight: number])[] {

@@ -69,10 +69,14 @@ function iriOf({ type, id, code }: CompletedPlace): string {
   return `/${type === 'city' ? 'cities' : 'departments'}/${id}`;
 }
 
-/** `Toulon (83000)`, `Var (83)`, `83000 (Toulon)`. */
+/** Paris, Lyon and Marseille by INSEE code: their arrondissements have zip codes, and they have none. */
+export const WHOLE_CITIES: readonly string[] = ['75056', '69123', '13055'];
+
+/** `Toulon (83000)`, `Marseille`, `Var (83)`, `83000 (Toulon)`. */
 function labelOf({ type, name, code, zipcode, cityNames }: CompletedPlace): string {
   const [first, ...others] = cityNames;
   if (type === 'zipcode') return `${code} (${others.length === 0 ? first : `${first}, +${others.length}`})`;
+  if (WHOLE_CITIES.includes(code)) return name;
   const aside = type === 'city' ? zipcode : code;
   return aside === null ? name : `${name} (${aside})`;
 }

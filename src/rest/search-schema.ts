@@ -30,7 +30,7 @@ const ADDRESS_LENGTH_MAX = 320;
 const title = z
   .string(zodMessage(FAULTS.string))
   .max(TITLE_LENGTH_MAX, { error: zodMessage(FAULTS.characters(TITLE_LENGTH_MAX)), abort: true })
-  .refine((text) => text.trim() !== '', zodMessage(FAULTS.blank))
+  .refine((text) => text.trim() !== '', zodMessage(FAULTS.blankTitle))
   .meta({ description: 'Title of the search.', examples: ['T3 à Toulon'] });
 
 function code({ names, asked }: Member<'code'>): MemberRule<number | null> {

@@ -28,7 +28,7 @@ const count = (value: number): string => value.toLocaleString('fr');
 /** About a member of a body, or a parameter. */
 export const FAULTS = {
   required: said('is required', 'est à remplir'),
-  blank: said('must not be blank', 'est à remplir'),
+  blankTitle: said('must not be blank', 'Donnez un titre'),
   string: said('must be a string', 'doit être un texte'),
   array: said('must be an array', 'doit être une liste'),
   flag: said('must be true or false', 'doit être true ou false'),

@@ -11,6 +11,8 @@ test('what is done in the console is done in the service', { timeout: 600_000 },
   const scene = await openConsole(t);
   await scene.page.do('look', { width: 1280, height: 800, scheme: 'light' });
   await scene.enter();
+  await t.test('what will be sent and what will not is said, in the editor and in the list', () => foresee(scene));
+  await t.test('what somebody else has saved meanwhile is shown, and not overwritten', () => meetConflict(scene));
   await t.test('a search is copied, silent, and otherwise the same', () => copySearch(scene));
   await t.test('what is written and not saved is there when one comes back', () => keepUnsaved(scene));
   await t.test('a search is deleted when its question is answered, and not before', () => deleteSearch(scene));
@@ -33,6 +35,85 @@ interface Saved {
 async function savedSearches({ rest }: ConsoleScene): Promise<readonly Saved[]> {
   const { body } = await rest.request<{ 'hydra:member': Saved[] }>('GET', '/searches?order[title]=asc');
   return body['hydra:member'];
+}
+
+/** Of a service without a mail server. */
+async function foresee(scene: ConsoleScene): Promise<void> {
+  const { page, rest, go } = scene;
+  const { id, iri } = await rest.createSearch({ title: 'Muette', includedCities: ['/cities/13055'] });
+  const told = async (expected: readonly string[]): Promise<void> => {
+    const lines = `[...document.querySelectorAll('main .outlook')].map(({ innerText }) => innerText).join('|')`;
+    await page.do('until', { expression: `${lines} === ${JSON.stringify(expected.join('|'))}` });
+  };
+  await go('searches', id);
+  await told(['Notifications are off: nothing will be sent.']);
+  await page.do('click', { selector: 'input[role=switch]' });
+  await told(['Nothing will be sent: give an e-mail address or a webhook.']);
+  await page.do('fill', { selector: 'input[name=notificationRecipient]', text: 'agence@example.com' });
+  const mailless = 'No e-mail will be sent: this service has no mail server.';
+  await told([mailless]);
+  await page.do('click', { selector: '.save-bar .primary' });
+  const bar = `document.querySelector('.save-bar [role=status]').innerText`;
+  await page.do('until', { expression: `${bar} === ${JSON.stringify(`Saved. ${mailless}`)}` });
+  await page.do('fill', { selector: 'input[name=endpointRecipient]', text: 'https://agency.example/matches' });
+  await told(['New properties will be sent by webhook.', mailless]);
+  await page.do('evaluate', {
+    expression: `document.querySelector('[aria-label="Events that are sent"] button').click()`,
+  });
+  await page.do('fill', { selector: 'input[name=notificationRecipient]', text: ' ' });
+  const events = 'The chosen events will not be sent: they need an e-mail address or a webhook.';
+  await told(['New properties will be sent by webhook.', events]);
+  await scene.picture('outlook');
+  // A city of arrondissements has no zip code of its own.
+  assert.equal(await page.do('text', { selector: '.chip-static' }), 'Marseille\n×');
+  await page.do('click', { selector: '.save-bar .primary' });
+  await page.do('until', { expression: `${bar} === 'Saved.'` });
+  await page.do('click', { selector: '.back' });
+  await told(['New properties will be sent by webhook.', events]);
+  assert.deepEqual(await page.do('axe'), []);
+  await rest.request('DELETE', iri);
+}
+
+async function meetConflict(scene: ConsoleScene): Promise<void> {
+  const { page, rest, go, picture } = scene;
+  const { id, iri } = await rest.createSearch({ title: 'Partagée', ...TOULON, budgetMax: 300_000, roomMin: 2 });
+  const read = async () => (await rest.request<Saved>('GET', iri)).body;
+  await go('searches', id);
+  const write = async (budgetMax: string): Promise<void> => {
+    await page.do('fill', { selector: 'input[name=budgetMax]', text: budgetMax });
+    await page.do('click', { selector: '.save-bar .primary' });
+  };
+  await page.do('wait', { selector: 'input[name=budgetMax]' });
+  await rest.request('PUT', iri, { budgetMax: 250_000, roomMin: 4 });
+  await write('320000');
+  const shown = async (): Promise<string> => {
+    await page.do('wait', { selector: 'dialog .versions' });
+    return page.do<string>('text', { selector: 'dialog tbody' });
+  };
+  assert.match(await shown(), /Budget \(maximum\)\s+250,000\s+320,000/);
+  assert.deepEqual(await page.do('axe'), []);
+  await picture('conflict');
+  // Asked, nothing is saved; what is kept of it is what was chosen.
+  await page.do('press', { key: 'Escape' });
+  await page.do('gone', { selector: 'dialog' });
+  assert.equal((await read()).budgetMax, 250_000);
+  await page.do('click', { selector: '.save-bar .primary' });
+  await shown();
+  await page.do('click', { selector: '::-p-text(Save my changes)' });
+  await page.do('wait', { selector: '::-p-text(Saved.)' });
+  const { budgetMax, roomMin } = await read();
+  assert.deepEqual({ budgetMax, roomMin }, { budgetMax: 320_000, roomMin: 4 });
+  await rest.request('PUT', iri, { title: 'Reprise' });
+  await write('330000');
+  await shown();
+  await page.do('click', { selector: '::-p-text(Keep what is saved)' });
+  await page.do('until', { expression: `document.querySelector('main h1').innerText === 'Reprise'` });
+  assert.equal((await read()).budgetMax, 320_000);
+  assert.equal(
+    await page.do('evaluate', { expression: `document.querySelector('input[name=budgetMax]').value` }),
+    '320000',
+  );
+  await rest.request('DELETE', iri);
 }
 
 const TOULON = { includedCities: ['/cities/83137'], transactionType: 0 };

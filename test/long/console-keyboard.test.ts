@@ -113,7 +113,7 @@ async function nameCity(page: RemotePage): Promise<void> {
 }
 
 async function excludeCity(page: RemotePage): Promise<void> {
-  await enterOn(page, 'fieldset details summary');
+  await enterOn(page, 'details:has([role=combobox]) summary');
   await write(page, 'details [role=combobox]', 'Nice');
   await page.do('press', { key: 'Enter' });
   await page.do('wait', { selector: 'details .chip-static' });

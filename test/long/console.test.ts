@@ -65,6 +65,7 @@ async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleSce
   await page.do('mouse', { x, y });
   await page.do('mouse', { x: x + 60, y });
   await page.do('until', { expression: `document.querySelectorAll('.pair.three input')[2].value > 0` });
+  await page.do('click', { selector: '::-p-text(Coordinates)' });
   // A click of this map is kilometres wide: what was drawn is moved to where the adverts are.
   for (const [at, text] of ['43.1258', '5.9306', '10'].entries())
     await page.do('fill', { selector: `.pair.three > .field:nth-child(${at + 1}) input`, text });

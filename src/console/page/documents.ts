@@ -43,6 +43,22 @@ export interface PointDocument extends PointOfInterest {
   readonly attributes: Readonly<Record<string, string>> | readonly [];
 }
 
+/** Of the cities that have a zip code for each of them, and none for the whole: by INSEE code. */
+export const FIRST_ARRONDISSEMENTS: Readonly<Record<string, string>> = {
+  75056: '75101',
+  69123: '69381',
+  13055: '13201',
+};
+
+/** `Toulon (83000)`, `Marseille` */
+export function cityLabel({
+  insee,
+  name,
+  zipcode,
+}: Pick<Search['includedCities'][number], 'insee' | 'name' | 'zipcode'>): string {
+  return zipcode === null || insee in FIRST_ARRONDISSEMENTS ? name : `${name} (${zipcode})`;
+}
+
 /** The last step of an IRI: `/searches/0b8f…` → `0b8f…`. */
 export function idOf(iri: string): string {
   return iri.slice(iri.lastIndexOf('/') + 1);

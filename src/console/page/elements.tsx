@@ -128,10 +128,13 @@ export interface ConfirmationProps {
   readonly confirm: string;
   onConfirm(): void;
   onLeave(): void;
+  /** A third answer. */
+  readonly other?: { readonly label: string; onChoose(): void };
+  readonly children?: ComponentChildren;
 }
 
 /** A dialogue of the browser's own: it holds the focus, and Escape leaves it. */
-export function Confirmation({ question, confirm, onConfirm, onLeave }: ConfirmationProps) {
+export function Confirmation({ question, confirm, onConfirm, onLeave, other, children }: ConfirmationProps) {
   const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
@@ -147,10 +150,16 @@ export function Confirmation({ question, confirm, onConfirm, onLeave }: Confirma
   return (
     <dialog ref={dialog} aria-labelledby={title} onCancel={leave} onClose={leave}>
       <p id={title}>{question}</p>
+      {children}
       <div class="actions">
         <button type="button" onClick={leave}>
           {words.cancel}
         </button>
+        {other !== undefined && (
+          <button type="button" onClick={other.onChoose}>
+            {other.label}
+          </button>
+        )}
         <button type="button" class="danger" onClick={onConfirm}>
           {confirm}
         </button>

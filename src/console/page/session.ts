@@ -19,6 +19,8 @@ export interface PageSettings {
     readonly bounds: readonly [west: number, south: number, east: number, north: number];
     readonly attribution: string;
   } | null;
+  /** The service has a mail server. */
+  readonly sendsMail: boolean;
   /** Names of the base map's files. */
   readonly outlines: string;
   readonly places: string;

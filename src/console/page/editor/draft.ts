@@ -1,6 +1,6 @@
 /** A search while it is written: fields as text, as their controls have them; and the body that the interface takes. */
 
-import type { LocationDocument, Ring, SearchDocument } from '../documents.ts';
+import { cityLabel, type LocationDocument, type Ring, type SearchDocument } from '../documents.ts';
 
 export interface ChosenPlace {
   /** What the interface takes: an IRI or a zip code. */
@@ -113,13 +113,20 @@ export function isUnset(draft: Draft, members: readonly (keyof Draft)[]): boolea
   return members.every((member) => JSON.stringify(draft[member]) === JSON.stringify(NEW_DRAFT[member]));
 }
 
+/** Those that are not the same in both. */
+export function differingMembers(some: Draft, others: Draft): readonly (keyof Draft)[] {
+  return (Object.keys(NEW_DRAFT) as (keyof Draft)[]).filter(
+    (member) => JSON.stringify(some[member]) !== JSON.stringify(others[member]),
+  );
+}
+
 export function draftOf(search: SearchDocument): Draft {
   const text = (name: keyof SearchDocument): string => `${(search[name] ?? '') as string | number | boolean}`;
   const codes = (name: 'propertyTypes' | 'publisherTypes'): readonly number[] => [search[name] ?? []].flat();
   const iris = (list: readonly { readonly '@id': string }[]): readonly string[] => list.map((one) => one['@id']);
   const ranges = Object.fromEntries(RANGES.map((name) => [name, text(name)])) as Record<RangeMember, string>;
   const cities = (list: SearchDocument['includedCities']): readonly ChosenPlace[] =>
-    list.map(({ '@id': value, name, zipcode }) => ({ value, label: zipcode === null ? name : `${name} (${zipcode})` }));
+    list.map((city) => ({ value: city['@id'], label: cityLabel(city) }));
   return {
     ...ranges,
     title: search.title,
@@ -155,6 +162,7 @@ export function draftOf(search: SearchDocument): Draft {
   };
 }
 
+/** Paris, Lyon and Marseille have a zip code for each arrondissement, and none for the whole. */
 /** Of the bracketed query string, as it is answered (decisions, section 2). */
 function groupsOf(expressions: string | null): readonly (readonly Word[])[] {
   const groups: { word: string; includes: boolean; strict: boolean }[][] = [];

@@ -6,24 +6,17 @@ import { idOf, type SearchDocument } from '../documents.ts';
 import { Confirmation, Field, Icon, Loading, Problem } from '../elements.tsx';
 import { areaOf } from '../map/search-areas.ts';
 import { useModel } from '../model-context.ts';
+import { outlookOf } from '../outlook.tsx';
 import { randomId } from '../random-id.ts';
 import { Refusal, type Violation } from '../rest.ts';
 import { hrefOf, open } from '../route.ts';
 import { useStage } from '../stage.ts';
-import { useWords } from '../words/language.ts';
+import { useWords, type Words } from '../words/language.ts';
+import { Conflict } from './conflict.tsx';
 import { CriteriaFields } from './criteria-fields.tsx';
-import {
-  type Body,
-  bodyOf,
-  type ChangeDraft,
-  ContextError,
-  changesOf,
-  criteriaOf,
-  type Draft,
-  draftOf,
-  wordCriteriaOf,
-} from './draft.ts';
-import { NotificationFields } from './notification-fields.tsx';
+import { type Body, bodyOf, type ChangeDraft, ContextError, criteriaOf, type Draft, wordCriteriaOf } from './draft.ts';
+import { type HeldSearch, readHeld, saveHeld } from './held-search.ts';
+import { destinationsOf, NotificationFields } from './notification-fields.tsx';
 import { PlaceFields } from './place-fields.tsx';
 import { Preview, usePreview } from './preview.tsx';
 import { useUnsaved, type Writing } from './unsaved.ts';
@@ -34,7 +27,7 @@ import { WordFields } from './word-fields.tsx';
 export function Editor({ id }: { readonly id: string }) {
   const model = useModel();
   const read = useAnswer(
-    async (signal) => (id === 'new' ? null : model.rest.read<SearchDocument>(`/searches/${id}`, {}, signal)),
+    async (signal) => (id === 'new' ? null : readHeld(model.rest, `/searches/${id}`, signal)),
     [id],
   );
   const isReady = id === 'new' || read.value !== null;
@@ -48,9 +41,10 @@ export function Editor({ id }: { readonly id: string }) {
   );
 }
 
-function Form({ id, read }: { readonly id: string; readonly read: SearchDocument | null }) {
+function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | null }) {
   const words = useWords();
-  const [saved, setSaved] = useState(read);
+  const [held, setHeld] = useState(read);
+  const saved = held?.search ?? null;
   const writing = useUnsaved(id, saved);
   const { draft } = writing;
   const [refused, setRefused] = useState<readonly Violation[]>([]);
@@ -73,7 +67,7 @@ function Form({ id, read }: { readonly id: string; readonly read: SearchDocument
   ];
   const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'expressions'));
   const fields = { draft, change, violations };
-  useLookThere(read);
+  useLookThere(read?.search ?? null);
   useFirstWrong(refused);
   return (
     <div class="editor">
@@ -94,12 +88,12 @@ function Form({ id, read }: { readonly id: string; readonly read: SearchDocument
       <PlaceFields {...fields} />
       <CriteriaFields {...fields} />
       <WordFields {...fields} found={wordCriteria && wordPreview.preview} />
-      <NotificationFields {...fields} />
+      <NotificationFields {...fields} search={destinationsOf(draft, saved)} />
       {violations.others.map((text) => (
         <Problem key={text} text={text} />
       ))}
-      {refused.length > 0 && <Problem text={words.violationsBelow(refused.length)} />}
-      <SaveBar saved={saved} body={body} writing={writing} onSaved={setSaved} onRefused={setRefused} />
+      {refused.length > 0 && <Problem text={words.violationsAbove(refused.length)} />}
+      <SaveBar held={held} body={body} writing={writing} onSaved={setHeld} onRefused={setRefused} />
     </div>
   );
 }
@@ -113,7 +107,7 @@ function Back() {
   );
 }
 
-function Head({ saved }: Pick<SaveBarProps, 'saved'>) {
+function Head({ saved }: { readonly saved: SearchDocument | null }) {
   const words = useWords();
   return (
     <>
@@ -167,10 +161,10 @@ function useFirstWrong(refused: readonly Violation[]): void {
 }
 
 interface SaveBarProps {
-  readonly saved: SearchDocument | null;
+  readonly held: HeldSearch | null;
   readonly body: Body | null;
   readonly writing: Writing;
-  onSaved(search: SearchDocument): void;
+  onSaved(held: HeldSearch): void;
   onRefused(violations: readonly Violation[]): void;
 }
 
@@ -180,31 +174,31 @@ const TITLE_LENGTH_MAX = 255;
 interface Saving {
   readonly deed: Deed;
   readonly isSaved: boolean;
+  /** What somebody else has saved meanwhile; null: nothing, or it is settled. */
+  readonly conflict: HeldSearch | null;
   save(): void;
+  keepMine(): void;
+  keepSaved(): void;
+  /** Goes on writing. */
+  leaveConflict(): void;
   copy(): void;
   remove(): void;
 }
 
 /** What the bar's buttons do; violations go to their fields. */
-function useSaving({ saved, body, writing, onSaved, onRefused }: SaveBarProps): Saving {
+function useSaving({ held, body, writing, onSaved, onRefused }: SaveBarProps): Saving {
   const words = useWords();
   const model = useModel();
   const title = (body?.title ?? '') as string;
   const deed = useDeed();
   const newKey = useIdempotencyKey();
+  const saved = held?.search ?? null;
   const [isDone, setDone] = useState(false);
+  const [conflict, setConflict] = useState<HeldSearch | null>(null);
   useEffect(() => {
     if (writing.isChanged) setDone(false);
   }, [writing.isChanged]);
-  const send = (work: () => Promise<void>): void =>
-    deed.run(async () => {
-      try {
-        await work();
-      } catch (error) {
-        if (!(error instanceof Refusal) || error.violations.length === 0) throw error;
-        onRefused(error.violations);
-      }
-    });
+  const send = (work: () => Promise<void>): void => deed.run(() => reporting(work, onRefused));
   const create = async (made: Body): Promise<void> => {
     const headers = { 'Idempotency-Key': newKey(made) };
     const { body: search } = await model.rest.ask<SearchDocument>('POST', '/searches', { body: made, headers });
@@ -212,20 +206,33 @@ function useSaving({ saved, body, writing, onSaved, onRefused }: SaveBarProps): 
     writing.discard();
     open('searches', idOf(search['@id']));
   };
-  const change = async (iri: string, changes: Body): Promise<void> => {
-    const { body: search } = await model.rest.ask<SearchDocument>('PUT', iri, { body: changes });
-    model.putSearch(search);
-    onSaved(search);
+  const settle = (present: HeldSearch): void => {
+    setConflict(null);
+    model.putSearch(present.search);
+    onSaved(present);
     writing.discard();
+  };
+  const change = async (before: HeldSearch, draft: Draft): Promise<void> => {
+    const { isRefused, present } = await saveHeld(model.rest, before, draft);
+    if (isRefused) return setConflict(present);
+    settle(present);
     setDone(true);
   };
   return {
-    ...{ deed, isSaved: isDone && !writing.isChanged },
+    ...{ deed, isSaved: isDone && !writing.isChanged, conflict },
     save: () =>
       send(async () => {
         if (body === null) return;
-        await (saved === null ? create(body) : change(saved['@id'], changesOf(bodyOf(draftOf(saved)), body)));
+        await (held === null ? create(body) : change(held, writing.draft));
       }),
+    keepMine: () => {
+      setConflict(null);
+      if (conflict !== null) send(() => change(conflict, writing.over(conflict.search)));
+    },
+    keepSaved: () => {
+      if (conflict !== null) settle(conflict);
+    },
+    leaveConflict: () => setConflict(null),
     copy: () =>
       send(() =>
         create({ ...body, title: words.copyOf(title).slice(0, TITLE_LENGTH_MAX), notificationEnabled: false }),
@@ -240,6 +247,16 @@ function useSaving({ saved, body, writing, onSaved, onRefused }: SaveBarProps): 
   };
 }
 
+/** What is wrong with a member is told at its field. */
+async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onRefused']): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.violations.length === 0) throw error;
+    onRefused(error.violations);
+  }
+}
+
 /** The same for the same body: what is sent again because nobody answered is created once. */
 function useIdempotencyKey(): (body: Body) => string {
   const last = useRef({ text: '', key: '' });
@@ -250,15 +267,22 @@ function useIdempotencyKey(): (body: Body) => string {
   };
 }
 
+/** Nobody is to wait for what will not come. */
+function savedWords(saved: SearchDocument, words: Words): string {
+  const { will, willNot } = outlookOf(saved, words);
+  return will === null && willNot !== null ? `${words.saved} ${willNot}` : words.saved;
+}
+
 function SaveBar(props: SaveBarProps) {
-  const { saved, body, writing } = props;
+  const { held, body, writing } = props;
+  const saved = held?.search ?? null;
   const words = useWords();
-  const { deed, isSaved, save, copy, remove } = useSaving(props);
+  const { deed, isSaved, conflict, save, copy, remove, ...asked } = useSaving(props);
   const [isAsking, setAsking] = useState(false);
   return (
     <div class="save-bar">
       <Problem text={deed.problem} />
-      <span role="status">{isSaved ? words.saved : ''}</span>
+      <span role="status">{isSaved && saved !== null ? savedWords(saved, words) : ''}</span>
       {saved !== null && (
         <>
           <button type="button" class="quiet danger" disabled={deed.isUnderWay} onClick={() => setAsking(true)}>
@@ -277,6 +301,15 @@ function SaveBar(props: SaveBarProps) {
       <button type="button" class="primary" disabled={deed.isUnderWay || body === null} onClick={save}>
         {words.save}
       </button>
+      {conflict !== null && (
+        <Conflict
+          saved={conflict.search}
+          mine={writing.over(conflict.search)}
+          onKeepMine={asked.keepMine}
+          onKeepSaved={asked.keepSaved}
+          onLeave={asked.leaveConflict}
+        />
+      )}
       {isAsking && (
         <Confirmation
           question={words.removeQuestion(saved?.title ?? '')}

@@ -1,19 +1,22 @@
 /** Where what is found goes: webhooks, e-mail, or nowhere yet. */
 
+import type { SearchDocument } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
+import { type Destinations, OutlookLines } from '../outlook.tsx';
+import { SETTINGS } from '../session.ts';
 import { useWords } from '../words/language.ts';
 import { type Draft, EVENT_KINDS, isUnset } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
 const FREQUENCIES = ['instant', 'daily', 'weekly'] as const;
 
-export function NotificationFields(fields: FieldsProps) {
+interface NotificationFieldsProps extends FieldsProps {
+  readonly search: Destinations;
+}
+
+export function NotificationFields({ search, ...fields }: NotificationFieldsProps) {
   const { draft, change, violations } = fields;
   const words = useWords();
-  const toggle = (kind: string): void => {
-    const { subscribedEvents: kinds } = draft;
-    change({ subscribedEvents: kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind] });
-  };
   return (
     <fieldset>
       <legend>{words.notifications}</legend>
@@ -26,34 +29,9 @@ export function NotificationFields(fields: FieldsProps) {
         />
         {words.members.notificationEnabled}
       </label>
-      <Address {...fields} member="endpointRecipient" type="url" />
-      <Address {...fields} member="eventEndpoint" type="url" />
-      <div class="chips" role="group" aria-label={words.members.subscribedEvents}>
-        {EVENT_KINDS.map((kind) => (
-          <button
-            key={kind}
-            type="button"
-            class="chip"
-            aria-pressed={draft.subscribedEvents.includes(kind)}
-            onClick={() => toggle(kind)}
-          >
-            {words.events[kind]}
-          </button>
-        ))}
-      </div>
-      <Violation text={violations.of('subscribedEvents')} />
-      <MoreNotifications {...fields} />
-    </fieldset>
-  );
-}
-
-const MORE: readonly (keyof Draft)[] = ['notificationRecipient', 'notificationFrequency', 'context'];
-
-function MoreNotifications(fields: FieldsProps) {
-  const { draft, change, violations } = fields;
-  const words = useWords();
-  return (
-    <Fold title={words.moreNotifications} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
+      <p role="status">
+        <OutlookLines search={search} />
+      </p>
       <Address {...fields} member="notificationRecipient" type="email" />
       <Field label={words.members.notificationFrequency} violation={violations.of('notificationFrequency')}>
         {(ids) => (
@@ -70,19 +48,66 @@ function MoreNotifications(fields: FieldsProps) {
           </select>
         )}
       </Field>
-      <Field label={words.members.context} hint={words.contextHint} violation={violations.of('context')}>
-        {(ids) => (
-          <textarea
-            {...ids}
-            rows={2}
-            spellcheck={false}
-            value={draft.context}
-            onInput={({ currentTarget }) => change({ context: currentTarget.value })}
-          />
-        )}
-      </Field>
-    </Fold>
+      <Address {...fields} member="endpointRecipient" type="url" />
+      <Address {...fields} member="eventEndpoint" type="url" />
+      <EventKinds {...fields} />
+      <Fold title={words.forPrograms} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
+        <Field label={words.members.context} hint={words.contextHint} violation={violations.of('context')}>
+          {(ids) => (
+            <textarea
+              {...ids}
+              rows={2}
+              spellcheck={false}
+              value={draft.context}
+              onInput={({ currentTarget }) => change({ context: currentTarget.value })}
+            />
+          )}
+        </Field>
+      </Fold>
+    </fieldset>
   );
+}
+
+function EventKinds({ draft, change, violations }: FieldsProps) {
+  const words = useWords();
+  const toggle = (kind: string): void => {
+    const { subscribedEvents: kinds } = draft;
+    change({ subscribedEvents: kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind] });
+  };
+  return (
+    <>
+      <div class="chips" role="group" aria-label={words.members.subscribedEvents}>
+        {EVENT_KINDS.map((kind) => (
+          <button
+            key={kind}
+            type="button"
+            class="chip"
+            aria-pressed={draft.subscribedEvents.includes(kind)}
+            onClick={() => toggle(kind)}
+          >
+            {words.events[kind]}
+          </button>
+        ))}
+      </div>
+      <Violation text={violations.of('subscribedEvents')} />
+    </>
+  );
+}
+
+const MORE: readonly (keyof Draft)[] = ['context'];
+
+/** Of a draft: as it would be told of when it was saved. */
+export function destinationsOf(draft: Draft, saved: SearchDocument | null): Destinations {
+  const { notificationEnabled, subscribedEvents } = draft;
+  const recipient = draft.notificationRecipient.trim();
+  const hasChanged = recipient !== (saved?.notificationRecipient ?? '') || saved?.emailStatus === 'off';
+  const expected = recipient === '' ? 'off' : SETTINGS.sendsMail ? 'active' : 'unavailable';
+  return {
+    ...{ notificationEnabled, subscribedEvents },
+    endpointRecipient: draft.endpointRecipient.trim() || null,
+    eventEndpoint: draft.eventEndpoint.trim() || null,
+    emailStatus: saved === null || hasChanged ? expected : saved.emailStatus,
+  };
 }
 
 interface AddressProps extends FieldsProps {

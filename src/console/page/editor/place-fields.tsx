@@ -122,24 +122,17 @@ function goOnBeside(button: HTMLButtonElement): void {
 
 type Tool = 'circle' | 'polygon' | null;
 
+const CIRCLE = ['lat', 'lon', 'radius'] as const;
+
 function Shapes({ draft, change, violations }: FieldsProps) {
   const words = useWords();
   const [tool, setTool] = useState<Tool>(null);
   useDrawing(tool, draft, change, () => setTool(null));
   useShownShapes(draft, change);
-  const coordinate = (member: 'lat' | 'lon' | 'radius') => (
-    <Field label={words.members[member]} violation={violations.of(member)}>
-      {(ids) => (
-        <input
-          {...ids}
-          type="text"
-          inputMode="decimal"
-          value={draft[member]}
-          onInput={({ currentTarget }) => change({ [member]: currentTarget.value })}
-        />
-      )}
-    </Field>
-  );
+  const drawn = [
+    ...(isUnset(draft, CIRCLE) ? [] : [{ value: 'circle', label: words.circleOf(draft.radius) }]),
+    ...draft.shapes.map((_, at) => ({ value: String(at), label: words.polygon(at + 1, 0) })),
+  ];
   return (
     <>
       <div class="line" role="group" aria-label={words.drawOnMap}>
@@ -161,23 +154,52 @@ function Shapes({ draft, change, violations }: FieldsProps) {
           {tool === null ? '' : words.drawingHints[tool]}
         </span>
       </div>
-      <div class="pair three">
-        {coordinate('lat')}
-        {coordinate('lon')}
-        {coordinate('radius')}
-      </div>
+      <Chosen
+        label={words.drawOnMap}
+        places={drawn}
+        violation={undefined}
+        onChange={(kept) => {
+          const isKept = (value: string): boolean => kept.some((one) => one.value === value);
+          change({
+            ...(isKept('circle') ? {} : { lat: '', lon: '', radius: '' }),
+            shapes: draft.shapes.filter((_, at) => isKept(String(at))),
+          });
+        }}
+      />
+      <Coordinates {...{ draft, change, violations }} />
+      <Violation text={violations.of('geoShapes')} />
+    </>
+  );
+}
+
+/** For who has no mouse, or knows them. */
+function Coordinates({ draft, change, violations }: FieldsProps) {
+  const words = useWords();
+  const coordinate = (member: (typeof CIRCLE)[number]) => (
+    <Field key={member} label={words.members[member]} violation={violations.of(member)}>
+      {(ids) => (
+        <input
+          {...ids}
+          type="text"
+          inputMode="decimal"
+          value={draft[member]}
+          onInput={({ currentTarget }) => change({ [member]: currentTarget.value })}
+        />
+      )}
+    </Field>
+  );
+  return (
+    <Fold title={words.coordinates} isNeeded={violations.ofAny(CIRCLE)}>
+      <div class="pair three">{CIRCLE.map(coordinate)}</div>
       {draft.shapes.map((rings, at) => (
         <PolygonField
           key={at}
           at={at}
           rings={rings}
-          onChange={(next) =>
-            change({ shapes: next === null ? draft.shapes.toSpliced(at, 1) : draft.shapes.with(at, next) })
-          }
+          onChange={(next) => change({ shapes: draft.shapes.with(at, next) })}
         />
       ))}
-      <Violation text={violations.of('geoShapes')} />
-    </>
+    </Fold>
   );
 }
 
@@ -189,7 +211,7 @@ function PolygonField({
 }: {
   readonly at: number;
   readonly rings: readonly Ring[];
-  onChange(rings: readonly Ring[] | null): void;
+  onChange(rings: readonly Ring[]): void;
 }) {
   const words = useWords();
   const text = (rings[0] ?? []).map((corner) => corner.join(',')).join(';');
@@ -201,27 +223,17 @@ function PolygonField({
     if (isRing) onChange([corners as unknown as Ring, ...rings.slice(1)]);
   };
   return (
-    <div class="line">
-      <Field label={words.polygon(at + 1, (rings[0]?.length ?? 1) - 1)}>
-        {(ids) => (
-          <input
-            {...ids}
-            type="text"
-            spellcheck={false}
-            value={text}
-            onChange={({ currentTarget }) => read(currentTarget.value)}
-          />
-        )}
-      </Field>
-      <button
-        type="button"
-        class="quiet"
-        aria-label={words.removeOne(words.polygon(at + 1, 0))}
-        onClick={() => onChange(null)}
-      >
-        ×
-      </button>
-    </div>
+    <Field label={words.polygon(at + 1, (rings[0]?.length ?? 1) - 1)}>
+      {(ids) => (
+        <input
+          {...ids}
+          type="text"
+          spellcheck={false}
+          value={text}
+          onChange={({ currentTarget }) => read(currentTarget.value)}
+        />
+      )}
+    </Field>
   );
 }
 

@@ -26,6 +26,8 @@ export interface Writing {
   readonly draft: Draft;
   readonly change: ChangeDraft;
   readonly isChanged: boolean;
+  /** What is written, upon what somebody else has saved meanwhile. */
+  over(saved: SearchDocument): Draft;
   discard(): void;
 }
 
@@ -48,7 +50,8 @@ export function useUnsaved(id: string, saved: SearchDocument | null): Writing {
     unsaved.delete(id);
     setChanges(NOTHING);
   };
-  return { draft, change, isChanged, discard };
+  const over = (present: SearchDocument): Draft => ({ ...draftOf(present), ...changes });
+  return { draft, change, isChanged, over, discard };
 }
 
 /** What is put back as it was is no change. */

@@ -1,6 +1,6 @@
 /** Where searches look, as shapes of the map: circles, polygons, whole departments, and communes as rings round their centre. */
 
-import type { SearchDocument } from '../documents.ts';
+import { FIRST_ARRONDISSEMENTS, type SearchDocument } from '../documents.ts';
 import { type BaseMap, type Box, boxOf, projected } from './base-map.ts';
 import { worldLength, worldX, worldY } from './projection.ts';
 
@@ -55,8 +55,6 @@ function communesOf({ includedCities, includedInseeCodes }: SearchDocument, { pl
     return place === undefined ? [] : [{ type: 'commune' as const, x: place.x, y: place.y, name: place.name }];
   });
 }
-
-const FIRST_ARRONDISSEMENTS: Readonly<Record<string, string>> = { 75056: '75101', 69123: '69381', 13055: '13201' };
 
 function boxOfShape(shape: AreaShape): Box {
   if (shape.type === 'polygon' || shape.type === 'department') return boxOf(shape.rings);

@@ -5,6 +5,7 @@ import { useAnswer } from '../answer.ts';
 import {
   type AdvertDocument,
   type Collection,
+  cityLabel,
   type DeliveryDocument,
   idOf,
   type MatchDocument,
@@ -83,7 +84,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
         {document.expired && <span class="tag">{words.pinKinds.expired}</span>}
       </p>
       <p class="hint">
-        {city !== null && `${city.name}${city.zipcode === null ? '' : ` (${city.zipcode})`}`}
+        {city !== null && cityLabel(city)}
         {locations === null && ` – ${words.placedByCity}`}
         <button type="button" class="quiet" onClick={() => goToPlace(stage, document)}>
           {words.showOnMap}

@@ -7,6 +7,7 @@ import { Editor } from '../editor/editor.tsx';
 import { Empty, Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
+import { OutlookLines } from '../outlook.tsx';
 import { hrefOf } from '../route.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
@@ -75,6 +76,9 @@ function SearchRow({ search }: { readonly search: SearchDocument }) {
         <a href={hrefOf('searches', idOf(iri))}>
           <span class="row-title">{title}</span>
           <span class="row-more">{summaryOf(search, words)}</span>
+          <span class="row-more">
+            <OutlookLines search={search} />
+          </span>
           <span class="row-more">
             {lastAlertAt === null ? words.neverAlerted : words.lastAlert(formats.moment(lastAlertAt))}
           </span>

@@ -51,7 +51,7 @@ export const enTerms: typeof frTerms = {
   transactions: ['Sale', 'Rent'],
   propertyTypes: ['Apartment', 'House', 'Building', 'Parking', 'Office', 'Land', 'Shop'],
   publisherTypes: ['Individual', 'Professional'],
-  frequencies: { instant: 'At once (five minutes)', daily: 'Daily at 7:00', weekly: 'Mondays at 7:00' },
+  frequencies: { instant: 'Every 5 minutes', daily: 'Daily at 7:00', weekly: 'Mondays at 7:00' },
   placeTypes: { city: 'city', department: 'department', zipcode: 'zip code' },
   drawingHints: {
     circle: 'Click the centre, then the edge. Escape leaves.',

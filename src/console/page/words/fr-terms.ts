@@ -57,7 +57,7 @@ export const frTerms = {
     'Commerce',
   ] as readonly string[],
   publisherTypes: ['Particulier', 'Professionnel'] as readonly string[],
-  frequencies: { instant: 'Aussitôt (cinq minutes)', daily: 'Chaque jour à 7 h', weekly: 'Le lundi à 7 h' },
+  frequencies: { instant: 'Toutes les 5 minutes', daily: 'Chaque jour à 7 h', weekly: 'Le lundi à 7 h' },
   placeTypes: { city: 'ville', department: 'département', zipcode: 'code postal' },
   drawingHints: {
     circle: 'Cliquez au centre, puis au bord. Échap quitte.',

@@ -19,7 +19,7 @@ export const fr = {
   zoomOut: 'Réduire',
   otherLanguage: 'English',
   signIn: 'Entrer',
-  signOut: 'Quitter',
+  signOut: 'Se déconnecter',
   replaceKey: 'Ce lien apporte une autre clé d’API. Quitter la clé actuelle et l’utiliser ?',
   welcome: 'Vos recherches immobilières sur une carte, et ce qu’elles trouvent, à l’instant même.',
   apiKey: 'Clé d’API',
@@ -87,7 +87,7 @@ export const fr = {
   neverAlerted: 'Aucune alerte encore',
   lastAlert: (at: string) => `Dernière alerte le ${at}`,
   notifyFor: (title: string) => `Notifications de « ${title} »`,
-  circleOf: (radius: string) => `cercle de ${radius} km`,
+  circleOf: (radius: string) => `cercle de ${radius.replace('.', ',')} km`,
   polygonCount: (count: number) => plural(count, 'polygone', 'polygones'),
   everywhere: 'partout',
 
@@ -127,7 +127,27 @@ export const fr = {
     `${includes ? 'contient' : 'ne contient pas'} « ${word} » ${strict ? 'exactement' : 'sous toutes ses formes'}`,
   wordHits: (count: string) => `Annonces récentes qui conviennent à ces mots : ${count}.`,
   notifications: 'Notifications',
-  moreNotifications: 'E-mail et contexte',
+  forPrograms: 'Pour vos programmes',
+  outlook: {
+    off: 'Notifications désactivées : rien ne sera envoyé.',
+    nowhere: 'Rien ne sera envoyé : indiquez une adresse e-mail ou un webhook.',
+    byMail: 'par e-mail',
+    byWebhook: 'par webhook',
+    will(matches: string, events: string) {
+      if (matches === events) return `Les nouveaux biens et les événements choisis seront envoyés ${matches}.`;
+      if (events === '') return `Les nouveaux biens seront envoyés ${matches}.`;
+      if (matches === '') return `Les événements choisis seront envoyés ${events}.`;
+      return `Les nouveaux biens seront envoyés ${matches}, les événements choisis ${events}.`;
+    },
+    mailFaults: {
+      unavailable: 'Aucun e-mail ne partira : ce service n’a pas de serveur d’envoi.',
+      refused: 'Aucun e-mail ne partira : le serveur du destinataire refuse cette adresse, corrigez-la.',
+      unsubscribed: 'Aucun e-mail ne partira : le destinataire s’est désabonné.',
+    },
+    noMatches: 'Les nouveaux biens ne partiront pas : il leur faut une adresse e-mail ou un webhook.',
+    noEvents: 'Les événements choisis ne partiront pas : il leur faut une adresse e-mail ou un webhook.',
+    noKinds: 'Le webhook des événements ne recevra rien : aucun événement n’est choisi.',
+  },
   contextHint: 'À vous : rendu avec la recherche et envoyé dans l’en-tête Vigie-Context.',
   notJson: 'Ce n’est pas du JSON.',
   preview: 'Aperçu',
@@ -146,8 +166,13 @@ export const fr = {
   copyOf: (title: string) => `${title} (copie)`,
   remove: 'Supprimer',
   removeQuestion: (title: string) => `Supprimer la recherche « ${title} » ? Ses envois en attente sont annulés.`,
-  violationsBelow: (count: number) =>
-    `${plural(count, 'champ est à corriger', 'champs sont à corriger')} : voyez ci-dessus.`,
+  violationsAbove: (count: number) => `Corrigez ${count < 2 ? 'le champ' : 'les champs'} en rouge.`,
+  changedMeanwhile: 'Cette recherche a été modifiée entre-temps. Que voulez-vous garder ?',
+  versions: { member: 'Champ', saved: 'Enregistré entre-temps', mine: 'Avec vos modifications' },
+  keepSaved: 'Garder ce qui est enregistré',
+  keepMine: 'Enregistrer mes modifications',
+  coordinates: 'Coordonnées',
+  polygons: 'Polygones',
 
   state: 'État',
   channel: 'Canal',
@@ -168,7 +193,7 @@ export const fr = {
   newer: 'Plus récents',
   older: 'Plus anciens',
   pageOf: (page: number, last: number) => `Page ${page} sur ${last}`,
-  recover: 'Rattraper',
+  recover: 'Renvoyer une période',
   recoverHint: 'Renvoie, dans l’ordre, ce qui a échoué ou attend depuis un moment donné.',
   sinceWhen: 'Depuis',
   includeDelivered: 'aussi ce qui a été livré',
@@ -225,8 +250,8 @@ export const fr = {
   codeIn: (language: string) => `Code de vérification en ${language}`,
   secrets: 'Secrets de tous vos webhooks',
   secretsHint: 'Ils signent chaque webhook en plus du secret de sa recherche ; trois au plus à la fois.',
-  overlap: 'Les secrets d’avant valent encore',
-  overlaps: { 0: 'plus du tout', 1: 'une heure', 24: '24 heures', 168: '7 jours', 720: '30 jours' },
+  overlap: 'Validité des anciens secrets',
+  overlaps: { 0: 'aucune', 1: 'une heure', 24: '24 heures', 168: '7 jours', 720: '30 jours' },
   secretOnce: 'Notez-le : il n’est montré qu’une fois.',
   madeOn: (at: string) => `créé le ${at}`,
   expires: (at: string) => `expire le ${at}`,

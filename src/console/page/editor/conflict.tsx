@@ -1,0 +1,92 @@
+/** Somebody else has saved the search since it was read: both versions, member by member, and the question which to keep. */
+
+import type { SearchDocument } from '../documents.ts';
+import { Confirmation } from '../elements.tsx';
+import { type Formats, useFormats } from '../words/formats.ts';
+import { useWords, type Words } from '../words/language.ts';
+import { type Draft, differingMembers, draftOf, RANGES, type RangeMember } from './draft.ts';
+import { sentenceOf } from './word-fields.tsx';
+
+interface ConflictProps {
+  /** As the service has it. */
+  readonly saved: SearchDocument;
+  readonly mine: Draft;
+  onKeepSaved(): void;
+  onKeepMine(): void;
+  onLeave(): void;
+}
+
+export function Conflict({ saved, mine, onKeepSaved, onKeepMine, onLeave }: ConflictProps) {
+  const words = useWords();
+  const formats = useFormats();
+  const theirs = draftOf(saved);
+  const { versions } = words;
+  return (
+    <Confirmation
+      question={words.changedMeanwhile}
+      confirm={words.keepMine}
+      onConfirm={onKeepMine}
+      onLeave={onLeave}
+      other={{ label: words.keepSaved, onChoose: onKeepSaved }}
+    >
+      <table class="versions">
+        <thead>
+          <tr>
+            <th scope="col">{versions.member}</th>
+            <th scope="col">{versions.saved}</th>
+            <th scope="col">{versions.mine}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {differingMembers(theirs, mine).map((member) => (
+            <tr key={member}>
+              <th scope="row">{nameOf(member, words)}</th>
+              <td>{textOf(theirs, member, words, formats) || '–'}</td>
+              <td>{textOf(mine, member, words, formats) || '–'}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Confirmation>
+  );
+}
+
+function nameOf(member: keyof Draft, words: Words): string {
+  if (member === 'shapes') return words.polygons;
+  if (member === 'groups') return words.wordsLegend;
+  if (!isRange(member)) return words.members[member];
+  const [, root = '', end = ''] = /^(\w+)(Min|Max)$/.exec(member) ?? [];
+  return `${words.members[root as keyof Words['members']]} (${end === 'Min' ? words.min : words.max})`;
+}
+
+function isRange(member: keyof Draft): member is RangeMember {
+  return (RANGES as readonly string[]).includes(member);
+}
+
+/** Empty: not set. */
+function textOf(draft: Draft, member: keyof Draft, words: Words, formats: Formats): string {
+  const coded = (names: readonly string[], codes: readonly (string | number)[]): string =>
+    codes.flatMap((code) => (code === '' ? [] : (names[Number(code)] ?? []))).join(', ');
+  const special: Partial<Record<keyof Draft, () => string>> = {
+    shapes: () => (draft.shapes.length === 0 ? '' : words.polygonCount(draft.shapes.length)),
+    groups: () => sentenceOf(draft.groups, words),
+    transactionType: () => coded(words.transactions, [draft.transactionType]),
+    propertyTypes: () => coded(words.propertyTypes, draft.propertyTypes),
+    publisherTypes: () => coded(words.publisherTypes, draft.publisherTypes),
+    furnished: () => (draft.furnished === '' ? words.either : draft.furnished === 'true' ? words.yes : words.no),
+    notificationFrequency: () => words.frequencies[draft.notificationFrequency as keyof Words['frequencies']],
+    subscribedEvents: () =>
+      draft.subscribedEvents.map((kind) => words.events[kind as keyof Words['events']]).join(', '),
+  };
+  const value = draft[member];
+  const isNumber = isRange(member) && value !== '' && Number.isFinite(Number(value));
+  if (isNumber) return formats.number(Number(value));
+  if (typeof value === 'boolean') return value ? words.yes : words.no;
+  return (
+    special[member]?.() ??
+    [value]
+      .flat()
+      .map((one) => (typeof one === 'object' ? ('label' in one ? one.label : '') : one))
+      .join(', ')
+  );
+}
