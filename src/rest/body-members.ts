@@ -2,9 +2,10 @@
 
 import type { Context } from 'koa';
 import type { z } from 'zod';
+import { codeOf } from './error-codes.ts';
 import { isIgnored } from './search-schema.ts';
 import { FAULTS, type Sentence, sentenceOfZod } from './sentences.ts';
-import { codeOf, VIOLATIONS_MAX, Violations } from './violations.ts';
+import { VIOLATIONS_MAX, Violations } from './violations.ts';
 
 /** `what` an unknown member is none of. Throws a 422 `Problem`. */
 export function readBody<Schema extends z.ZodObject>(ctx: Context, schema: Schema, what: Sentence): z.output<Schema> {

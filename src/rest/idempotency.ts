@@ -66,7 +66,7 @@ async function formerOf<T>(
   }
   if (former === 'another body') {
     const message = ofParameter('Idempotency-Key', FAULTS.anotherBody);
-    const violations = [{ propertyPath: '', message, code: 'idempotency_key_reused' }];
+    const violations = [{ propertyPath: '', message, code: 'idempotency_key_reused' as const }];
     throw new Problem(422, REFUSALS.thisIdempotencyKey(FAULTS.anotherBody), {
       violations,
       members: { violationCount: 1 },

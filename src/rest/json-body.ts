@@ -147,7 +147,7 @@ export function excessOf(bytes: Buffer): 'depth' | 'parts' | null {
 
 function tooManyParts(): Problem {
   const message = FAULTS.parts(PARTS_MAX);
-  const violations = [{ propertyPath: '', message, code: 'too_many_parts' }];
+  const violations = [{ propertyPath: '', message, code: 'too_many_parts' as const }];
   return new Problem(422, REFUSALS.body(message), { violations, members: { violationCount: 1 } });
 }
 

@@ -5,15 +5,16 @@
 
 import { z } from 'zod';
 import { departmentIdOf } from '../engine/reference/reference-ids.ts';
+import { codeOf, type ViolationCode } from './error-codes.ts';
 import { ownPath } from './iri.ts';
 import { FAULTS, type Sentence, sentenceOfZod } from './sentences.ts';
-import { codeOf, type Path, type Violations } from './violations.ts';
+import type { Path, Violations } from './violations.ts';
 
 /** What a reader of one member may ask and say. Paths begin within the member. */
 export interface Reading {
   /** What clients reach this service under. */
   readonly baseUrl: string;
-  refuse(message: Sentence, code?: string, path?: Path): void;
+  refuse(message: Sentence, code?: ViolationCode, path?: Path): void;
   /** `more`: so many others at the same place. */
   refuseUnknown(path: Path, what: Sentence, known: readonly string[], more: number): void;
 }

@@ -9,6 +9,7 @@ import type { Context, Middleware, Next } from 'koa';
 import { movedCellIn } from '../engine/store/client-move.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import type { ApiLogger } from './dependencies.ts';
+import type { ProblemType, ViolationCode } from './error-codes.ts';
 import { languageOf } from './language.ts';
 import { type Language, REFUSALS, type Sentence, type Thing, verbatim } from './sentences.ts';
 
@@ -17,14 +18,14 @@ export interface Violation {
   readonly propertyPath: string;
   readonly message: Sentence;
   /** Stable, for programs. */
-  readonly code: string;
+  readonly code: ViolationCode;
 }
 
 export interface ProblemExtra {
   readonly headers?: Readonly<Record<string, string>>;
   readonly violations?: readonly Violation[];
   /** Where the kind of problem is described, when the status does not say it all. */
-  readonly type?: string;
+  readonly type?: ProblemType;
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
@@ -36,7 +37,7 @@ export class Problem extends Error {
   readonly detail: Sentence;
   readonly headers: Readonly<Record<string, string>>;
   readonly violations: readonly Violation[];
-  readonly type: string | null;
+  readonly type: ProblemType | null;
   /** Further members of the body. */
   readonly members: Readonly<Record<string, unknown>>;
 

@@ -63,6 +63,8 @@ export interface Contract {
   readonly routes: readonly Route[];
   /** What is answered, by class name. */
   readonly resources?: Readonly<Record<string, z.ZodObject>>;
+  /** What is said of each in the list of groups. */
+  readonly groups?: Readonly<Record<string, string>>;
   /** Objects inside these that are no resources of their own. */
   readonly parts?: Readonly<Record<string, z.ZodObject>>;
   /** What is sent, by name, each with an example that is taken as it is. */

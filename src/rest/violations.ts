@@ -4,6 +4,7 @@
  */
 
 import { nearestName } from '../engine/domain/nearest-name.ts';
+import type { ViolationCode } from './error-codes.ts';
 import { Problem, type Violation } from './problem.ts';
 import { FAULTS, joined, ofMember, REFUSALS, type Sentence } from './sentences.ts';
 
@@ -14,11 +15,6 @@ const PATH_LENGTH_MAX = 64;
 
 export type Path = readonly PropertyKey[];
 
-/** Of an issue of zod's: `custom` says no more than that a rule was written by hand. */
-export function codeOf(zodCode: string): string {
-  return zodCode === 'custom' ? 'invalid_value' : zodCode;
-}
-
 export class Violations {
   readonly #first: Violation[] = [];
   #count = 0;
@@ -28,7 +24,7 @@ export class Violations {
     return this.#count;
   }
 
-  add(path: Path, message: Sentence, code: string): void {
+  add(path: Path, message: Sentence, code: ViolationCode): void {
     this.#count += 1;
     if (this.#first.length < VIOLATIONS_MAX) this.#first.push({ propertyPath: textOf(path), message, code });
   }

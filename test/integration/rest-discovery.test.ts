@@ -5,19 +5,22 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { after, describe, it } from 'node:test';
 import { parseHydraDocumentation } from '@api-platform/api-doc-parser';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import jsonld from 'jsonld';
 import { createRoutes } from '../../src/rest/api.ts';
+import { escapeHtml } from '../../src/rest/content.ts';
 import { ENTRYPOINT_COLLECTIONS, jsonLdContext } from '../../src/rest/description/json-ld-contexts.ts';
 import { JSON_SCHEMAS } from '../../src/rest/description/json-schemas.ts';
 import { RESOURCES } from '../../src/rest/description/resource-schemas.ts';
+import { PROBLEM_TYPES, VIOLATION_CODES } from '../../src/rest/error-codes.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
 import { SEARCH_MEMBERS } from '../../src/rest/search-schema.ts';
 import { sampleChange } from '../../src/rest/webhook-sample.ts';
 import { startTestApi } from '../support/api.ts';
-import { visit } from '../support/browser.ts';
+import { openPage, visit } from '../support/browser.ts';
 import { searchNumberOfId, seedMatch, seedProperty } from '../support/seeded-matches.ts';
 
 const OUTCOME = {
@@ -113,7 +116,6 @@ describe('the table of endpoints', () => {
       '/openapi.json',
       '/asyncapi.json',
       '/schemas/intake.json',
-      '/docs/init.js',
       '/docs/{asset}',
     ];
     const served = createRoutes({ settings: {} } as never).router.stack.flatMap(({ path, methods }) =>
@@ -304,6 +306,76 @@ describe('the documentation page', () => {
 
   it('names no remote resource', async () => {
     const { text } = await api.call('GET', '/docs');
-    assert.doesNotMatch(text, /https?:\/\//);
+    assert.doesNotMatch(text, /(?:src|href|action)="(?:https?:)?\/\//);
+  });
+
+  it('has guides in the language that is asked for, with every code and type there is', async () => {
+    const pages = new Map<string, string>();
+    for (const [path, language, sent] of [
+      ['/docs', 'fr', 'fr-FR,fr;q=0.9,en;q=0.5'],
+      ['/docs', 'en', 'de'],
+      ['/docs?language=fr', 'fr', 'en'],
+      ['/docs?language=en', 'en', 'fr'],
+    ] as const) {
+      const { text, headers } = await api.call('GET', path, undefined, { headers: { 'Accept-Language': sent } });
+      assert.equal(headers.get('Content-Language'), language);
+      assert.match(text, new RegExp(`<html lang="${language}">`));
+      assert.equal(pages.get(language) ?? text, text);
+      pages.set(language, text);
+    }
+    const sections = ['first-search', 'receive', 'retries', 'feed', 'recover', 'errors', 'limits', 'changelog'];
+    for (const text of pages.values()) {
+      assert.deepEqual(
+        [...text.matchAll(/<section id="([^"]+)"/g)].map(([, id]) => id),
+        sections,
+      );
+      for (const name of [...Object.keys(VIOLATION_CODES), ...Object.keys(PROBLEM_TYPES)]) {
+        assert.ok(text.includes(`<th scope="row"><code>${name}</code></th>`), name);
+      }
+      assert.doesNotMatch(text, /\bundefined\b|\bNaN\b/);
+    }
+    const sentences = (text = '') => new Set([...text.matchAll(/<(?:p|td)>([^<]{20,})</g)].map(([, words]) => words));
+    const english = sentences(pages.get('en'));
+    assert.deepEqual(
+      [...sentences(pages.get('fr'))].filter((one) => english.has(one)),
+      [],
+      'the same in both',
+    );
+  });
+
+  it('shows the commands of the README', async () => {
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const command = /curl -H "X-API-KEY[^\0]*?\n\n/.exec(readme)?.[0].trim() ?? '';
+    const shown = escapeHtml(command.replaceAll('http://127.0.0.1:8080', api.baseUrl));
+    assert.ok(shown.includes('endpointRecipient'));
+    assert.ok((await api.call('GET', '/docs')).text.includes(shown));
+  });
+
+  it('finds what is searched for, and names ids that exist for the key that is typed', async (t) => {
+    const page = await openPage(t);
+    const { body: lists } = await api.call('GET', '/searches?itemsPerPage=1');
+    const id = lists['hydra:member'][0]['@id'].slice('/searches/'.length);
+    await page.do('goto', { url: `${api.baseUrl}/docs?language=fr` });
+    await page.do('wait', { selector: '.opblock' });
+    await page.do('fill', { selector: '#key', text: api.key });
+    await page.do('press', { key: 'Tab' });
+    await page.do('until', { expression: `document.querySelector('#first-search').textContent.includes('${id}')` });
+    await page.do('click', { selector: '#operations-Search-getSearchesItem button' });
+    await page.do('until', { expression: `document.querySelector('#swagger-ui').innerHTML.includes('${id}')` });
+    await page.do('fill', { selector: '#words', text: 'idempotency_key_reused' });
+    const visible = `[...document.querySelectorAll('#guides section')].filter((one) => !one.hidden).map(({ id }) => id).join()`;
+    await page.do('until', { expression: `${visible} === 'errors'` });
+    await page.do('fill', { selector: '#words', text: 'zzzzz' });
+    await page.do('until', { expression: `!document.querySelector('#nothing').hidden` });
+  });
+
+  it('describes every group and every operation in a sentence', async () => {
+    const { body } = await api.call('GET', '/openapi.json');
+    for (const { name, description } of body.tags) assert.doesNotMatch(description, /resources\.$/, name);
+    for (const [path, operations] of Object.entries<Record<string, { description?: string }>>(body.paths)) {
+      for (const [method, { description = '' }] of Object.entries(operations)) {
+        assert.match(description, /^[A-Z].*\.$/s, `${method} ${path}`);
+      }
+    }
   });
 });

@@ -220,6 +220,7 @@ export const RECOVERY_CONTRACT: Contract = {
     }),
   ],
   resources: { Recovery: RecoverySchema },
+  groups: { Recovery: 'Webhooks that failed since a moment, sent again.' },
   bodies: {
     RecoveryCreation: {
       schema: RecoveryCreation,

@@ -4,17 +4,17 @@
  */
 
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
-import { acceptable, answer, answerBytes, answerJson, baseUrlOf, prefersPage } from '../content.ts';
+import { acceptable, answer, answerBytes, answerJson, baseUrlOf, escapeHtml, prefersPage } from '../content.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import { languageOf } from '../language.ts';
 import { notFound } from '../problem.ts';
-import { THINGS } from '../sentences.ts';
+import { type Language, THINGS } from '../sentences.ts';
 import { asyncApiDocument } from './asyncapi.ts';
 import { contractExamples } from './contract-examples.ts';
+import { type GuideFacts, guidePage } from './guides.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
 import { INTAKE_SCHEMA_PATH, intakeSchema } from './intake-schema-document.ts';
 import { ENTRYPOINT_MEMBERS, jsonLdContext } from './json-ld-contexts.ts';
@@ -38,7 +38,7 @@ export function documentationRoutes(router: Router, dependencies: ApiDependencie
   });
 
   contractRoutes(router, dependencies);
-  pageRoutes(router);
+  pageRoutes(router, dependencies);
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -90,32 +90,75 @@ function welcome(hasConsole: boolean): Middleware {
   };
 }
 
-const PAGE = `<!doctype html>
-<html lang="en">
+const PAGE_WORDS = {
+  en: {
+    title: 'Vigie API',
+    search: 'Search guides and operations',
+    key: 'Your API key: examples then name what is yours',
+    nothing: 'Nothing found.',
+    reference: 'Reference',
+    other: ['fr', 'Français'],
+  },
+  fr: {
+    title: 'API de Vigie',
+    search: 'Chercher dans les guides et les opérations',
+    key: 'Votre clé API : les exemples nomment alors ce qui est à vous',
+    nothing: 'Rien trouvé.',
+    reference: 'Référence (en anglais)',
+    other: ['en', 'English'],
+  },
+} as const;
+
+function docsPage(language: Language, facts: GuideFacts, baseUrl: string): string {
+  const words = PAGE_WORDS[language];
+  const { list, guides } = guidePage(language, facts);
+  const [code, name] = words.other;
+  return `<!doctype html>
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Vigie API</title>
+<title>${words.title}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="stylesheet" href="/docs/docs-page.css">
 </head>
 <body>
-<div id="swagger-ui"></div>
+<header>
+<h1>${words.title}</h1>
+<div class="fields">
+<label>${words.search}<input id="words" type="search"></label>
+<label>${words.key}<input id="key" type="password" autocomplete="off"></label>
+</div>
+<nav><ul>
+${list}
+<li><a href="#swagger-ui">${words.reference}</a></li>
+<li><a href="?language=${code}" hreflang="${code}" lang="${code}">${name}</a></li>
+</ul></nav>
+</header>
+<main>
+<p id="nothing" role="status" hidden>${words.nothing}</p>
+<div id="guides">
+${guides.replaceAll('http://127.0.0.1:8080', () => escapeHtml(baseUrl || 'http://127.0.0.1:8080'))}
+</div>
+<h2>${words.reference}</h2>
+</main>
+<div id="swagger-ui" lang="en"></div>
 <script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/init.js"></script>
+<script src="/docs/docs-page.js"></script>
 </body>
 </html>
 `;
+}
 
-/** No remote resource: the validator badge would be one. */
-const INIT = `SwaggerUIBundle({
-  url: '/openapi.json',
-  dom_id: '#swagger-ui',
-  validatorUrl: null,
-  deepLinking: true,
-  persistAuthorization: false,
-});
-`;
+function factsOf({ readLimit, writeLimit, searchLimits, deliveriesKeptDays }: ApiDependencies['settings']): GuideFacts {
+  return {
+    ...{ readPerSecond: readLimit.perSecond, writePerSecond: writeLimit.perSecond },
+    ...{ searches: searchLimits.searches, corners: searchLimits.polygonCorners },
+    ...{ excludedWords: searchLimits.excludedWords, matchesPerAdvert: searchLimits.matchesPerAdvert },
+    keptDays: deliveriesKeptDays,
+  };
+}
 
 /** All of helmet for the one answer that is a document. Swagger UI draws its icons from data: URLs. */
 const secureDocument: Middleware = helmet({
@@ -134,28 +177,31 @@ const secureDocument: Middleware = helmet({
   },
 });
 
-const ASSETS: Readonly<Record<string, string>> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+const SWAGGER = import.meta.resolve('swagger-ui-dist/package.json');
+const ASSETS: Readonly<Record<string, readonly [type: string, folder: string]>> = {
+  'swagger-ui.css': ['text/css; charset=utf-8', SWAGGER],
+  'swagger-ui-bundle.js': ['text/javascript; charset=utf-8', SWAGGER],
+  'docs-page.css': ['text/css; charset=utf-8', import.meta.url],
+  'docs-page.js': ['text/javascript; charset=utf-8', import.meta.url],
 };
 
-function pageRoutes(router: Router): void {
-  const directory = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
+function pageRoutes(router: Router, { settings }: ApiDependencies): void {
   const read = new Map<string, Promise<Buffer>>();
 
   router.get(['/docs', '/docs/'], secureDocument, (ctx) => {
-    answerBytes(ctx, 'text/html; charset=utf-8', PAGE);
-  });
-
-  router.get('/docs/init.js', (ctx) => {
-    answerBytes(ctx, 'text/javascript; charset=utf-8', INIT);
+    const { language: asked } = ctx.query;
+    const language = asked === 'fr' || asked === 'en' ? asked : languageOf(ctx, 'en');
+    ctx.set('Content-Language', language);
+    const page = docsPage(language, factsOf(settings), baseUrlOf(ctx, settings.publicUrl));
+    answerBytes(ctx, 'text/html; charset=utf-8', page);
   });
 
   router.get('/docs/:asset', async (ctx) => {
     const asset = String(ctx.params.asset);
-    const type = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
-    if (type === undefined) throw notFound(THINGS.page);
-    const content = read.get(asset) ?? readFile(join(directory, asset));
+    const known = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
+    if (known === undefined) throw notFound(THINGS.page);
+    const [type, folder] = known;
+    const content = read.get(asset) ?? readFile(new URL(asset, folder));
     read.set(asset, content);
     answerBytes(ctx, type, await content);
   });

@@ -12,7 +12,7 @@ import { ALERTS } from './alert-schemas.ts';
 import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
 import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
 import { plain } from './plain-schemas.ts';
-import { RESOURCES } from './resource-schemas.ts';
+import { GROUPS, RESOURCES } from './resource-schemas.ts';
 
 const ERRORS: Readonly<Record<number, string>> = {
   400: 'Malformed parameters or body.',
@@ -52,7 +52,7 @@ export function openApiDocument(version: string, examples: ContractExamples): ob
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ apiKey: [] }],
-    tags: [...Object.keys(RESOURCES).map((name) => ({ name, description: `${name} resources.` })), WEBHOOK_TAG],
+    tags: [...Object.keys(RESOURCES).map((name) => ({ name, description: String(GROUPS[name]) })), WEBHOOK_TAG],
     paths,
     webhooks: webhooks(examples.alert),
     components: {

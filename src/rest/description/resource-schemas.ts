@@ -263,6 +263,33 @@ const OWN = {
 
 const CONTRACTS: readonly Contract[] = FEATURES.flatMap(({ contract }) => contract ?? []);
 
+/** What the group of each is about. */
+const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
+  Search: 'What you look for, and where its alerts go.',
+  Match: 'Properties that began to satisfy a search.',
+  PropertyDocument: 'Properties with all their adverts, as they are now.',
+  Delivery: 'What was sent or will be, with every attempt.',
+  Feed: 'Everything that webhooks carry, in order, to be read instead of received.',
+  WebhookSecret: 'Secrets that sign all of your webhooks.',
+  City: 'Communes and arrondissements, by INSEE code.',
+  Department: 'Departments of France.',
+  SiteCategory: 'Kinds of sites that adverts come from.',
+  Location: 'Places whose names begin as one types.',
+  PointOfInterest: 'Schools, shops, stations and the like near a place.',
+  WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',
+  Explanation: 'Why a property is a match of a search, or is not.',
+  Preview: 'What a search would find, before it is saved.',
+  NearMiss: 'Properties that fail a search by one criterion.',
+  FoundProperty: 'Properties that satisfy a search now, notified or not.',
+  User: 'You, as the key says.',
+};
+
+/** By class name. */
+export const GROUPS: Readonly<Record<string, string>> = {
+  ...OWN_GROUPS,
+  ...Object.assign({}, ...CONTRACTS.map(({ groups }) => groups)),
+};
+
 /** By class name. The order is that of the documentation. */
 export const RESOURCES: typeof OWN & Readonly<Record<string, z.ZodObject>> = {
   ...OWN,
