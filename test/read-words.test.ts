@@ -26,6 +26,8 @@ interface Tally {
   others: number;
   /** What the reader expects and the entry does not find. */
   missed: number;
+  /** Of these, what the rule of phrases leaves out: see `isBeyondRule`. */
+  beyondRule: number;
 }
 
 function readTexts(): readonly (readonly string[])[] {
@@ -35,18 +37,33 @@ function readTexts(): readonly (readonly string[])[] {
 }
 
 function tallyOf(entries: readonly (readonly [string, RegExp])[], texts: readonly (readonly string[])[]): Tally {
-  const tally = { hits: 0, others: 0, missed: 0 };
+  const tally = { hits: 0, others: 0, missed: 0, beyondRule: 0 };
   const [folded, plain] = [texts.map(foldTexts), texts.map((text) => text.map(foldText).join(' | '))];
   for (const [word, read] of entries) {
     for (const [i, text] of folded.entries()) {
       const isHit = entryHolds({ word, includes: true, strict: false }, text);
-      const isRead = read.test(plain[i] as string);
+      const found = read.exec(plain[i] as string)?.[0];
+      const isRead = found !== undefined;
       tally.hits += Number(isHit);
       tally.others += Number(isHit && !isRead);
       tally.missed += Number(isRead && !isHit);
+      tally.beyondRule += Number(isRead && !isHit && isBeyondRule(word, found));
     }
   }
   return tally;
+}
+
+const BETWEEN_MAX = 2;
+const FIRST_LETTERS = 4;
+
+/**
+ * The words of a phrase stand in their order, all of them, with at most two others between neighbours: a reader also
+ * takes "cuisine indépendante aménagée et équipée", "charges faibles" or "local vélo" for what is asked.
+ */
+function isBeyondRule(phrase: string, found: string): boolean {
+  const [asked, words] = [foldText(phrase).split(' '), found.split(' ')];
+  const isInOrder = found.startsWith((asked[0] as string).slice(0, FIRST_LETTERS));
+  return !isInOrder || words.length < asked.length || words.length - asked.length > BETWEEN_MAX * (asked.length - 1);
 }
 
 function assertRead({ hits, others, missed }: Tally, { othersMax, missedMax }: Record<string, number>): void {
@@ -68,11 +85,13 @@ test('of words at most 2 % of the hits mean something else and 1 % of what a rea
   for (const words of thirds(READ_WORDS)) assertRead(tallyOf(words, readTexts()), { othersMax: 0.02, missedMax: 0.01 });
 });
 
-// A reader also takes "cuisine independante amenagee et equipee" for "cuisine équipée": three other words stand between,
-// where the decisions allow two. That is a tenth of the first third, which has such phrases on purpose.
-test('phrases mean what they say, and miss what has three words between', { skip }, () => {
+test('phrases mean what they say, and of what the rule of phrases allows at most 1 % is missed', { skip }, () => {
   assert.equal(READ_PHRASES.length, 30);
-  const [first, heldOut] = thirds(READ_PHRASES);
-  assertRead(tallyOf(first, readTexts()), { othersMax: 0.001, missedMax: 0.1 });
-  assertRead(tallyOf(heldOut, readTexts()), { othersMax: 0.001, missedMax: 0.022 });
+  const tallies = thirds(READ_PHRASES).map((phrases) => tallyOf(phrases, readTexts()));
+  for (const tally of tallies) {
+    assertRead({ ...tally, missed: tally.missed - tally.beyondRule }, { othersMax: 0.001, missedMax: 0.01 });
+  }
+  // With what the rule leaves out; the first third has such phrases on purpose.
+  assertRead(tallies[0] as Tally, { othersMax: 0.001, missedMax: 0.1 });
+  assertRead(tallies[1] as Tally, { othersMax: 0.001, missedMax: 0.022 });
 });
