@@ -49,9 +49,9 @@ function mailProblems({ mail }: Config): readonly string[] {
   if (mail === null || mail.authoritiesFile === null) return [];
   try {
     const { subject } = new X509Certificate(readFileSync(mail.authoritiesFile));
-    return subject === undefined ? ['VIGIE_SMTP_TLS_CA_FILE names a certificate of nobody'] : [];
+    return subject === undefined ? ['VIGIE_SMTP_TLS_CA names a certificate of nobody'] : [];
   } catch (error) {
-    return [`VIGIE_SMTP_TLS_CA_FILE cannot be used (${(error as Error).message}): it must name a readable PEM file`];
+    return [`VIGIE_SMTP_TLS_CA cannot be used (${(error as Error).message}): it must name a readable PEM file`];
   }
 }
 

@@ -72,18 +72,22 @@ const FIXED = Object.freeze({
   questionConnectionsMax: 2,
   /** Changes in one transaction: beyond, the round trips saved are less than what a larger one costs. */
   recordBatchMax: 256,
-  /** Messages in a batch, and large properties that a transaction reads and notifies of: sixteen of the largest messages. */
-  batchBytesMax: 16 * MEBIBYTE,
-  /** Of the state of a property as JSON: a change of one this large takes a fifth of a second to record. */
-  propertyBytesMax: 8 * MEBIBYTE,
+  recordBounds: Object.freeze<Record<'batchBytesMax' | 'advertsMax' | 'bytesMax' | 'waitingMax', number>>({
+    /** Messages in a batch, and large properties that a transaction reads and notifies of: sixteen of the largest messages. */
+    batchBytesMax: 16 * MEBIBYTE,
+    /** Adverts of one property: more than any home has, and the size at which a change of it is still recorded in milliseconds. */
+    advertsMax: 200,
+    /** Of the state of a property as JSON: a change of one this large takes a fifth of a second to record. */
+    bytesMax: 8 * MEBIBYTE,
+    /** For one property above a megabyte, which takes longer to record than its changes take to come. */
+    waitingMax: 64,
+  }),
   /** Web servers, and what no service of a system listens on: a mail server would take a post for commands. */
   endpointPorts: Object.freeze([
     { from: 80, to: 80 },
     { from: 443, to: 443 },
     { from: 1_024, to: 65_535 },
   ]),
-  /** For one property above a megabyte, which takes longer to record than its changes take to come. */
-  waitingMax: 64,
   /**
    * A bug that more properties than this meet within the window is no message's own: intake stops and leaves the lead to
    * others for half a minute. Met again, it ends the process.
@@ -111,7 +115,6 @@ const settings = z.object({
   VIGIE_NATS_REPLICAS: z
     .enum(['1', '3', '5'], 'must be 1, 3 or 5: an even number of copies survives the loss of no more servers')
     .transform(Number),
-  NATS_SERVER_BIN: path,
   VIGIE_NATS_PORT: integer(0, 65_535),
   VIGIE_ADVERTS_BYTES_MAX: integer(0, 999_999_999_999_999),
   VIGIE_OLDEST_DUMP_HOURS: integer(0, 24 * 366),
@@ -136,8 +139,7 @@ const settings = z.object({
   VIGIE_MAP_ATTRIBUTION: z.string().max(500, 'must have at most 500 characters'),
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
   VIGIE_SMTP_URL: optional(smtpServer),
-  VIGIE_SMTP_TLS_CA_FILE: path,
-  VIGIE_SMTP_TLS_INSECURE: boolean,
+  VIGIE_SMTP_TLS_CA: path,
   VIGIE_MAIL_FROM: optional(mailbox),
   VIGIE_MAIL_LANGUAGE: z.enum(['fr', 'en'], 'must be fr or en'),
   VIGIE_MAIL_GATHER_MS: integer(0, HOUR_MS),
@@ -145,12 +147,10 @@ const settings = z.object({
   VIGIE_CONNECT_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_ATTEMPT_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
-  VIGIE_PROPERTY_ADVERTS_MAX: integer(1, 100_000),
   VIGIE_FEEDS_FILE: path,
   VIGIE_UNSEEN_DAYS: integer(0, DAYS_MAX),
-  VIGIE_RETENTION_EVENTS_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_DELIVERIES_DAYS: integer(0, DAYS_MAX),
-  VIGIE_RETENTION_EXPIRED_DAYS: integer(0, DAYS_MAX),
+  VIGIE_RETENTION_HISTORY_DAYS: integer(0, DAYS_MAX),
   VIGIE_DRAIN_ANNOUNCE_MS: integer(0, HOUR_MS),
   VIGIE_DRAIN_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_LOG_LEVEL: z.enum(
@@ -210,13 +210,12 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     connectTimeoutMs: setting.VIGIE_CONNECT_TIMEOUT_MS,
     attemptTimeoutMs: setting.VIGIE_ATTEMPT_TIMEOUT_MS,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
-    recordBounds: recordBoundsOf(setting),
     feedsFile: setting.VIGIE_FEEDS_FILE,
     unseenDays: setting.VIGIE_UNSEEN_DAYS,
     retentionDays: Object.freeze({
-      events: setting.VIGIE_RETENTION_EVENTS_DAYS,
+      events: setting.VIGIE_RETENTION_HISTORY_DAYS,
       deliveries: setting.VIGIE_RETENTION_DELIVERIES_DAYS,
-      expired: setting.VIGIE_RETENTION_EXPIRED_DAYS,
+      expired: setting.VIGIE_RETENTION_HISTORY_DAYS,
     }),
     drainAnnounceMs: setting.VIGIE_DRAIN_ANNOUNCE_MS,
     drainTimeoutMs: setting.VIGIE_DRAIN_TIMEOUT_MS,
@@ -230,16 +229,18 @@ function mapProblems({ VIGIE_MAP_FILE: file, VIGIE_MAP_TILES_URL: tiles }: Envir
   return file && tiles ? ['VIGIE_MAP_FILE and VIGIE_MAP_TILES_URL exclude each other: name one of them'] : [];
 }
 
+const ANY_CERTIFICATE = 'any';
+
 /** What a mail server needs and lacks. */
 function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);
   const problems = missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
   const hasPassword = URL.canParse(values.VIGIE_SMTP_URL) && new URL(values.VIGIE_SMTP_URL).password !== '';
-  if (values.VIGIE_SMTP_TLS_INSECURE === 'true' && hasPassword) {
+  if (values.VIGIE_SMTP_TLS_CA === ANY_CERTIFICATE && hasPassword) {
     problems.push(
-      'VIGIE_SMTP_TLS_INSECURE would show the password of VIGIE_SMTP_URL to anybody: ' +
-        'name the authority of the mail server in VIGIE_SMTP_TLS_CA_FILE instead',
+      `VIGIE_SMTP_TLS_CA=${ANY_CERTIFICATE} would show the password of VIGIE_SMTP_URL to anybody: ` +
+        'name the authority of the mail server instead',
     );
   }
   return problems;
@@ -250,7 +251,6 @@ function serversOf(setting: z.output<typeof settings>) {
     databaseUrl: setting.DATABASE_URL,
     natsUrl: setting.NATS_URL,
     natsReplicas: setting.VIGIE_NATS_REPLICAS,
-    natsServerBin: setting.NATS_SERVER_BIN,
     natsPort: setting.VIGIE_NATS_PORT,
     advertsBytesMax: setting.VIGIE_ADVERTS_BYTES_MAX || null,
     oldestDumpHours: setting.VIGIE_OLDEST_DUMP_HOURS,
@@ -262,13 +262,14 @@ function serversOf(setting: z.output<typeof settings>) {
 function mailOf(setting: z.output<typeof settings>) {
   const [url, from, publicUrl] = [setting.VIGIE_SMTP_URL, setting.VIGIE_MAIL_FROM, setting.VIGIE_PUBLIC_URL];
   if (url === null || from === null || publicUrl === null) return null;
+  const isTlsInsecure = setting.VIGIE_SMTP_TLS_CA === ANY_CERTIFICATE;
   return Object.freeze({
     url,
     from: mailboxOf(from),
     publicUrl,
     gatherMs: setting.VIGIE_MAIL_GATHER_MS,
-    authoritiesFile: setting.VIGIE_SMTP_TLS_CA_FILE,
-    isTlsInsecure: setting.VIGIE_SMTP_TLS_INSECURE,
+    authoritiesFile: isTlsInsecure ? null : setting.VIGIE_SMTP_TLS_CA,
+    isTlsInsecure,
   });
 }
 
@@ -280,15 +281,6 @@ function consoleOf(setting: z.output<typeof settings>) {
     mapFile: setting.VIGIE_MAP_FILE,
     tilesUrl: setting.VIGIE_MAP_TILES_URL,
     tilesAttribution: setting.VIGIE_MAP_ATTRIBUTION,
-  });
-}
-
-function recordBoundsOf(setting: z.output<typeof settings>) {
-  return Object.freeze({
-    batchBytesMax: FIXED.batchBytesMax,
-    advertsMax: setting.VIGIE_PROPERTY_ADVERTS_MAX,
-    bytesMax: FIXED.propertyBytesMax,
-    waitingMax: FIXED.waitingMax,
   });
 }
 

@@ -100,8 +100,8 @@ test('the authority of a mail server is a PEM file that can be read', () => {
   };
   for (const path of ['/nowhere/ca.pem', fileURLToPath(import.meta.url)]) {
     assert.throws(
-      () => assertServable(readConfig({ ...mail, VIGIE_SMTP_TLS_CA_FILE: path })),
-      /VIGIE_SMTP_TLS_CA_FILE cannot be used .* it must name a readable PEM file/,
+      () => assertServable(readConfig({ ...mail, VIGIE_SMTP_TLS_CA: path })),
+      /VIGIE_SMTP_TLS_CA cannot be used .* it must name a readable PEM file/,
     );
   }
 });

@@ -80,7 +80,7 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
     /must be addresses and networks/,
   ],
   ['VIGIE_RETRY_DELAY_MS', ['0', '604800001'], /must be a whole number from 1 to 604800000/],
-  ['VIGIE_RETENTION_EXPIRED_DAYS', ['', '-1', '1.5', '36501', 'ever'], /must be a whole number from 0 to 36500/],
+  ['VIGIE_RETENTION_HISTORY_DAYS', ['', '-1', '1.5', '36501', 'ever'], /must be a whole number from 0 to 36500/],
   ['VIGIE_ALLOW_PRIVATE_ENDPOINTS', ['', 'yes', 'TRUE', '1'], /must be true or false/],
   ['VIGIE_ROLES', ['', 'intake,', 'everything'], /has unknown roles .*; known are intake, deliver, api/],
   [
@@ -133,10 +133,10 @@ test('VIGIE_SMTP_URL names a server and nothing beside it, and needs a sender an
     assert.match(problems[0] ?? '', /^ *VIGIE_SMTP_URL must be/);
     assert.doesNotMatch(problems.join(), /secret/);
   }
-  const insecure = { ...rest, VIGIE_SMTP_TLS_INSECURE: 'true' };
+  const insecure = { ...rest, VIGIE_SMTP_TLS_CA: 'any' };
   assert.deepEqual(problemsOf({ ...insecure, VIGIE_SMTP_URL: 'smtp://h' }), []);
   const [problem] = problemsOf({ ...insecure, VIGIE_SMTP_URL: 'smtp://me:secret@h' });
-  assert.match(problem ?? '', /VIGIE_SMTP_TLS_INSECURE would show the password/);
+  assert.match(problem ?? '', /VIGIE_SMTP_TLS_CA=any would show the password/);
   const { mail } = readConfig({ ...rest, VIGIE_SMTP_URL: 'smtp://h' });
   assert.deepEqual(mail?.from, { name: 'Vigie', address: 'a@b.example' });
   assert.equal(readConfig({}).mail, null);

@@ -5,6 +5,7 @@
 
 import { join } from 'node:path';
 import type { Random } from '../../src/cli/demo/seeded-random.ts';
+import { readConfig } from '../../src/config.ts';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { ensureAdvertsStream } from '../../src/engine/broker/topology.ts';
 import { type Database, migrate } from '../../src/engine/store/database.ts';
@@ -35,15 +36,17 @@ const SETTINGS = {
   VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS),
   VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS),
   VIGIE_CONNECT_TIMEOUT_MS: '500',
-  VIGIE_PROPERTY_ADVERTS_MAX: String(PROPERTY_ADVERTS_MAX),
 };
-/** As many properties that cannot be stored as a run may bring. */
-const BUGS_BORNE = { setAside: { propertiesMax: 1_000, windowMs: 600_000, restMs: 30_000 } };
-const PATIENT = tuned(BUGS_BORNE);
+/** As many properties that cannot be stored as a run may bring, and few adverts a property, which a burst exceeds. */
+const BORNE = {
+  setAside: { propertiesMax: 1_000, windowMs: 600_000, restMs: 30_000 },
+  recordBounds: { ...readConfig({}).recordBounds, advertsMax: PROPERTY_ADVERTS_MAX },
+};
+const PATIENT = tuned(BORNE);
 /** Mailboxes and slots that any burst fills. */
 const TINY = {
   VIGIE_DATABASE_CONNECTIONS_MAX: '4',
-  ...tuned({ ...BUGS_BORNE, recordBatchMax: 8, attemptsInFlightMax: 8 }),
+  ...tuned({ ...BORNE, recordBatchMax: 8, attemptsInFlightMax: 8 }),
 };
 const WATCH_EVERY_MS = 250;
 const NATS_DISK_BYTES = 256 * 1024 ** 2;

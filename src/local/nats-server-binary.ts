@@ -1,5 +1,5 @@
 /**
- * Finds a nats-server: the configured one, the one installed, or the package of Debian and Ubuntu, unpacked into the
+ * Finds a nats-server: the one named, the one installed, or the package of Debian and Ubuntu, unpacked into the
  * cache directory.
  */
 
@@ -50,7 +50,7 @@ export async function findNatsServer(
   } catch (cause) {
     throw new ServerMissingError(
       'embedded NATS: no nats-server is installed, and the package of the distribution cannot be fetched into ' +
-        `${cacheDir} (${firstLine(cause as Error)}). Put nats-server on the PATH, or name it in NATS_SERVER_BIN, ` +
+        `${cacheDir} (${firstLine(cause as Error)}). Put nats-server on the PATH, ` +
         'or give the URL of a NATS server with JetStream in NATS_URL.',
       { cause },
     );
@@ -59,7 +59,7 @@ export async function findNatsServer(
 
 async function inspectConfigured(configured: string): Promise<NatsServerBinary> {
   return inspect(configured).catch((cause: Error) => {
-    throw new ServerMissingError(`NATS_SERVER_BIN: ${configured} is no nats-server (${firstLine(cause)})`, { cause });
+    throw new ServerMissingError(`${configured} is no nats-server (${firstLine(cause)})`, { cause });
   });
 }
 

@@ -24,7 +24,8 @@ export interface NatsServerOptions {
   /** Held by the caller: a server found running in it is taken for a leftover and stopped. */
   readonly dataDir: string;
   /** The program to run; searched for, and fetched into `cacheDir`, when null. */
-  readonly serverBin: string | null;
+  /** Null: the one on the PATH, else the distribution's. */
+  readonly serverBin?: string | null;
   readonly cacheDir: string;
   readonly onLog?: (line: string) => void;
   readonly onWarning?: (warning: string) => void;
@@ -51,7 +52,7 @@ const PROGRAM_HANDLE = '/proc/self/fd/4';
 /** Resolves when it accepts connections. Throws `ServerMissingError` without a binary, `ServerStartError` on failure. */
 export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
   const user = await serverUser('vigie-nats', options.onWarning ?? (() => undefined));
-  const binary = await findNatsServer(options.serverBin, options.cacheDir, options.onLog);
+  const binary = await findNatsServer(options.serverBin ?? null, options.cacheDir, options.onLog);
   const home = join(options.dataDir, 'nats');
   await endFormer(home, user);
   if (options.port && !(await isPortFree(options.port))) throw portTaken(options.port);

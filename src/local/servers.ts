@@ -15,7 +15,6 @@ import { readSecret, writeSecret } from './secret-file.ts';
 export interface ServerSettings {
   readonly databaseUrl: string | null;
   readonly natsUrl: string | null;
-  readonly natsServerBin: string | null;
   /** Of the embedded NATS; 0 takes a free one. */
   readonly natsPort: number;
   readonly dataDir: string | null;
@@ -95,9 +94,7 @@ async function startMissing(
     if (settings.databaseUrl === null) await assertCanPrepare(await postgresHome(directory.path));
     const servers = await Promise.allSettled([
       settings.databaseUrl === null ? starting(startPostgres(options)) : null,
-      settings.natsUrl === null
-        ? starting(startNatsServer({ ...options, serverBin: settings.natsServerBin, port: settings.natsPort }))
-        : null,
+      settings.natsUrl === null ? starting(startNatsServer({ ...options, port: settings.natsPort })) : null,
     ]);
     const [postgres, nats] = servers.map((result) => {
       if (result.status === 'rejected') throw result.reason;

@@ -20,6 +20,7 @@ const isRoot = process.getuid?.() === 0;
 const UNKNOWN_USER = 54_321;
 const cacheDir = cacheDirectory();
 const serverBin = process.env.NATS_SERVER_BIN || '';
+const searched = `${serverBin === '' ? '' : `${dirname(serverBin)}:`}${process.env.PATH}`;
 const SOURCE = new URL('../../src/local/', import.meta.url).href;
 /** Neither is given: both are embedded. */
 const EMBEDDED = { postgres: absent(), nats: absent() };
@@ -29,7 +30,7 @@ test('crawlers find the embedded NATS: at its port, in the line that says ready,
   await copyTestCluster(dataDir);
   const port = await freePort();
   const settings = {
-    ...{ VIGIE_DATA_DIR: dataDir, NATS_SERVER_BIN: serverBin },
+    ...{ VIGIE_DATA_DIR: dataDir, PATH: searched },
     VIGIE_NATS_PORT: String(port),
   };
   const daemon = await startDaemon(t, EMBEDDED, settings);
@@ -112,7 +113,7 @@ async function startAs(user: number, dataDir: string): Promise<string> {
     const { openServers } = await import('${SOURCE}servers.ts');
     const settings = { databaseUrl: null, natsUrl: null, natsPort: 0 };
     const servers = await openServers(
-      { ...settings, dataDir: process.argv[1], natsServerBin: process.argv[2] || null },
+      { ...settings, dataDir: process.argv[1] },
       { onLog: () => undefined, onWarning: () => undefined },
     );
     process.stdout.write('started\\n');
@@ -120,8 +121,8 @@ async function startAs(user: number, dataDir: string): Promise<string> {
   const node = [process.execPath, '--import=tsx', '--input-type=module', `--eval=${script}`];
   const { stdout } = await run(
     'setpriv',
-    [`--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--', ...node, dataDir, serverBin],
-    { env: { PATH: '/usr/local/bin:/usr/bin:/bin', XDG_CACHE_HOME: dirname(cacheDir) } },
+    [`--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--', ...node, dataDir],
+    { env: { PATH: searched, XDG_CACHE_HOME: dirname(cacheDir) } },
   );
   return stdout;
 }

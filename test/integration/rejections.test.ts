@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import { connect, headers, type NatsConnection } from 'nats';
+import { readConfig } from '../../src/config.ts';
 import { PRICE_HELD } from '../support/adverts.ts';
-import { type Daemon, startDaemon } from '../support/daemon.ts';
+import { type Daemon, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
 import { startTestServers, type TestServers } from '../support/servers.ts';
@@ -60,7 +61,11 @@ const countOf = async ({ operationsUrl }: Daemon, sample: string): Promise<numbe
 
 test('a refused message is told with its reason, violations, subject, sequence and message id', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers, { VIGIE_PROPERTY_ADVERTS_MAX: '1' });
+  const daemon = await startDaemon(
+    t,
+    servers,
+    tuned({ recordBounds: { ...readConfig({}).recordBounds, advertsMax: 1 } }),
+  );
   const connection = await connectNats(t, servers);
   const heard = listen(connection);
   const wrong = { ...good, advert: { ...good.advert, price: -1, pictures: ['a', 1] } };

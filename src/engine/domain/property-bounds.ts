@@ -35,7 +35,7 @@ export function excessOf(before: HeldProperty | null, after: HeldProperty, bound
   const { advertsMax, bytesMax } = bounds;
   const count = after.state.adverts.length;
   if (count > advertsMax && count > (before?.state.adverts.length ?? 0)) {
-    return `the property would have ${count} adverts, more than VIGIE_PROPERTY_ADVERTS_MAX allows (${advertsMax})`;
+    return `the property would have ${count} adverts, more than the bound (${advertsMax})`;
   }
   const bytes = stateBytes(after.state);
   if (bytes <= bytesMax || (before !== null && bytes <= stateBytes(before.state))) return null;
