@@ -123,13 +123,18 @@ async function seeMatch({ page, receiver, publish, picture }: ConsoleScene): Pro
   await page.do('wait', { selector: '::-p-text(T3 vue mer)' });
   await publish({ property: SEEN, title: 'T3 vue mer', price: 219_000 });
   await receiver.until((posts) => posts.length === 2);
-  await page.do('wait', { selector: '.tag[data-tag=event]' });
+  await page.do('until', {
+    expression: `/219,000.*230,000.*-4\\.8%/s.test(document.querySelector('.result')?.innerText)`,
+  });
   await picture('match');
   await page.do('click', { selector: '[data-list=matches] a' });
   await page.do('wait', { selector: '.property .tag[data-state=delivered]' });
   await page.do('until', { expression: `document.querySelector('.property').innerText.includes('219,000')` });
   await page.do('wait', { selector: '.chart .line' });
   assert.match(await page.do<string>('text', { selector: '.property' }), /\/matches/);
+  await page.do('until', {
+    expression: `/Drawn by hand\\s+satisfied/.test(document.querySelector('.for-whom').innerText)`,
+  });
   assert.match(await page.do<string>('text', { selector: '.description' }), /<b onclick="x">/);
   assert.equal(await page.do('evaluate', { expression: `document.querySelectorAll('.pictures a').length` }), 1);
   await picture('property');
@@ -188,6 +193,8 @@ async function surviveRestart({ page, publish, stop, restart, picture }: Console
   await picture('lost');
   await publish({ title: 'T4 pendant la panne', price: 210_000 });
   await restart();
+  // No row moves under the pointer: what has come waits to be asked for.
+  await page.do('click', { selector: '.fresh button' });
   await page.do('wait', { selector: '::-p-text(T4 pendant la panne)' });
   await page.do('until', { expression: `document.querySelector('.banner').hidden` });
 }
@@ -230,6 +237,7 @@ async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promi
 async function stayAtHome({ page, daemon, address, go }: ConsoleScene): Promise<void> {
   await go('map');
   await page.do('wheel', { x: 900, y: 400, deltaY: -1_500 });
+  await page.do('wait', { selector: '.no-streets' });
   assert.match(await page.do('text', { selector: '.no-streets summary' }), /rues/);
   const { complaints, addresses } = await page.do<Record<'complaints' | 'addresses', string[]>>('report');
   const { origin } = new URL(address);

@@ -1,23 +1,29 @@
 /**
- * What the chosen search finds now, notified or not: read page by page when it is chosen, and again while it is shown.
- * The newest thousand: further ones are for who orders or filters the list by the interface.
+ * What the chosen search finds now, notified or not, in the order and with the words that are chosen: the first thousand
+ * at once, further ones when the list's end is reached. What is new since waits until the reader takes it in: no row moves
+ * under the pointer.
  */
 
 import type { Collection, FoundDocument } from './documents.ts';
-import { filters } from './filters.ts';
+import { type Filters, filters, type ResultOrder } from './filters.ts';
 import { pause } from './now.ts';
 import { type Observable, observable } from './observable.ts';
 import { type Pin, pinOf } from './pins.ts';
-import { Refusal, type Rest } from './rest.ts';
+import { type Query, Refusal, type Rest } from './rest.ts';
 
 export interface FoundList {
   readonly search: string;
-  /** Newest first. */
+  /** What the service is asked for. */
+  readonly query: Query;
   readonly pins: readonly Pin[];
+  readonly fresh: readonly Pin[];
   readonly total: number;
   /** Of the properties that changed last alone. */
   readonly isEstimated: boolean;
   readonly isReading: boolean;
+  /** Reads further ones. */
+  more(): void;
+  takeFresh(): void;
 }
 
 interface FoundPage extends Collection<FoundDocument> {
@@ -25,69 +31,133 @@ interface FoundPage extends Collection<FoundDocument> {
 }
 
 const PER_PAGE = 100;
-const PAGES_MAX = 10;
+const PAGES_AT_ONCE = 10;
 const AGAIN_MS = 60_000;
 
-/**
- * Null while no search is chosen. `persevere` asks until it is answered; it resolves with null when nobody waits for the
- * answer any more.
- */
-export function createFoundList(
-  rest: Rest,
-  signal: AbortSignal,
-  persevere: <Done>(signal: AbortSignal, work: () => Promise<Done>) => Promise<Done | null>,
-): Observable<FoundList | null> {
+const ORDERS: Readonly<Record<ResultOrder, Query>> = {
+  newest: { 'order[updatedAt]': 'desc' },
+  price: { 'order[price]': 'asc' },
+  pricePerMeter: { 'order[pricePerMeter]': 'asc' },
+  surface: { 'order[surface]': 'desc' },
+};
+
+/** Asks until it is answered; resolves with null when nobody waits for the answer any more. */
+type Persevere = <Done>(signal: AbortSignal, work: () => Promise<Done>) => Promise<Done | null>;
+
+/** Null while no search is chosen. */
+export function createFoundList(rest: Rest, signal: AbortSignal, persevere: Persevere): Observable<FoundList | null> {
   const list = observable<FoundList | null>(null);
   let showing = new AbortController();
-
-  async function readAll(search: string, until: AbortSignal): Promise<void> {
-    const byProperty = new Map<string, Pin>();
-    for (let page = 1; page <= PAGES_MAX; page++) {
-      const query = { page, itemsPerPage: PER_PAGE };
-      const read = await persevere(until, () => rest.read<FoundPage>(`${search}/properties`, query, until));
-      if (read === null) return;
-      const { 'hydra:member': members, 'hydra:totalItems': total, estimated } = read;
-      for (const document of members) byProperty.set(document['@id'], pinOfFound(search, document));
-      const isLast = members.length < PER_PAGE || page === PAGES_MAX;
-      const before = list.get();
-      // Read again, the list stays whole until its successor is.
-      if (isLast || before === null || before.isReading) {
-        list.set({ search, pins: [...byProperty.values()], total, isEstimated: estimated, isReading: !isLast });
-      }
-      if (isLast) return;
-    }
-  }
-
-  async function readOn(search: string, until: AbortSignal): Promise<void> {
-    while (!until.aborted) {
-      try {
-        await readAll(search, until);
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        // The search is gone.
-        const before = list.get();
-        if (before?.search === search) list.set({ ...before, isReading: false });
-        return;
-      }
-      await pause(AGAIN_MS, until);
-    }
-  }
-
-  const show = (): void => {
-    const { search } = filters.get();
-    if ((list.get()?.search ?? null) === search) return;
+  const show = ({ search, order, text }: Filters): void => {
+    const query = { ...ORDERS[order], text };
+    const before = list.get();
+    const isShown = before?.search === (search ?? undefined) && (search === null || isSame(before?.query, query));
+    if (isShown) return;
     showing.abort();
     showing = new AbortController();
-    list.set(search === null ? null : { search, pins: [], total: 0, isEstimated: false, isReading: true });
-    if (search !== null) void readOn(search, AbortSignal.any([signal, showing.signal]));
+    if (search === null) return list.set(null);
+    const until = AbortSignal.any([signal, showing.signal]);
+    followSearch({ search, query, list, until, persevere, rest, reload: () => reload(filters.get()) });
   };
-  show();
-  signal.addEventListener('abort', filters.subscribe(show));
+  const reload = (chosen: Filters): void => {
+    list.set(null);
+    show(chosen);
+  };
+  show(filters.get());
+  signal.addEventListener(
+    'abort',
+    filters.subscribe(() => show(filters.get())),
+  );
   return list;
 }
 
-function pinOfFound(search: string, document: FoundDocument): Pin {
-  const { '@id': property, match, satisfiedSince: createdAt, updatedAt } = document;
-  const identity = { '@id': match ?? property, property, search };
-  return pinOf({ ...identity, createdAt, updatedAt: updatedAt ?? createdAt, propertyDocument: document });
+interface Following {
+  readonly search: string;
+  readonly query: Query;
+  readonly list: Observable<FoundList | null>;
+  readonly until: AbortSignal;
+  readonly persevere: Persevere;
+  readonly rest: Rest;
+  reload(): void;
+}
+
+function followSearch({ search, query, list, until, persevere, rest, reload }: Following): void {
+  let pages = 0;
+  const set = (change: Partial<FoundList>): void => {
+    const before = list.get();
+    if (before !== null && !until.aborted) list.set({ ...before, ...change });
+  };
+  const readPage = (asked: Query): Promise<FoundPage | null> =>
+    persevere(until, () => rest.read<FoundPage>(`${search}/properties`, { ...asked, itemsPerPage: PER_PAGE }, until));
+  const readOn = async (): Promise<void> => {
+    set({ isReading: true });
+    for (const last = pages + PAGES_AT_ONCE; pages < last; ) {
+      const read = await readPage({ ...query, page: pages + 1 });
+      if (read === null) return;
+      pages += 1;
+      const { 'hydra:member': members, 'hydra:totalItems': total, estimated: isEstimated } = read;
+      const isEnd = members.length < PER_PAGE;
+      set({ pins: merged(list.get()?.pins ?? [], pinsOf(search, members)), total, isEstimated });
+      if (isEnd) break;
+    }
+    set({ isReading: false });
+  };
+  const lookAgain = async (): Promise<void> => {
+    const read = await readPage({ ...query, ...NO_ORDER, ...ORDERS.newest });
+    const present = list.get();
+    if (read === null || present === null) return;
+    const newest = pinsOf(search, read['hydra:member']);
+    const known = new Set(present.pins.map(({ property }) => property));
+    const fresh = newest.filter(({ property }) => !known.has(property));
+    set({
+      pins: merged(
+        present.pins,
+        newest.filter(({ property }) => known.has(property)),
+      ),
+      fresh,
+      total: read['hydra:totalItems'],
+    });
+    if (present.pins.length === 0 && fresh.length > 0) reload();
+  };
+  const follow = async (): Promise<void> => {
+    await readOn();
+    while (!until.aborted) {
+      await pause(AGAIN_MS, until);
+      if (!until.aborted) await lookAgain();
+    }
+  };
+  const tolerant = (work: Promise<void>): void =>
+    void work.catch((error: unknown) => {
+      // The search is gone.
+      if (!(error instanceof Refusal)) throw error;
+      set({ isReading: false });
+    });
+  const more = (): void => {
+    const { isReading, pins, total } = list.get() ?? { isReading: true, pins: [], total: 0 };
+    if (!isReading && pins.length < total) tolerant(readOn());
+  };
+  const empty = { pins: [], fresh: [], total: 0, isEstimated: false };
+  list.set({ search, query, ...empty, isReading: true, more, takeFresh: reload });
+  tolerant(follow());
+}
+
+const NO_ORDER: Query = Object.fromEntries(
+  Object.values(ORDERS).flatMap((order) => Object.keys(order).map((name) => [name, null])),
+);
+
+function isSame(some: Query | undefined, other: Query): boolean {
+  return JSON.stringify(some) === JSON.stringify(other);
+}
+
+/** Each property once, where it was. */
+function merged(before: readonly Pin[], added: readonly Pin[]): readonly Pin[] {
+  return [...new Map([...before, ...added].map((pin) => [pin.property, pin])).values()];
+}
+
+function pinsOf(search: string, documents: readonly FoundDocument[]): readonly Pin[] {
+  return documents.map((document) => {
+    const { '@id': property, match, satisfiedSince: createdAt, updatedAt } = document;
+    const identity = { '@id': match ?? property, property, search };
+    return pinOf({ ...identity, createdAt, updatedAt: updatedAt ?? createdAt, propertyDocument: document });
+  });
 }

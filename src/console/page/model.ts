@@ -11,16 +11,10 @@ import { type Observable, observable } from './observable.ts';
 import { createPinTable, PINS_MAX, type PinTable } from './pins.ts';
 import { Refusal, type Rest, Unreachable } from './rest.ts';
 
+/** That a match was told of. */
 export interface Happening {
   readonly id: string;
-  readonly event: string;
-  readonly isMatch: boolean;
-  readonly at: string;
   readonly match: string;
-  readonly search: string;
-  readonly was: string | null;
-  readonly is: string | null;
-  readonly percent: number | null;
 }
 
 export interface SearchTable {
@@ -241,23 +235,13 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
     take(item: FeedItem): Happening[] {
       if (item.body === null) return [];
       put([item.body.match]);
-      return [happeningOf(item, item.body)];
+      return [{ id: item.id, match: item.body.match['@id'] }];
     },
     drop(search: string): void {
       pins.dropSearch(search);
       version.set(version.get() + 1);
     },
   };
-}
-
-function happeningOf(
-  { id, channel, createdAt, search }: FeedItem,
-  { event, adEvent, match }: NonNullable<FeedItem['body']>,
-): Happening {
-  const change = { was: adEvent?.fieldOldValue ?? null, is: adEvent?.fieldNewValue ?? null };
-  const variation = adEvent?.percentVariation ?? null;
-  const percent = variation === null ? null : Number(variation);
-  return { id, event, isMatch: channel === 'match', at: createdAt, match: match['@id'], search, ...change, percent };
 }
 
 const AGAIN_MS = 2_000;

@@ -13,7 +13,13 @@ export interface Pin {
   readonly property: string;
   readonly title: string | null;
   readonly price: number | null;
+  /** Before its last change; null: it has not changed. */
+  readonly priceBefore: number | null;
+  readonly pricePerMeter: number | null;
   readonly surface: number | null;
+  readonly room: number | null;
+  readonly propertyType: number | null;
+  readonly picture: string | null;
   readonly transactionType: number | null;
   readonly cityName: string | null;
   readonly isExpired: boolean;
@@ -85,7 +91,12 @@ export function pinOf({ '@id': match, search, property, createdAt, updatedAt, pr
     property,
     title: propertyDocument?.title ?? null,
     price: propertyDocument?.price ?? null,
+    priceBefore: propertyDocument === null ? null : priceBefore(propertyDocument),
+    pricePerMeter: propertyDocument?.pricePerMeter ?? null,
     surface: propertyDocument?.surface ?? null,
+    room: propertyDocument?.room ?? null,
+    propertyType: propertyDocument?.propertyType ?? null,
+    picture: propertyDocument?.pictures[0] ?? null,
     transactionType: propertyDocument?.transactionType ?? null,
     cityName: propertyDocument?.city?.name ?? null,
     isExpired: propertyDocument?.expired ?? false,
@@ -94,6 +105,15 @@ export function pinOf({ '@id': match, search, property, createdAt, updatedAt, pr
     x: place === null ? null : worldX(place.lon),
     y: place === null ? null : worldY(latitudeOf(place.lat)),
   };
+}
+
+function priceBefore({ adverts }: Pick<PropertyDocument, 'adverts'>): number | null {
+  const changes = adverts.flatMap(({ events }) => events).filter(({ fieldName }) => fieldName === 'price');
+  const last = changes.reduce<(typeof changes)[number] | null>(
+    (newest, one) => (newest === null || one.createdAt > newest.createdAt ? one : newest),
+    null,
+  );
+  return last === null || last.fieldOldValue === null ? null : Number(last.fieldOldValue);
 }
 
 /** Its own coordinates, else its commune's. */

@@ -50,12 +50,14 @@ export interface Rest {
   readonly key: string;
   /** Rejects with `Refusal` and `Unreachable`, and with the signal's reason. */
   ask<Body>(method: Method, path: string, options?: RequestOptions): Promise<Answer<Body>>;
+  /** As another media type than JSON. */
+  readText(path: string, query: Query, type: string): Promise<string>;
   read<Body>(path: string, query?: Query, signal?: AbortSignal): Promise<Body>;
 }
 
 /** `onUnknownKey` is called when the service does not know the key any more. */
 export function createRest(key: string, onUnknownKey: () => void): Rest {
-  const ask = async <Body>(method: Method, path: string, options: RequestOptions = {}): Promise<Answer<Body>> => {
+  const send = async (method: Method, path: string, options: RequestOptions): Promise<Response> => {
     const response = await fetch(addressOf(path, options.query), {
       method,
       headers: {
@@ -70,16 +72,21 @@ export function createRest(key: string, onUnknownKey: () => void): Rest {
       if (options.signal?.aborted === true) throw error;
       throw new Unreachable(error.message);
     });
-    if (response.ok) return { body: await bodyOf<Body>(response, options.signal), etag: response.headers.get('ETag') };
+    if (response.ok) return response;
     if (response.status === 401) onUnknownKey();
     // A proxy before a service that is gone says so in its own words.
     if (response.status >= 502) throw new Unreachable(`HTTP ${response.status}`);
     const told = await response.json().catch(() => ({}));
     throw new Refusal(response.status, told, response.headers.get('Retry-After'));
   };
+  const ask = async <Body>(method: Method, path: string, options: RequestOptions = {}): Promise<Answer<Body>> => {
+    const response = await send(method, path, options);
+    return { body: await bodyOf<Body>(response, options.signal), etag: response.headers.get('ETag') };
+  };
   return {
     key,
     ask,
+    readText: async (path, query, type) => (await send('GET', path, { query, headers: { Accept: type } })).text(),
     read: async <Body>(path: string, query: Query = {}, signal?: AbortSignal) => {
       return (await ask<Body>('GET', path, { query, ...(signal === undefined ? {} : { signal }) })).body;
     },

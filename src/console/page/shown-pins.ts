@@ -1,7 +1,7 @@
 /** What map and list show: of one search all that it finds now, of all searches what was notified. */
 
 import { useMemo } from 'preact/hooks';
-import { filtered, filters } from './filters.ts';
+import { filtered, filters, shownKinds } from './filters.ts';
 import { useModel } from './model-context.ts';
 import { useValue } from './observable.ts';
 import type { Pin } from './pins.ts';
@@ -13,7 +13,7 @@ export function useShownPins(): readonly Pin[] {
   const days = useValue(model.days);
   const found = useValue(model.found);
   return useMemo(
-    () => (found === null ? filtered(model.pins.list(), chosen, days) : filtered(found.pins, chosen, null)),
+    () => (found === null ? filtered(model.pins.list(), chosen, days) : shownKinds(found.pins, chosen)),
     [version, chosen, days, found],
   );
 }

@@ -7,6 +7,7 @@ import {
   type Collection,
   cityLabel,
   type DeliveryDocument,
+  type ExplanationDocument,
   idOf,
   type MatchDocument,
   type PropertyDocument,
@@ -21,7 +22,7 @@ import { safeLink } from '../safe-link.ts';
 import { SETTINGS } from '../session.ts';
 import { useStage } from '../stage.ts';
 import { useFormats } from '../words/formats.ts';
-import { useWords } from '../words/language.ts';
+import { language, useWords } from '../words/language.ts';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { type PricePoint, pricesOf } from './price-history.ts';
 
@@ -67,14 +68,8 @@ export function PropertyPanel({ match }: { readonly match: string }) {
 function Property({ match, document }: Shown & { readonly document: PropertyDocument }) {
   const words = useWords();
   const formats = useFormats();
-  const model = useModel();
   const stage = useStage();
-  const { byIri } = useValue(model.searches);
   const { city, locations } = document;
-  const others = model.pins
-    .list()
-    .filter(({ property, match: other }) => property === document['@id'] && other !== match?.['@id']);
-  const notified = match === null ? others : [match, ...others];
   return (
     <>
       <h1>{document.title ?? words.untitled}</h1>
@@ -96,19 +91,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
           {words.whyThis}
         </a>
       </p>
-      {notified.length > 0 && (
-        <section>
-          <h2>{words.matchedBy}</h2>
-          <ul class="plain">
-            {notified.map(({ search }) => (
-              <li key={search}>
-                <a href={hrefOf('searches', idOf(search))}>{byIri.get(search)?.title ?? search}</a>
-              </li>
-            ))}
-          </ul>
-          {match !== null && <p class="hint">{words.since(formats.moment(match.createdAt))}</p>}
-        </section>
-      )}
+      <ForWhom document={document} since={match?.createdAt ?? null} />
       <PriceHistory document={document} />
       <Pictures pictures={document.pictures} />
       {document.description !== null && <p class="description">{document.description}</p>}
@@ -120,6 +103,47 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
       </section>
       {match !== null && <Sent match={match['@id']} />}
     </>
+  );
+}
+
+const FOR_WHOM_MAX = 30;
+
+/** The searches that it satisfies, and those that it fails by one criterion. */
+function ForWhom({ document, since }: { readonly document: PropertyDocument; readonly since: string | null }) {
+  const words = useWords();
+  const formats = useFormats();
+  const { rest, searches } = useModel();
+  const { byIri } = useValue(searches);
+  const tag = useValue(language);
+  const read = useAnswer(
+    (signal) =>
+      rest.read<Collection<ExplanationDocument>>(
+        '/explanations',
+        { property: document['@id'], itemsPerPage: FOR_WHOM_MAX },
+        signal,
+      ),
+    [document['@id'], document.updatedAt, tag],
+  );
+  const list = read.value?.['hydra:member'] ?? [];
+  return (
+    <section class="for-whom">
+      <h2>{words.forWhom}</h2>
+      <Loading isShown={read.value === null && read.isLoading} />
+      <Problem text={read.problem} again={read.again} />
+      {read.value !== null && list.length === 0 && <p class="hint">{words.noneNear}</p>}
+      <ul class="plain">
+        {list.map(({ search, satisfied, criteria }) => (
+          <li key={search} data-satisfied={satisfied}>
+            <a href={hrefOf('searches', idOf(search))}>{byIri.get(search)?.title ?? search}</a>{' '}
+            <span class="tag" data-state={satisfied ? 'delivered' : 'retry_wait'}>
+              {satisfied ? words.satisfied : words.oneCriterionOff}
+            </span>
+            {!satisfied && <p class="hint">{criteria.find(({ holds }) => !holds)?.reason}</p>}
+          </li>
+        ))}
+      </ul>
+      {since !== null && <p class="hint">{words.since(formats.moment(since))}</p>}
+    </section>
   );
 }
 

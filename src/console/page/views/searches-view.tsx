@@ -5,6 +5,7 @@ import { useDeed } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { Editor } from '../editor/editor.tsx';
 import { Empty, Loading, Problem } from '../elements.tsx';
+import { folded } from '../filters.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { OutlookLines } from '../outlook.tsx';
@@ -53,10 +54,6 @@ function SearchList() {
       {hidden > 0 && <p class="hint">{words.andMore(hidden)}</p>}
     </div>
   );
-}
-
-function folded(text: string): string {
-  return text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
 }
 
 function SearchRow({ search }: { readonly search: SearchDocument }) {

@@ -1,0 +1,48 @@
+/** Results as comma-separated values: of one search all that it finds, as the service writes them; else what is listed. */
+
+import type { FoundList } from '../found.ts';
+import type { Pin } from '../pins.ts';
+import type { Rest } from '../rest.ts';
+
+const PER_PAGE = 100;
+const COLUMNS = ['property', 'title', 'price', 'pricePerMeter', 'surface', 'room', 'cityName', 'createdAt'] as const;
+
+/** A spreadsheet takes these for the beginning of a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+export async function downloadCsv(rest: Rest, found: FoundList | null, pins: readonly Pin[]): Promise<void> {
+  save(found === null ? csvOf(pins) : await readCsv(rest, found));
+}
+
+async function readCsv(rest: Rest, { search, query, total }: FoundList): Promise<string> {
+  const pages: string[] = [];
+  for (let page = 1; page === 1 || (page - 1) * PER_PAGE < total; page++) {
+    const text = await rest.readText(`${search}/properties`, { ...query, page, itemsPerPage: PER_PAGE }, 'text/csv');
+    // Each page begins with the names of its columns.
+    pages.push(page === 1 ? text : text.slice(text.indexOf('\n') + 1));
+  }
+  return pages.join('');
+}
+
+function csvOf(pins: readonly Pin[]): string {
+  const rows = pins.map((pin) => {
+    const shown = { ...pin, createdAt: new Date(pin.createdAtMs).toISOString() };
+    return COLUMNS.map((name) => fieldOf(shown[name]));
+  });
+  return [COLUMNS, ...rows].map((row) => `${row.join(',')}\r\n`).join('');
+}
+
+function fieldOf(value: string | number | null): string {
+  if (typeof value !== 'string') return value === null ? '' : String(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function save(csv: string): void {
+  const link = document.createElement('a');
+  // Without the mark spreadsheets take UTF-8 for something else.
+  link.href = URL.createObjectURL(new Blob(['\ufeff', csv], { type: 'text/csv' }));
+  link.download = 'vigie.csv';
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

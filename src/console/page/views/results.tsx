@@ -1,0 +1,278 @@
+/**
+ * Properties as a list: price first, one row each however many searches found it. Its end draws further ones near. What
+ * comes while it is read waits to be asked for, so that no row moves under the pointer.
+ */
+
+import type { JSX } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useDeed } from '../answer.ts';
+import { Problem } from '../elements.tsx';
+import { type Filters, filters, RESULT_ORDERS, type ResultOrder } from '../filters.ts';
+import type { FoundList } from '../found.ts';
+import { kindOf } from '../map/pin-painter.ts';
+import { useModel } from '../model-context.ts';
+import { pause, useNow } from '../now.ts';
+import { useValue } from '../observable.ts';
+import { type Pin, panelIdOf } from '../pins.ts';
+import { hrefOf } from '../route.ts';
+import { safeLink } from '../safe-link.ts';
+import { SETTINGS } from '../session.ts';
+import { useFormats } from '../words/formats.ts';
+import { useWords } from '../words/language.ts';
+import { downloadCsv } from './result-csv.ts';
+
+interface Result {
+  readonly pin: Pin;
+  /** Titles of the searches are told by these. */
+  readonly searches: readonly string[];
+}
+
+interface ResultsProps {
+  readonly pins: readonly Pin[];
+  titleOf(count: number): string;
+  readonly isReading?: boolean;
+  /** What one search finds: in its order already. */
+  readonly found?: FoundList;
+  onClose?(): void;
+}
+
+export function Results({ pins, titleOf, isReading = false, found, onClose }: ResultsProps) {
+  const words = useWords();
+  const chosen = useValue(filters);
+  const { rest } = useModel();
+  const results = useMemo(
+    () => (found === undefined ? ordered(groupedByProperty(pins), chosen.order) : groupedByProperty(pins)),
+    [pins, chosen.order, found === undefined],
+  );
+  const held = useHeld(results, isReading || found !== undefined, chosen);
+  const deed = useDeed();
+  const exported = (): void =>
+    deed.run(() =>
+      downloadCsv(
+        rest,
+        found ?? null,
+        held.shown.map(({ pin }) => pin),
+      ),
+    );
+  const freshCount = found?.fresh.length ?? held.freshCount;
+  return (
+    <section class="results" aria-labelledby="results" aria-busy={isReading}>
+      <h2 id="results">
+        {titleOf(held.shown.length)}
+        {onClose === undefined ? (
+          <button type="button" class="quiet" onClick={exported}>
+            {words.asCsv}
+          </button>
+        ) : (
+          <button type="button" class="quiet" onClick={onClose}>
+            {words.close}
+          </button>
+        )}
+      </h2>
+      {onClose === undefined && <ResultTools chosen={chosen} />}
+      <Problem text={deed.problem} />
+      {isReading && <p class="hint">{words.loading}</p>}
+      <p class="fresh" role="status">
+        {freshCount > 0 && (
+          <button type="button" onClick={found?.takeFresh ?? held.takeFresh}>
+            {words.showNew(freshCount)}
+          </button>
+        )}
+      </p>
+      {held.shown.length === 0 && !isReading && <p class="hint">{words.noMatchYet}</p>}
+      <EndlessList results={held.shown} onEnd={found?.more} isOfOne={found !== undefined} />
+    </section>
+  );
+}
+
+function groupedByProperty(pins: readonly Pin[]): readonly Result[] {
+  const byProperty = new Map<string, Pin[]>();
+  for (const pin of pins) {
+    const group = byProperty.get(pin.property);
+    if (group === undefined) byProperty.set(pin.property, [pin]);
+    else group.push(pin);
+  }
+  return [...byProperty.values()].map((group) => ({
+    pin: group[0] as Pin,
+    searches: group.map(({ search }) => search),
+  }));
+}
+
+/** What is unknown comes last. */
+function ordered(results: readonly Result[], order: ResultOrder): readonly Result[] {
+  if (order === 'newest') return results;
+  const sign = order === 'surface' ? -1 : 1;
+  return results.toSorted((a, b) => {
+    const [one, other] = [a.pin[order], b.pin[order]];
+    if (one === null || other === null) return Number(one === null) - Number(other === null);
+    return sign * (one - other);
+  });
+}
+
+interface HeldResults {
+  readonly shown: readonly Result[];
+  readonly freshCount: number;
+  takeFresh(): void;
+}
+
+/** Those that were there when somebody last chose, each as it is now; all of them while `isFree`, or there were none. */
+function useHeld(results: readonly Result[], isFree: boolean, chosen: Filters): HeldResults {
+  const { days } = useModel();
+  const period = useValue(days);
+  const held = useRef<ReadonlySet<string>>(new Set());
+  const [round, setRound] = useState(0);
+  const choice = useRef<readonly unknown[]>([]);
+  const isChosen = [chosen, period, round].some((one, at) => one !== choice.current[at]);
+  if (isFree || isChosen || held.current.size === 0) {
+    choice.current = [chosen, period, round];
+    held.current = new Set(results.map(({ pin }) => pin.property));
+  }
+  const shown = results.filter(({ pin }) => held.current.has(pin.property));
+  return { shown, freshCount: results.length - shown.length, takeFresh: () => setRound((before) => before + 1) };
+}
+
+const TYPING_MS = 300;
+
+function ResultTools({ chosen }: { readonly chosen: Filters }) {
+  const words = useWords();
+  const [text, setText] = useState(chosen.text);
+  useEffect(() => {
+    if (text === filters.get().text) return;
+    const leaving = new AbortController();
+    void pause(TYPING_MS, leaving.signal).then(() => {
+      if (!leaving.signal.aborted) filters.set({ ...filters.get(), text });
+    });
+    return () => leaving.abort();
+  }, [text]);
+  return (
+    <div class="result-tools">
+      <input
+        type="search"
+        name="results"
+        aria-label={words.filterResults}
+        placeholder={words.filterResults}
+        value={text}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      <select
+        aria-label={words.order}
+        value={chosen.order}
+        onChange={({ currentTarget }) => filters.set({ ...chosen, order: currentTarget.value as ResultOrder })}
+      >
+        {RESULT_ORDERS.map((order) => (
+          <option key={order} value={order}>
+            {words.orders[order]}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+const DRAWN_AT_ONCE = 60;
+
+interface EndlessListProps {
+  readonly results: readonly Result[];
+  /** Of one search: its title need not be told. */
+  readonly isOfOne: boolean;
+  onEnd?: (() => void) | undefined;
+}
+
+/** Rows are drawn when their place comes near: ten thousand at once would hold the page up. */
+function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
+  const [drawn, setDrawn] = useState(DRAWN_AT_ONCE);
+  const end = useRef<HTMLDivElement>(null);
+  const isAll = drawn >= results.length;
+  useEffect(() => {
+    const { current: element } = end;
+    if (element === null) return;
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        if (entry?.isIntersecting !== true) return;
+        if (isAll) onEnd?.();
+        else setDrawn(drawn + DRAWN_AT_ONCE);
+      },
+      { rootMargin: '600px' },
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [drawn, isAll, results.length, onEnd]);
+  return (
+    <>
+      <ul class="list" data-list="matches">
+        {results.slice(0, drawn).map((result) => (
+          <ResultRow key={result.pin.property} result={result} isOfOne={isOfOne} />
+        ))}
+      </ul>
+      <div ref={end} />
+    </>
+  );
+}
+
+const NEW_MS = 86_400_000;
+const SEARCHES_SHOWN = 2;
+
+function ResultRow({ result: { pin, searches }, isOfOne }: { readonly result: Result; readonly isOfOne: boolean }) {
+  const words = useWords();
+  const formats = useFormats();
+  const { byIri } = useValue(useModel().searches);
+  const now = useNow(60_000);
+  const { price, priceBefore, surface, room } = pin;
+  const facts = [
+    surface === null ? null : `${formats.number(surface)} m²`,
+    room === null ? null : words.rooms(room),
+    pin.cityName,
+    formats.moment(new Date(pin.createdAtMs).toISOString()),
+  ];
+  const titles = searches.slice(0, SEARCHES_SHOWN).map((iri) => byIri.get(iri)?.title ?? '');
+  const others = searches.length > SEARCHES_SHOWN ? [`+${searches.length - SEARCHES_SHOWN}`] : [];
+  const isCut = price !== null && priceBefore !== null && priceBefore > 0 && price !== priceBefore;
+  return (
+    <li>
+      <a class="result" href={hrefOf('map', panelIdOf(pin))} data-kind={kindOf(pin)}>
+        <Thumbnail pin={pin} />
+        <span class="result-price">
+          <strong>{formats.euros(price)}</strong>
+          {isCut && (
+            <small>
+              <s>{formats.euros(priceBefore)}</s> {formats.percent((100 * (price - priceBefore)) / priceBefore)}
+            </small>
+          )}
+          {now - pin.createdAtMs < NEW_MS && (
+            <span class="tag" data-tag="match">
+              {words.newMatch}
+            </span>
+          )}
+          {pin.isExpired && <span class="tag">{words.pinKinds.expired}</span>}
+        </span>
+        <span class="row-title">{pin.title ?? words.untitled}</span>
+        <span class="row-more">{facts.filter((fact) => fact !== null).join(' · ')}</span>
+        {!isOfOne && <span class="row-more">{[...titles, ...others].join(' · ')}</span>}
+      </a>
+    </li>
+  );
+}
+
+/** Of each type of property, by its code; 16 units wide. */
+const TYPE_PATHS: readonly string[] = [
+  'M3 14V2h10v12zM6 5h1m2 0h1M6 8h1m2 0h1m-3 6v-3h2v3',
+  'M2 8l6-5 6 5M4 7v7h8V7M7 14v-4h2v4',
+  'M2 14V4h7v10M9 7h5v7H2M4 7h1m1 0h1M4 10h1m1 0h1m4 0h1',
+  'M3 2h10v12H3zM6.5 11.5v-7h2.2a2 2 0 010 4H6.5',
+  'M2 6h12v7H2zM6 6V3.5h4V6M2 9h12',
+  'M2 13l3-6 3 3 2-4 4 7z',
+  'M2 6l1-3h10l1 3zM3 6v7h10V6M6 13V9h4v4',
+];
+
+/** The first picture, where the operator lets browsers ask the portals for it. */
+function Thumbnail({ pin: { picture, propertyType } }: { readonly pin: Pin }): JSX.Element {
+  const link = SETTINGS.showsPictures ? safeLink(picture) : null;
+  if (link !== null) return <img class="thumbnail" src={link} alt="" loading="lazy" width="64" height="64" />;
+  return (
+    <span class="thumbnail" aria-hidden="true">
+      <svg class="icon" viewBox="0 0 16 16">
+        <path d={TYPE_PATHS[propertyType ?? 0] ?? TYPE_PATHS[0]} />
+      </svg>
+    </span>
+  );
+}
