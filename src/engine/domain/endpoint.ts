@@ -3,8 +3,7 @@
  * names the URL of another neither delays nor sees it. An endpoint's key tells that at sight:
  *
  * - 32 hexadecimal digits are one client's endpoint: the URL (16), the client (8) and the host (8).
- * - 16 digits are the URL alone, whoever names it. An operator's pause of it holds for every client, and so do those of
- *   the versions in which all clients shared an endpoint; deliveries that these recorded keep such a key to their end.
+ * - 16 digits are the URL alone, whoever names it. An operator's pause of it holds for every client.
  */
 
 import { createHash } from 'node:crypto';

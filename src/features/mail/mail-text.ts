@@ -30,7 +30,7 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
   const parts = {
     entries: contents.entries.map((entry) => linesOf(entry, words)),
     notes: [
-      ...(expired.length === 0 ? [] : [words.expired(expired.join(' ; '))]),
+      ...(expired.length === 0 ? [] : [words.expired(expired.join(words.semicolon))]),
       ...(contents.moreCount === 0 ? [] : [words.more(contents.moreCount)]),
     ],
     why: [words.why, words.from(cleanText(foot.sender))].join(' '),
@@ -104,7 +104,7 @@ function linesOf({ property, causes }: MailEntry, words: MailWords): EntryLines 
     facts: factsOf(property, words),
     reasons: causes.map(({ searchTitle, reasons }) => {
       const told = [...new Set(reasons.map((reason) => reasonOf(reason, words)))];
-      return `${words.search(cleanText(searchTitle))}${words.colon}${told.join(' ; ')}`;
+      return `${words.search(cleanText(searchTitle))}${words.colon}${told.join(words.semicolon)}`;
     }),
     link: property.link,
     picture: property.picture,

@@ -12,6 +12,7 @@ export interface MailWords {
   readonly toSell: string;
   readonly toRent: string;
   readonly colon: string;
+  readonly semicolon: string;
   readonly perMonth: string;
   readonly was: (price: string) => string;
   readonly rooms: (count: number) => string;
@@ -49,6 +50,7 @@ const FRENCH: MailWords = {
   toSell: 'à vendre',
   toRent: 'à louer',
   colon: ' : ',
+  semicolon: ' ; ',
   perMonth: ' par mois',
   was: (price) => `au lieu de ${price}`,
   rooms: (count) => (count === 1 ? '1 pièce' : `${count} pièces`),
@@ -102,6 +104,7 @@ const ENGLISH: MailWords = {
   toSell: 'for sale',
   toRent: 'to rent',
   colon: ': ',
+  semicolon: '; ',
   perMonth: ' a month',
   was: (price) => `was ${price}`,
   rooms: (count) => (count === 1 ? '1 room' : `${count} rooms`),
