@@ -1,0 +1,307 @@
+/**
+ * From an empty home to the first alert, in the three ways of config/install.md, by the lines that stand there: the package
+ * as a plain user, what the compose files say, what the unit says. There is no Docker engine and no systemd: their
+ * commands and environment are run by hand, against servers of the distribution.
+ */
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { after, before, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { parseEnv, promisify } from 'node:util';
+import { parse } from 'yaml';
+import { freePort } from '../../src/local/local-port.ts';
+import { startCaddy } from '../support/caddy.ts';
+import { queryOnce } from '../support/database.ts';
+import { startExternalPostgres } from '../support/external-postgres.ts';
+import { numberedUuid, upsert } from '../support/intake.ts';
+import { startShippedNats } from '../support/shipped-nats.ts';
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const NOBODY = 65_534;
+const isRoot = process.geteuid?.() === 0;
+const PORTS = {
+  ...{ VIGIE_API_ADDRESS: '127.0.0.1:0', VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:0' },
+  ...{ VIGIE_ADMIN_ADDRESS: '127.0.0.1:0', VIGIE_NATS_PORT: '0' },
+};
+
+let folder: string;
+/** Of the plain user. */
+let home: string;
+let packed: string;
+let installSeconds: number;
+const children: ChildProcess[] = [];
+
+/** The lines of the first block of commands of a part of the page, without what is said of them. */
+async function commandsOf(part: string): Promise<readonly string[]> {
+  const page = await readFile(join(ROOT, 'config/install.md'), 'utf8');
+  const [, block = ''] = /```sh\n([^]*?)```/.exec(page.slice(page.indexOf(`\n## ${part}`))) ?? [];
+  return block
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.replace(/ {2,}#.*$/, ''));
+}
+
+/** A shell of the plain user, with an empty home and what a bare system has. */
+function shell(line: string, settings: Readonly<Record<string, string>> = {}): ChildProcess {
+  const { NODE_EXTRA_CA_CERTS } = process.env;
+  const child = spawn('/bin/sh', ['-ec', line], {
+    cwd: home,
+    detached: true,
+    ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
+    env: {
+      ...{ HOME: home, PATH: `${home}/.local/bin:${join(process.execPath, '..')}:/usr/bin:/bin:/usr/sbin:/sbin` },
+      ...{ npm_config_prefix: `${home}/.local`, ...(NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS }) },
+      ...settings,
+    },
+  });
+  children.push(child);
+  return child;
+}
+
+/** Rejects with what it said when it fails. */
+async function runShell(line: string, settings: Readonly<Record<string, string>> = {}, input = ''): Promise<string> {
+  const child = shell(line, settings);
+  child.stdin?.end(input);
+  const [stdout, stderr, code] = await Promise.all([
+    text(child.stdout as NodeJS.ReadableStream),
+    text(child.stderr as NodeJS.ReadableStream),
+    new Promise((resolve) => child.once('exit', resolve)),
+  ]);
+  assert.equal(code, 0, `${line}\n${stdout}\n${stderr}`);
+  return stdout;
+}
+
+/** Resolves with the first line that holds. */
+function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+  const seen: string[] = [];
+  return new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      seen.push(line);
+      const found = pattern.exec(line);
+      if (found !== null) resolve(found);
+    });
+    child.stderr?.on('data', (chunk) => seen.push(String(chunk)));
+    child.once('exit', (code) => reject(new Error(`ended with ${code}:\n${seen.join('\n')}`)));
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  await exited;
+}
+
+interface Hook {
+  readonly url: string;
+  readonly first: Promise<IncomingMessage['headers']>;
+}
+
+/** A program of the user's that takes webhooks. */
+async function startHook(t: TestContext): Promise<Hook> {
+  let take: (headers: IncomingMessage['headers']) => void = () => undefined;
+  const first = new Promise<IncomingMessage['headers']>((resolve) => {
+    take = resolve;
+  });
+  const server = createServer((asked, answer) => {
+    take(asked.headers);
+    asked.resume().once('end', () => answer.end());
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`, first };
+}
+
+/** The two files that the pages name. */
+async function writeInput(hook: Hook): Promise<void> {
+  const searches = [{ title: 'Everything', notificationEnabled: true, endpointRecipient: hook.url }];
+  const ids = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
+  await writeFile(join(home, 'searches.json'), JSON.stringify(searches));
+  const advert = upsert({ ...ids, crawledAt: '2026-03-10T08:15:00Z', price: 250_000 });
+  await writeFile(join(home, 'adverts.ndjson'), `${JSON.stringify(advert)}\n`);
+}
+
+const seconds = (since: number): number => (performance.now() - since) / 1_000;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'vigie-installed-'));
+  home = join(folder, 'home');
+  await mkdir(home);
+  if (isRoot) await Promise.all([chown(folder, NOBODY, NOBODY), chown(home, NOBODY, NOBODY)]);
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT });
+  packed = join(folder, (await readdir(folder)).find((name) => name.endsWith('.tgz')) as string);
+  const [install = ''] = await commandsOf('The package');
+  const began = performance.now();
+  await runShell(install.replace(/vigie$/, packed));
+  installSeconds = seconds(began);
+});
+after(async () => {
+  await Promise.all(children.map(end));
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+});
+
+test('the package: three commands to the first alert in a program of one’s own', async (t) => {
+  const [install, demo = '', listen = '', ...more] = await commandsOf('The package');
+  assert.match(install ?? '', /^npm install --global vigie$/);
+  assert.deepEqual(more, []);
+  const hook = await startHook(t);
+  const began = performance.now();
+  const demonstration = shell(`exec ${demo}`, PORTS);
+  const api = lineOf(demonstration, /^ +API +(http\S+)$/);
+  const [, key = ''] = await lineOf(demonstration, /API key +(\S+)/);
+  const [, url = ''] = await api;
+  shell(`exec ${listen}`.replace('KEY', key).replace('URL', url).replace('http://localhost:3000/hooks', hook.url));
+  const headers = await hook.first;
+  t.diagnostic(
+    `3 commands, ${(installSeconds + seconds(began)).toFixed(1)} s, ${installSeconds.toFixed(1)} of them to install`,
+  );
+  assert.match(String(headers['webhook-signature']), /^v1,/);
+  await end(demonstration);
+});
+
+test('the package carries what it owes: a version, the licences of others, the changelog, a bill of materials', async () => {
+  const installed = join(home, '.local/lib/node_modules/vigie');
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  assert.equal(await runShell('vigie --version'), `${version}\n`);
+  const notice = await readFile(join(installed, 'config/NOTICE'), 'utf8');
+  for (const name of ['La Poste', 'IGN', 'INSEE', 'Mozilla']) assert.ok(notice.includes(name), name);
+  assert.match(await readFile(join(installed, 'config/CHANGELOG.md'), 'utf8'), /^# /);
+  const { stdout } = await run('npm', ['sbom', '--omit=dev', '--sbom-format=cyclonedx'], {
+    cwd: ROOT,
+    maxBuffer: 64 * 1024 ** 2,
+  });
+  assert.ok(JSON.parse(stdout).components.length > 40);
+});
+
+test('the unit: five commands, with servers of its own', async (t) => {
+  const lines = await commandsOf('A service of systemd');
+  assert.equal(lines.length, 5);
+  const [install, unitLine = '', start, ...fill] = lines as string[];
+  assert.equal(install, 'npm install --global vigie');
+  assert.equal(start, 'systemctl enable --now vigie');
+  const path = /"(.*)"/.exec(unitLine)?.[1] as string;
+  const unit = await readFile((await runShell(`printf %s "${path}"`)).trim(), 'utf8');
+  const hook = await startHook(t);
+  await writeInput(hook);
+  const state = join(home, 'state');
+  const cache = join(home, 'cache');
+  await runShell(`install -d -m 700 ${state} ${cache}`);
+  const inHome = (value: string) => value.replaceAll('/var/lib/vigie', state).replaceAll('/var/cache/vigie', cache);
+  const environment = Object.fromEntries(
+    [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, pairs = '']) =>
+      pairs.split(' ').map((pair) => [pair.slice(0, pair.indexOf('=')), inHome(pair.slice(pair.indexOf('=') + 1))]),
+    ),
+  );
+  const settings = { ...PORTS, ...environment, VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' };
+  const began = performance.now();
+  const daemon = shell(`exec ${/^ExecStart=\/usr\/local\/bin\/(.*)$/m.exec(unit)?.[1]}`, settings);
+  const [, operations = ''] = await lineOf(daemon, /"operations":"(http[^"]+)".*"message":"ready"/);
+  const [, waiting = ''] = /^ExecStartPost=\/bin\/sh -c '(.*)'$/m.exec(unit) ?? [];
+  await runShell(waiting.replace('http://127.0.0.1:9464', operations));
+  // As root, where this is root: its commands find the daemon of another user.
+  const commands = {
+    VIGIE_DATA_DIR: state,
+    VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    PATH: `${home}/.local/bin:${process.env.PATH}`,
+  };
+  for (const line of fill) {
+    const { stderr } = await run('/bin/sh', ['-ec', line], { cwd: home, env: commands });
+    assert.equal(stderr.replaceAll(/.*publishing.*\n?/g, ''), '');
+  }
+  await hook.first;
+  t.diagnostic(
+    `5 commands, ${(installSeconds + seconds(began)).toFixed(1)} s, ${installSeconds.toFixed(1)} of them to install`,
+  );
+  const feed = await run('/bin/sh', ['-ec', 'vigie feed --help'], { env: commands });
+  assert.match(feed.stdout, /vigie feed NAME/);
+  await end(daemon);
+  assert.equal(daemon.exitCode, 0);
+});
+
+test('the compose file: five commands, with PostgreSQL, NATS and Caddy of the distribution', async (t) => {
+  const lines = await commandsOf('Containers');
+  assert.equal(lines.length, 5);
+  const [, secrets = '', up, ...fill] = lines as string[];
+  assert.equal(up, 'docker compose up --detach --wait');
+  const hook = await startHook(t);
+  await writeInput(hook);
+  const began = performance.now();
+  await runShell(secrets);
+  const env = parseEnv(await readFile(join(home, '.env'), 'utf8'));
+  const { services } = parse(await readFile(join(ROOT, 'config/compose.yaml'), 'utf8'), { merge: true });
+  const filled = (value: string): string =>
+    value.replaceAll(/\$\{(\w+)(:[-?])?([^}]*)\}/g, (_, name: string, kind: string, other: string) => {
+      if (kind === ':?' && !env[name]) assert.fail(`${name} is not made by the page`);
+      return env[name] || (kind === ':-' ? other : '');
+    });
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const options = [...String(services.postgres.command).matchAll(/-c (\w+)=(\S+)/g)].map(([, name, value]) => [
+    name,
+    value,
+  ]);
+  const postgres = await startExternalPostgres(cleanup, Object.fromEntries(options));
+  await queryOnce(postgres.superuserUrl, `alter role vigie password '${env.VIGIE_DATABASE_PASSWORD}'`);
+  const nats = await startShippedNats(cleanup, {
+    ...{ vigie: env.VIGIE_NATS_PASSWORD as string, crawler: env.CRAWLER_NATS_PASSWORD as string },
+  });
+  const upstream = `127.0.0.1:${await freePort()}`;
+  const caddy = await startCaddy(cleanup, upstream);
+  const settings = Object.fromEntries(
+    Object.entries<unknown>(services.vigie.environment).map(([name, value]) => [
+      name,
+      filled(String(value))
+        .replace('@postgres:5432', `@${new URL(postgres.url).host}`)
+        .replace('@nats:4222', `@${nats}`)
+        .replace('https://localhost', caddy.url)
+        .replace('172.30.53.2', '127.0.0.1'),
+    ]),
+  );
+  const container = { ...PORTS, ...settings, VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true', VIGIE_API_ADDRESS: upstream };
+  const daemon = shell('exec vigie serve', container);
+  await lineOf(daemon, /"message":"ready"/);
+  for (const line of fill) {
+    const [, command = ''] = /^docker compose run --rm --no-deps -T (?:--volume \S+ )?vigie (.*)$/.exec(line) ?? [];
+    assert.notEqual(command, '', line);
+    await runShell(`vigie ${command.replace('/files/', './')}`, container);
+  }
+  await hook.first;
+  t.diagnostic(`5 commands, ${seconds(began).toFixed(1)} s, without the image`);
+  const key = (await runShell('vigie keys create --client me', container)).trim();
+  const ca = await readFile(caddy.authorityFile);
+  const authority = join(home, 'authority.pem');
+  await writeFile(authority, ca);
+  const status = await new Promise((resolve, reject) => {
+    request(`${caddy.url}/searches`, { ca, headers: { 'X-API-KEY': key } }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    })
+      .on('error', reject)
+      .end();
+  });
+  assert.equal(status, 200, 'through Caddy, with TLS');
+  const doctor = JSON.parse(
+    await runShell('vigie doctor --json || true', { ...container, NODE_EXTRA_CA_CERTS: authority }),
+  );
+  const wrong = doctor.filter(
+    ({ level, about }: { level: string; about: string }) => level === 'wrong' && about !== 'service',
+  );
+  assert.deepEqual(wrong, []);
+  await end(daemon);
+});

@@ -1,0 +1,73 @@
+/** Caddy with the committed Caddyfile: the one on the PATH, else that of the distribution's package, unpacked into the cache. */
+
+import { execFile } from 'node:child_process';
+import { access, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { cacheEntry } from '../../src/local/cache-entry.ts';
+import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { unpackDebianPackage } from '../../src/local/debian-package.ts';
+import { freePort } from '../../src/local/local-port.ts';
+import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
+
+const run = promisify(execFile);
+const CADDYFILE = fileURLToPath(new URL('../../config/Caddyfile', import.meta.url));
+const READY_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 10_000;
+
+/** Rejects where there is no Caddy and the distribution has no package of it. */
+export async function findCaddy(): Promise<string> {
+  const isThere = (path: string) =>
+    access(path).then(
+      () => true,
+      () => false,
+    );
+  if (await isThere('/usr/bin/caddy')) return '/usr/bin/caddy';
+  const program = 'usr/bin/caddy';
+  const root = await cacheEntry(
+    CACHE,
+    `caddy-${process.arch}`,
+    (path) => isThere(join(path, program)),
+    (path) => unpackDebianPackage('caddy', path),
+  );
+  return join(root, program);
+}
+
+export interface Caddy {
+  readonly url: string;
+  /** PEM of its own authority. */
+  readonly authorityFile: string;
+}
+
+/** `upstream`: `host:port` of the REST API. The file as it is shipped, on a free port, without asking for rights or names. */
+export async function startCaddy(cleanup: Cleanup, upstream: string): Promise<Caddy> {
+  const program = await findCaddy();
+  const directory = await temporaryDirectory('caddy');
+  const [port, plainPort] = [await freePort(), await freePort()];
+  const config = join(directory, 'Caddyfile');
+  await writeFile(
+    config,
+    `{\n admin off\n skip_install_trust\n https_port ${port}\n http_port ${plainPort}\n}\nimport ${CADDYFILE}\n`,
+  );
+  const environment = { HOME: directory, XDG_DATA_HOME: directory, PATH: '/usr/bin:/bin', VIGIE_UPSTREAM: upstream };
+  await run(program, ['validate', '--adapter', 'caddyfile', '--config', config], { env: environment });
+  const server = await startChildServer({
+    ...{ name: 'caddy', command: program, user: null, directory, environment, stopSignal: 'SIGTERM' },
+    args: ['run', '--adapter', 'caddyfile', '--config', config],
+    logFile: join(directory, 'server.log'),
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+  });
+  cleanup.after(async () => {
+    await server.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+  const authorityFile = join(directory, 'caddy/pki/authorities/local/root.crt');
+  await waitUntilReady(server, READY_TIMEOUT_MS, () =>
+    access(authorityFile).then(
+      () => true,
+      () => null,
+    ),
+  );
+  return { url: `https://localhost:${port}`, authorityFile };
+}

@@ -1,0 +1,52 @@
+/** A nats-server with the configuration that is shipped, as the distribution's or the machine's program reads it. */
+
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { connect } from 'nats';
+import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { freePort } from '../../src/local/local-port.ts';
+import { findNatsServer } from '../../src/local/nats-server-binary.ts';
+import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
+
+const CONFIG = fileURLToPath(new URL('../../config/nats-server.conf', import.meta.url));
+const READY_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 10_000;
+
+/** As it is shipped, but for addresses, and for what an older server does not know. Resolves with `host:port`. */
+export async function startShippedNats(
+  cleanup: Cleanup,
+  passwords: { readonly vigie: string; readonly crawler: string },
+): Promise<string> {
+  const directory = await temporaryDirectory('shipped-nats');
+  await mkdir(join(directory, 'store'));
+  const binary = await findNatsServer(process.env.NATS_SERVER_BIN || null, CACHE);
+  const port = await freePort();
+  const shipped = await readFile(CONFIG, 'utf8');
+  const config = shipped
+    .replace('host: 0.0.0.0', 'host: "127.0.0.1"')
+    .replace('port: 4222', `port: ${port}`)
+    .replace(/^http: .*$/m, '')
+    .replace('store_dir: /var/lib/nats', 'store_dir: "store"')
+    .replace(/^ *sync_interval: always$/m, binary.canSyncAlways ? '$&' : '');
+  await writeFile(join(directory, 'nats-server.conf'), config);
+  const server = await startChildServer({
+    ...{ name: 'nats-server', command: binary.path, user: null, directory, stopSignal: 'SIGTERM' },
+    args: ['--config', 'nats-server.conf'],
+    environment: { VIGIE_NATS_PASSWORD: passwords.vigie, CRAWLER_NATS_PASSWORD: passwords.crawler },
+    logFile: join(directory, 'server.log'),
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+  });
+  cleanup.after(async () => {
+    await server.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+  const address = `127.0.0.1:${port}`;
+  const probe = () =>
+    connect({ servers: address, user: 'vigie', pass: passwords.vigie, reconnect: false }).then(
+      (connection) => connection.close().then(() => true as const),
+      () => null,
+    );
+  await waitUntilReady(server, READY_TIMEOUT_MS, probe);
+  return address;
+}
