@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
+import { en } from '../src/console/page/words/en.ts';
+import { fr } from '../src/console/page/words/fr.ts';
 
 const run = promisify(execFile);
 const CONFIG = fileURLToPath(new URL('../config/', import.meta.url));
@@ -81,4 +83,14 @@ test('the first dashboard has twelve panels, each with a sentence and thresholds
     assert.match(description, /^[A-Z].*[.?]$|: \S.*[.?]?$/, title);
     assert.ok(fieldConfig.defaults.thresholds.steps.length >= 2, title);
   }
+});
+
+test('data of others is attributed beside the program, and in the console', async () => {
+  const door = await readFile(join(CONFIG, '../src/console/page/sign-in.tsx'), 'utf8');
+  assert.match(door, /\{words\.sources\}/);
+  const notice = await read('NOTICE');
+  for (const said of [notice, fr.sources, en.sources])
+    for (const name of ['La Poste', 'INSEE', 'IGN', 'Licence Ouverte 2.0', 'Grammalecte'])
+      assert.ok(said.includes(name), name);
+  for (const said of [fr.sources, en.sources]) assert.match(said, /MPL 2\.0/);
 });

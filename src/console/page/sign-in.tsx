@@ -63,6 +63,9 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
             {words.signIn}
           </button>
         </div>
+        <p class="sources">
+          <small>{words.sources}</small>
+        </p>
       </form>
     </main>
   );

@@ -38,6 +38,8 @@ export const en: Words = {
   either: 'Either',
   min: 'minimum',
   max: 'maximum',
+  sources:
+    'Communes: La Poste, INSEE; outlines: IGN Admin Express (Licence Ouverte 2.0). Forms of words: Grammalecte (MPL 2.0).',
   about: 'about',
   today: 'today',
   andMore: (count) => `and ${count.toLocaleString('en')} more`,

@@ -37,6 +37,8 @@ export const fr = {
   either: 'Indifférent',
   min: 'minimum',
   max: 'maximum',
+  sources:
+    'Communes : La Poste, INSEE ; contours : IGN Admin Express (Licence Ouverte 2.0). Formes des mots : Grammalecte (MPL 2.0).',
   about: 'environ',
   today: 'aujourd’hui',
   andMore: (count: number) => `et ${plural(count, 'autre', 'autres')}`,
