@@ -95,6 +95,32 @@ test('each item of the feed is posted with its bytes, signed by its search and a
     async () => shown.join(''),
     (output) => /property\.ad\.create {2}\S+ {2}500 [^]*property\.ad\.create {2}\S+ {2}200 /.test(output),
   );
+
+  // Of one search alone.
+  const other = (await (
+    await fetch(`${daemon.apiUrl}/searches`, {
+      ...{ method: 'POST', headers },
+      body: JSON.stringify({ title: 'Other', notificationEnabled: true }),
+    })
+  ).json()) as { '@id': string; token: string };
+  await publish(3);
+  await until(feed, (page) => page.split('"property.ad.create"').length > 4);
+  await until(
+    async () => received.length,
+    (count) => count === 4,
+  );
+  const narrow = spawnVigie([...line.slice(0, -2), '--search', other['@id']], servers);
+  t.after(() => narrow.kill('SIGKILL'));
+  await until(
+    async () => received.length,
+    (count) => count === 5,
+  );
+  const { headers: posted, body } = received[4] as Received;
+  new Webhook(other.token).verify(body, posted as Record<string, string>);
+  narrow.kill('SIGINT');
+  await once(narrow, 'exit');
+  assert.equal(received.length, 5);
+
   const exited = once(listening, 'exit');
   listening.kill('SIGINT');
   await exited;

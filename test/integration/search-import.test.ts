@@ -70,6 +70,18 @@ test('what a service answers to GET /searches becomes the same searches of anoth
   assert.match(partly.stdout, /^refused: Nowhere: includedCities\[0\] refers to nothing$/m);
   assert.match(partly.stdout, /^second: 1 searches created, 0 there already, 1 refused$/m);
 
+  // A search without criteria matches every advert, and a client's searches may be limited by their sum.
+  const few = ['admin', 'clients', 'create', 'few', '--matches-per-advert', '2', '--address', daemon.adminAddress];
+  assert.equal((await runVigie(few, servers)).code, 0);
+  await writeFile(file, JSON.stringify(['A', 'B', 'C', 'D'].map((title) => ({ title }))));
+  const limited = await runVigie(['import', 'searches', file, '--client', 'few'], servers);
+  assert.equal(limited.code, 2);
+  assert.match(limited.stdout, /^refused: D: .*\b2\b/m);
+  assert.match(
+    limited.stdout,
+    /^few: 2 searches created, 0 there already, 2 refused\nthose created match some 2 times an advert$/m,
+  );
+
   await writeFile(file, '{"a":1}');
   const none = await runVigie(command, servers);
   assert.deepEqual([none.code, none.stdout], [1, '']);

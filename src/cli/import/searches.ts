@@ -14,8 +14,10 @@ import { listSearches, readSearchesOf } from '../../engine/store/search-listing.
 import { SearchLimitError } from '../../engine/store/search-totals.ts';
 import { createSearch } from '../../engine/store/searches.ts';
 import { listSiteCategories } from '../../engine/store/site-categories.ts';
+import { createMatchEstimator } from '../../features/queries/match-estimate.ts';
 import { Problem, type Violation } from '../../rest/problem.ts';
 import { type InputRules, readNewSearch } from '../../rest/search-input.ts';
+import { REFUSALS } from '../../rest/sentences.ts';
 import { CommandError, cannotRead, print } from '../terminal.ts';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -44,7 +46,8 @@ export async function importSearches(
     siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
   };
   const held = await heldMembers(database, client);
-  const counts = { created: 0, present: 0, refused: 0, lines: 0 };
+  const estimate = await createMatchEstimator(database)();
+  const counts = { created: 0, present: 0, refused: 0, lines: 0, matchesPerMille: 0 };
   const tell = (line: string): void => {
     counts.lines += 1;
     print(line);
@@ -53,16 +56,21 @@ export async function importSearches(
     if (stopping.aborted) break;
     const members = await membersOf(document, rules, tell);
     const same = members === null ? -1 : held.findIndex((each) => isDeepStrictEqual(each, members));
+    const matchesPerMille = members === null || same >= 0 ? 0 : await estimate(members);
     if (members === null) counts.refused += 1;
     else if (same >= 0) {
       held.splice(same, 1);
       counts.present += 1;
-    } else if (await create(database, client, members, config, tell)) counts.created += 1;
-    else counts.refused += 1;
+    } else if (await create(database, client, members, matchesPerMille, config, tell)) {
+      counts.created += 1;
+      counts.matchesPerMille += matchesPerMille;
+    } else counts.refused += 1;
   }
   print(
     `${client.name}: ${counts.created} searches created, ${counts.present} there already, ${counts.refused} refused`,
   );
+  // In an empty database nobody can say.
+  if (counts.matchesPerMille > 0) print(`those created match some ${counts.matchesPerMille / 1_000} times an advert`);
   if (counts.lines > 0) process.exitCode = NOT_TAKEN;
 }
 
@@ -137,6 +145,7 @@ async function create(
   database: Database,
   client: Client,
   members: SearchMembers,
+  matchesPerMille: number,
   { searchLimits }: Config,
   tell: (line: string) => void,
 ): Promise<boolean> {
@@ -147,11 +156,12 @@ async function create(
     matchesPerAdvert: client.matchesPerAdvertMax ?? searchLimits.matchesPerAdvert,
   };
   try {
-    await createSearch(database, client.id, members, { limits });
+    await createSearch(database, client.id, members, { limits, matchesPerMille });
     return true;
   } catch (error) {
     if (!(error instanceof SearchLimitError)) throw error;
-    tell(`refused: ${members.title}: the client has as many searches as it may (\`vigie admin clients update\`)`);
+    const { limit, maximum, used, added } = error;
+    tell(`refused: ${members.title}: ${REFUSALS.beyond(limit, maximum, used, added).en}`);
     return false;
   }
 }
