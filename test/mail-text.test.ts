@@ -58,7 +58,9 @@ test('it says the same in English, and a rent by the month', () => {
   );
   assert.equal(subject, 'T3 vue mer, €900 a month, €15/m² – Toulon, moins de 300 000');
   assert.ok(text.includes('3 rooms'));
-  assert.ok(text.includes('Search “Toulon, moins de 300 000”: New advert that fits your search; The price has changed'));
+  assert.ok(
+    text.includes('Search “Toulon, moins de 300 000”: New advert that fits your search; The price has changed'),
+  );
   assert.ok(text.includes('Receive no more of these e-mails'));
 });
 
