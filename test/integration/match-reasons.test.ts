@@ -294,4 +294,19 @@ describe('what is not recorded any more', () => {
     await api.database.query(`update searches set created_at = ${old} where id = $1`, [stood.split('/').at(-1)]);
     assert.deepEqual(await codesOf(stood, property), ['satisfied', 'not-notified', 'not-recorded']);
   });
+
+  it('nor is more told of a property than what was read of its events', async () => {
+    const { property, record } = newFlat();
+    const search = await create(SILENT);
+    await record({ price: 190_000 });
+    await change(search, { notificationEnabled: true });
+    assert.equal((await codesOf(search, property))[2], 'began-while-silent');
+    await api.database.query(
+      `insert into events (property_uuid, advert_uuid, kind, created_at)
+       select $1, advert_uuid, 'ad.update.pictures', now() + interval '1 second' * n
+       from events, generate_series(1, 2000) n where property_uuid = $1`,
+      [property],
+    );
+    assert.deepEqual((await codesOf(search, property)).slice(0, 3), ['satisfied', 'not-notified', 'not-recorded']);
+  });
 });

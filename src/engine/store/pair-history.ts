@@ -71,8 +71,10 @@ interface EventRow {
 
 export interface RecordedProperty {
   readonly heldSince: Date;
-  /** Newest first, as far as they are kept. */
+  /** Newest first, as far as they are kept and read. */
   readonly messages: readonly RecordedMessage[];
+  /** The time of the last one that was left out, as too many are kept; null: none was. */
+  readonly readSince: Date | null;
 }
 
 /** Served by events_property and the primary key of properties. */
@@ -94,7 +96,9 @@ export async function readPropertyHistory(database: Queryable, uuid: Uuid): Prom
     messages.at(-1)?.events.unshift(field === null ? { kind, advert } : { kind, advert, field, was, is });
     last = row;
   }
-  return { heldSince: held.rows[0]?.at ?? new Date(0), messages };
+  // Of the oldest one that was read some events may be missing.
+  const readSince = rows.length === EVENTS_MAX ? (messages.pop()?.at ?? null) : null;
+  return { heldSince: held.rows[0]?.at ?? new Date(0), messages, readSince };
 }
 
 /** Of `deliveries` those that wait for an endpoint that an operator has paused. Served by the primary key of endpoints. */

@@ -96,7 +96,7 @@ function pastOf({ held, reading, facts, median, recorded }: Subject, horizon: Da
   const texts = { own: facts.texts, byAdvert };
   return {
     ...recorded,
-    keptSince: isWhole ? null : horizon,
+    keptSince: isWhole ? null : (recorded.readSince ?? horizon),
     digest: digestOf(reading, held.crawls),
     factsOf: (digest: Parameters<typeof factsOf>[0]) => factsOf(digest, median, texts),
     hasSeveralAdverts: others.length > 0,
