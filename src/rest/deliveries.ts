@@ -6,6 +6,8 @@ import { EVENT_KINDS } from '../engine/domain/codes.ts';
 import { DELIVERY_CHANNELS, DELIVERY_STATES, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
 import { type EndpointHealth, endpointKeyOf } from '../engine/domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
+import { bodyOf } from '../engine/domain/routing.ts';
+import { hasContacts, withoutContacts } from '../engine/domain/withheld-contacts.ts';
 import { ANY_DELIVERY, ANY_TIME, type DeliveryTarget, readTargets } from '../engine/store/delivery-filters.ts';
 import {
   type DeliveryPage,
@@ -13,13 +15,15 @@ import {
   listDeliveries,
   listDeliveriesOfClient,
   readDelivery,
+  readSentContent,
+  type SentContent,
 } from '../engine/store/delivery-reads.ts';
 import { readEndpointHealth } from '../engine/store/endpoints.ts';
 import { findHeld, type WantedProperty } from '../engine/store/property-digests.ts';
 import { resendDelivery } from '../engine/store/resends.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
-import { acceptable, answer } from './content.ts';
+import { acceptable, answer, answerJson } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, type Paging } from './hydra.ts';
 import { notFound, Problem } from './problem.ts';
@@ -112,8 +116,29 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, qu
     const delivery = await readDelivery(database, principalOf(ctx).clientId, idOf(ctx, THINGS.delivery));
     if (delivery === null) throw notFound(THINGS.delivery);
     const [document] = await describe(ctx, [delivery]);
-    answer(ctx, document as object);
+    const content = delivery.channel === 'email' ? null : await readSentContent(database, delivery.id);
+    answerJson(ctx, `${JSON.stringify(document).slice(0, -1)},${contentMembers(delivery, content)}}`);
   });
+}
+
+/**
+ * The bytes that its webhook carries, and the headers of its last attempt that are recorded: a signature is not, and its
+ * secrets may have gone. Contacts that the search hides by now are left out of it.
+ */
+function contentMembers({ id, attempts }: DeliveryRead, content: SentContent | null): string {
+  if (content === null) return '"headers":null,"withheld":false,"body":null';
+  const { head, document, sequence, context, hidesContacts } = content;
+  const withheld = hidesContacts && hasContacts(document);
+  const last = attempts.at(-1);
+  const headers = last && {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(last.startedAt.getTime() / 1_000)),
+    'vigie-sequence': String(sequence),
+    ...(context !== null && { 'vigie-context': Buffer.from(context).toString('base64url') }),
+  };
+  const members = JSON.stringify({ headers: headers ?? null, withheld });
+  return `${members.slice(1, -1)},"body":${bodyOf(head, withheld ? withoutContacts(document) : document)}`;
 }
 
 function targetOf(searchNumber: SearchNumber): DeliveryTarget {

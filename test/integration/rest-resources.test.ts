@@ -153,7 +153,8 @@ describe('deliveries', () => {
     const failed = await get(`${iri}/deliveries?status=FAILED`);
     assert.equal(failed['hydra:totalItems'], 1);
     const [delivery] = failed['hydra:member'];
-    assert.deepEqual(await get(`/deliveries/${id}`), delivery);
+    // Its snapshot is kept no more.
+    assert.deepEqual(await get(`/deliveries/${id}`), { ...delivery, body: null, headers: null, withheld: false });
     assert.equal(delivery.exhausted, true);
     assert.equal(delivery.dueAt, null);
     assert.deepEqual(
@@ -165,6 +166,37 @@ describe('deliveries', () => {
     );
     assert.equal((await api.call('GET', `${iri}/deliveries?status=lost`)).status, 400);
     assert.equal(delivery.endpointHealth, null, 'nothing was ever sent there');
+  });
+
+  it('are answered one by one with what was sent, and without contacts that their search hides by now', async () => {
+    const { iri, number } = await newSearch();
+    const id = randomUUID();
+    await api.database.query(
+      `with kept as (insert into snapshots values (gen_random_uuid(), $3) returning id)
+       insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, sequence)
+       select $1, $2, gen_random_uuid(), 'match', 'property.ad.create', 'https://h.example.com', 'k',
+         '{"match":{"propertyDocument":', id, 7 from kept`,
+      [id, number, '{"price":1.50,"adverts":[{"contact":{"phone":"0494"}}]}'],
+    );
+    await putInState(api.database, [id], 'failed', 1);
+    await api.database.query(
+      `insert into attempts values ($1, 1, '2026-03-01T09:00:00.9Z', 12, 500, 'status', null, null)`,
+      [id],
+    );
+    const { text } = await api.call('GET', `/deliveries/${id}`);
+    const sent = '{"match":{"propertyDocument":{"price":1.50,"adverts":[{"contact":{"phone":"0494"}}]}}}';
+    assert.ok(text.endsWith(`"withheld":false,"body":${sent}}`), 'byte for byte');
+    const timestamp = String(Date.parse('2026-03-01T09:00:00Z') / 1_000);
+    assert.deepEqual((await get(`/deliveries/${id}`)).headers, {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'vigie-sequence': '7',
+    });
+    await api.call('PATCH', iri, { hidePropertyContact: true });
+    const { withheld, body } = await get(`/deliveries/${id}`);
+    assert.equal(withheld, true);
+    assert.deepEqual(body, { match: { propertyDocument: { price: 1.5, adverts: [{ contact: null }] } } });
   });
 
   it('tell the health of their endpoint', async () => {

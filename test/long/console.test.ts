@@ -148,11 +148,26 @@ async function resend({ page, receiver, publish, picture }: ConsoleScene): Promi
   await page.do('click', { selector: '.delivery[data-status=retry_wait] button[aria-expanded]' });
   await page.do('wait', { selector: '.attempts pre' });
   assert.match(await page.do<string>('text', { selector: '.attempts' }), /HTTP 500[^]*out of order/);
+  await page.do('wait', { selector: '.payload pre' });
+  assert.match(
+    await page.do<string>('text', { selector: '.payload pre' }),
+    /webhook-id: [0-9a-f-]{36}[^]*"title": "T2 refusé"/,
+  );
+  const row = await page.do<string>('text', { selector: '.delivery[data-status=retry_wait]' });
+  assert.match(row, /T2 refusé\s+€200,000[^]*HTTP 500, \d+ ms[^]*\/matches/);
   await picture('failed-delivery');
   receiver.script('/matches', { type: 'answer', status: 200 });
   await page.do('click', { selector: '.delivery[data-status=retry_wait] .row-more button' });
   await page.do('gone', { selector: '.delivery[data-status=retry_wait]' });
   await page.do('until', { expression: `document.querySelectorAll('.delivery[data-status=delivered]').length === 3` });
+  const outcome = `[...document.querySelectorAll('.resent')].map(({ innerText }) => innerText).join('')`;
+  await page.do('until', { expression: `/^Sent again: HTTP 200, \\d+ ms\\.$/.test(${outcome})` });
+  // What is chosen is in the address: a link to it, and the way back, show the same.
+  await page.do('choose', { selector: '.filters select:nth-of-type(3)', value: 'event' });
+  await page.do('until', { expression: `document.querySelectorAll('.delivery').length === 1` });
+  assert.match(await page.do<string>('evaluate', { expression: 'location.hash' }), /channel=event/);
+  await page.do('evaluate', { expression: 'history.back()' });
+  await page.do('until', { expression: `document.querySelectorAll('.delivery').length === 3` });
 }
 
 async function askWhy({ page, rest, publish, picture }: ConsoleScene): Promise<void> {

@@ -16,35 +16,53 @@ export interface Asked<Value> {
 
 /**
  * Asks when it is first drawn, whenever one of `about` changes, and when a service that was gone is back; an answer that
- * nobody waits for any more is dropped.
+ * nobody waits for any more is dropped. When one of `renewals` changes it is asked again behind the answer that is awaited.
  */
 export function useAnswer<Value>(
   ask: (signal: AbortSignal) => Promise<Value>,
   about: readonly unknown[],
+  renewals: readonly unknown[] = [],
 ): Asked<Value> {
   const words = useWords();
   const isLive = useValue(useModel().connection) === 'live';
   const [round, setRound] = useState(0);
   const isLost = useRef(false);
+  const asking = useRef({ isUnderWay: false, isOwed: false });
   const [state, setState] = useState<Omit<Asked<Value>, 'again'>>({ value: null, problem: null, isLoading: true });
   useEffect(() => {
     const leaving = new AbortController();
+    asking.current = { isUnderWay: true, isOwed: false };
     setState((before) => ({ ...before, isLoading: true }));
+    const finish = (): void => {
+      const { isOwed } = asking.current;
+      asking.current = { isUnderWay: false, isOwed: false };
+      if (isOwed) setRound((before) => before + 1);
+    };
     ask(leaving.signal).then(
       (value) => {
         if (leaving.signal.aborted) return;
         isLost.current = false;
         setState({ value, problem: null, isLoading: false });
+        finish();
       },
       (error: unknown) => {
         if (leaving.signal.aborted) return;
         isLost.current = error instanceof Unreachable;
         setState((before) => ({ ...before, problem: messageOf(error, words), isLoading: false }));
+        finish();
       },
     );
     return () => leaving.abort();
   }, [...about, round]);
-  const again = useCallback(() => setRound((before) => before + 1), []);
+  const again = useCallback(() => {
+    if (asking.current.isUnderWay) asking.current.isOwed = true;
+    else setRound((before) => before + 1);
+  }, []);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current) again();
+    isFirst.current = false;
+  }, renewals);
   useEffect(() => {
     if (isLive && isLost.current) again();
   }, [isLive]);

@@ -43,6 +43,8 @@ export interface Model {
   readonly days: Observable<number | null>;
   /** Reads those that were made or changed elsewhere; what cannot be reached is asked again until it answers. */
   refreshSearches(): void;
+  /** Those that are not known yet; one that is gone stays unknown. */
+  readMatches(iris: readonly string[], signal: AbortSignal): Promise<void>;
   /** Puts the answer of a change where it belongs. */
   putSearch(search: SearchDocument): void;
   dropSearch(iri: string): void;
@@ -112,6 +114,7 @@ export function openModel(rest: Rest): Model {
     siteCategories,
     days: matches.days,
     refreshSearches: () => void refreshSearches(),
+    readMatches: matches.readThese,
     putSearch: changes.putSearch,
     dropSearch: changes.dropSearch,
     close: () => closing.abort(),
@@ -185,6 +188,26 @@ async function readSearches(rest: Rest, signal: AbortSignal) {
   }
 }
 
+async function readUnknown(
+  rest: Rest,
+  pins: PinTable,
+  iris: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly MatchDocument[]> {
+  const unknown = [...new Set(iris)].filter((iri) => pins.get(iri) === null);
+  const found = await Promise.all(unknown.map((iri) => readIfThere(rest, iri, signal)));
+  return found.filter((match) => match !== null);
+}
+
+async function readIfThere(rest: Rest, iri: string, signal: AbortSignal): Promise<MatchDocument | null> {
+  try {
+    return await rest.read<MatchDocument>(iri, {}, signal);
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 404) return null;
+    throw error;
+  }
+}
+
 /** Matches: what was notified. */
 function createMatchReader(rest: Rest, signal: AbortSignal) {
   const pins = createPinTable();
@@ -195,7 +218,7 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
   const put = (list: readonly MatchDocument[]): number => {
     const before = pins.size;
     for (const match of list) pins.put(match);
-    version.set(version.get() + 1);
+    if (list.length > 0) version.set(version.get() + 1);
     return pins.size - before;
   };
   /** Newest first, page by page, until `isEnough` or there are no more. */
@@ -230,6 +253,9 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
       const newest = pins.list()[0]?.createdAtMs;
       const after = newest === undefined ? Date.now() - (days.get() ?? 1) * DAY_MS : newest - OVERLAP_MS;
       await readPages(after, signal, (added) => added === 0);
+    },
+    async readThese(iris: readonly string[], until: AbortSignal): Promise<void> {
+      put(await readUnknown(rest, pins, iris, until));
     },
     /** What it tells, if it is known whereof. */
     take(item: FeedItem): Happening[] {

@@ -10,22 +10,26 @@ export interface Route {
   readonly view: View;
   /** What is open in it; null: nothing yet. */
   readonly id: string | null;
+  /** What is chosen in it. */
+  readonly query: Readonly<Record<string, string>>;
 }
 
 function readRoute(): Route {
-  const [, view = '', id = ''] = /^#\/(\w+)(?:\/(.*))?$/.exec(location.hash) ?? [];
+  const [, view = '', id = '', query = ''] = /^#\/(\w+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(location.hash) ?? [];
   const known = VIEWS.find((one) => one === view) ?? 'map';
-  return { view: known, id: id === '' ? null : decoded(id) };
+  return { view: known, id: id === '' ? null : decoded(id), query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 export const route = observable<Route>(readRoute());
 
 window.addEventListener('hashchange', () => route.set(readRoute()));
 
-export function hrefOf(view: View, id: string | null = null): string {
-  return id === null ? `#/${view}` : `#/${view}/${encodeURIComponent(id)}`;
+export function hrefOf(view: View, id: string | null = null, query: Route['query'] = {}): string {
+  const path = id === null ? `#/${view}` : `#/${view}/${encodeURIComponent(id)}`;
+  const chosen = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''));
+  return chosen.size === 0 ? path : `${path}?${chosen.toString()}`;
 }
 
-export function open(view: View, id: string | null = null): void {
-  location.hash = hrefOf(view, id);
+export function open(view: View, id: string | null = null, query: Route['query'] = {}): void {
+  location.hash = hrefOf(view, id, query);
 }

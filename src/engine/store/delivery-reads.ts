@@ -146,6 +146,27 @@ export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid
   return delivery ?? null;
 }
 
+export interface SentContent {
+  readonly head: string;
+  /** JSON, with the contacts that it was recorded with. */
+  readonly document: string;
+  readonly sequence: number;
+  /** JSON, as the search has it now. */
+  readonly context: string | null;
+  readonly hidesContacts: boolean;
+}
+
+/** What a webhook carries; null for an e-mail. Served by the primary keys. */
+export async function readSentContent(database: Queryable, id: Uuid): Promise<SentContent | null> {
+  const { rows } = await database.query<SentContent>(
+    `select d.head, snapshots.document, d.sequence, s.context, s.hide_property_contact as "hidesContacts"
+     from deliveries d join snapshots on snapshots.id = d.snapshot_id join searches s on s.number = d.search_number
+     where d.id = $1`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
 async function withAttempts(database: Queryable, deliveries: readonly DeliveryRow[]): Promise<DeliveryRead[]> {
   const attemptsOf = await readAttempts(
     database,

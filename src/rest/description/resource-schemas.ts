@@ -192,6 +192,17 @@ const Delivery = z.strictObject({
     'When it was first answered with 200: it stays delivered, also when it is sent again in vain.',
   ),
   attempts: list(Attempt, 'Oldest first.'),
+  body: z.unknown().optional().meta({
+    description: 'Of a single delivery: what the webhook carries, byte for byte; null for an e-mail.',
+  }),
+  headers: z.record(z.string(), z.string()).nullable().optional().meta({
+    description:
+      'Of a single delivery: headers of its last attempt, without the signature; `vigie-context` is the search’s as it is now.',
+  }),
+  withheld: z.boolean().optional().meta({
+    description:
+      'Of a single delivery. True: it was recorded with contacts, which the search hides by now, and `body` lacks.',
+  }),
 });
 
 const FeedItem = z.strictObject({

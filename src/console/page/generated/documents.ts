@@ -115,6 +115,11 @@ readonly 'createdAt': string;
 readonly 'finishedAt': string | null;
 readonly 'deliveredAt': string | null;
 readonly 'attempts': readonly (Attempt)[];
+readonly 'body'?: unknown;
+readonly 'headers'?: {
+
+} | null;
+readonly 'withheld'?: boolean;
 }
 
 export interface Feed {

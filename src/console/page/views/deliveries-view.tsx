@@ -1,12 +1,12 @@
 /** The log of deliveries, newest first, looked at again every few seconds; what was missed is sent again from here. */
 
-import { useEffect, useState } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
 import type { Collection, DeliveryDocument } from '../documents.ts';
 import { Empty, Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
+import { open, route } from '../route.ts';
 import { useWords, type Words } from '../words/language.ts';
 import { DeliveryRow } from './delivery-row.tsx';
 import { Recovery } from './recovery.tsx';
@@ -17,22 +17,38 @@ const PER_PAGE = 30;
 export function DeliveriesView({ search }: { readonly search: string | null }) {
   const words = useWords();
   const model = useModel();
-  const [asked, setAsked] = useState<Asked>({ search: search ?? '', status: '', channel: '', event: '', page: 1 });
+  const { query } = useValue(route);
+  const asked: Asked = {
+    search: search ?? '',
+    status: query.status ?? '',
+    channel: query.channel ?? '',
+    event: query.event ?? '',
+    page: Number(query.page ?? 1) || 1,
+  };
+  const choose = ({ search: next, page: at, ...others }: Asked): void =>
+    open('deliveries', next || null, { ...others, page: at > 1 ? String(at) : '' });
   const connection = useValue(model.connection);
   const beat = useNow(LOOK_EVERY_MS);
   const latest = useValue(model.happenings)[0]?.id;
   const page = useAnswer(
-    (signal) =>
-      model.rest.read<Collection<DeliveryDocument>>('/deliveries', { ...asked, itemsPerPage: PER_PAGE }, signal),
-    [asked, beat, latest, connection],
+    async (signal) => {
+      const wanted = { ...asked, itemsPerPage: PER_PAGE };
+      const read = await model.rest.read<Collection<DeliveryDocument>>('/deliveries', wanted, signal);
+      await model.readMatches(
+        read['hydra:member'].map(({ match }) => match),
+        signal,
+      );
+      return read;
+    },
+    [JSON.stringify(asked)],
+    [beat, latest, connection],
   );
-  useEffect(() => setAsked((before) => ({ ...before, search: search ?? '', page: 1 })), [search]);
   const list = page.value?.['hydra:member'] ?? [];
   const total = page.value?.['hydra:totalItems'] ?? 0;
   return (
     <div class="wide">
       <h1>{words.views.deliveries}</h1>
-      <DeliveryFilters asked={asked} onChange={(change) => setAsked({ ...asked, page: 1, ...change })} />
+      <DeliveryFilters asked={asked} onChange={(change) => choose({ ...asked, page: 1, ...change })} />
       <Recovery onChange={page.again} />
       <Problem text={connection === 'lost' ? null : page.problem} again={page.again} />
       <Loading isShown={page.value === null && page.isLoading} />
@@ -47,19 +63,19 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
         ))}
       </ul>
       {total > PER_PAGE && (
-        <Pages page={asked.page} total={total} onPage={(next) => setAsked({ ...asked, page: next })} />
+        <Pages page={asked.page} total={total} onPage={(next) => choose({ ...asked, page: next })} />
       )}
     </div>
   );
 }
 
+/** As the address says. */
 interface Asked {
   readonly search: string;
   readonly status: string;
   readonly channel: string;
   readonly event: string;
   readonly page: number;
-  readonly [name: string]: string | number;
 }
 
 function DeliveryFilters({ asked, onChange }: { readonly asked: Asked; onChange(change: Partial<Asked>): void }) {

@@ -1,9 +1,9 @@
 /** One delivery: its state, where it went, when it goes next, and each attempt with what was answered. */
 
 import { useState } from 'preact/hooks';
-import { useDeed } from '../answer.ts';
+import { useAnswer, useDeed } from '../answer.ts';
 import { type AttemptDocument, type DeliveryDocument, idOf } from '../documents.ts';
-import { Problem } from '../elements.tsx';
+import { Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
@@ -35,37 +35,96 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
   const formats = useFormats();
   const model = useModel();
   const [isOpen, setOpen] = useState(false);
-  const deed = useDeed();
   const { byIri } = useValue(model.searches);
+  useValue(model.pinsVersion);
   const { '@id': iri, endpoint, event, status, dueAt, createdAt, attempts, channel } = delivery;
-  const title = byIri.get(delivery.search)?.title ?? delivery.search;
-  const resend = (): void =>
-    deed.run(async () => {
-      await model.rest.ask('POST', `${iri}/resend`);
-      onChange();
-    });
+  const pin = model.pins.get(delivery.match);
+  const last = attempts.at(-1);
+  const told = [
+    words.events[event] ?? event,
+    byIri.get(delivery.search)?.title ?? delivery.search,
+    ...(last === undefined ? [] : [answerOf(last, words)]),
+  ];
   return (
     <li class="delivery" data-status={status}>
       <div class="delivery-head">
         <DeliveryState status={status} />
         <button type="button" class="row-title quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {addresseeOf(endpoint)}
+          {pin?.title ?? words.untitled}
         </button>
+        <strong>{formats.euros(pin?.price ?? null)}</strong>
         <span class="row-aside">{formats.moment(createdAt)}</span>
       </div>
       <p class="row-more">
-        {`${words.events[event] ?? event} · ${title} · ${words.attempts(delivery.attemptCount)}`}
+        {told.join(' · ')}
         {dueAt !== null && <Countdown dueAt={dueAt} isFirst={delivery.attemptCount === 0} />}
         <a href={hrefOf('map', idOf(delivery.match))}>{words.openProperty}</a>
-        {channel !== 'email' && (
-          <button type="button" disabled={deed.isUnderWay || status === 'sending'} onClick={resend}>
-            {words.resend}
-          </button>
-        )}
+        {channel !== 'email' && <Resending delivery={delivery} onChange={onChange} />}
       </p>
-      <Problem text={deed.problem} />
-      {isOpen && <Attempts attempts={attempts} />}
+      <p class="row-more small">{addresseeOf(endpoint)}</p>
+      {isOpen && (
+        <>
+          <Attempts attempts={attempts} />
+          {channel !== 'email' && <Sent iri={iri} attemptCount={delivery.attemptCount} />}
+        </>
+      )}
     </li>
+  );
+}
+
+/** `HTTP 200, 35 ms` */
+function answerOf({ statusCode, error, durationMs }: AttemptDocument, words: Words): string {
+  const answer = statusCode === null ? errorIn(words, error) : `HTTP ${statusCode}`;
+  return durationMs === null ? answer : `${answer}, ${Math.round(durationMs)} ms`;
+}
+
+/** Says what has come of it as soon as it is known. */
+function Resending({ delivery, onChange }: DeliveryRowProps) {
+  const words = useWords();
+  const { rest } = useModel();
+  const deed = useDeed();
+  const [attemptsBefore, setAttemptsBefore] = useState<number | null>(null);
+  const resend = (): void =>
+    deed.run(async () => {
+      await rest.ask('POST', `${delivery['@id']}/resend`);
+      setAttemptsBefore(delivery.attemptCount);
+      onChange();
+    });
+  const last = delivery.attempts.at(-1);
+  const isAnswered = (last?.durationMs ?? null) !== null;
+  const hasAnswer = attemptsBefore !== null && delivery.attemptCount > attemptsBefore && isAnswered;
+  return (
+    <>
+      <button type="button" disabled={deed.isUnderWay || delivery.status === 'sending'} onClick={resend}>
+        {words.resend}
+      </button>
+      <span class="resent" role="status">
+        {attemptsBefore === null
+          ? ''
+          : hasAnswer && last !== undefined
+            ? words.resent(answerOf(last, words), last.error === null)
+            : words.resending}
+      </span>
+      <Problem text={deed.problem} />
+    </>
+  );
+}
+
+/** The payload, and its headers. */
+function Sent({ iri, attemptCount }: { readonly iri: string; readonly attemptCount: number }) {
+  const words = useWords();
+  const { rest } = useModel();
+  const read = useAnswer((signal) => rest.read<DeliveryDocument>(iri, {}, signal), [iri, attemptCount]);
+  const { headers = null, body = null, withheld = false } = read.value ?? {};
+  const lines = Object.entries<string>(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
+  return (
+    <section class="payload">
+      <h3>{words.whatWasSent}</h3>
+      <Loading isShown={read.value === null && read.isLoading} />
+      <Problem text={read.problem} again={read.again} />
+      {withheld && <p class="hint">{words.contactsWithheld}</p>}
+      {body !== null && <pre tabIndex={0}>{[...lines, '', JSON.stringify(body, null, 2)].join('\n').trim()}</pre>}
+    </section>
   );
 }
 

@@ -268,7 +268,8 @@ function Sent({ match }: { readonly match: string }) {
   const latest = useValue(happenings)[0]?.id;
   const sent = useAnswer(
     (signal) => rest.read<Collection<DeliveryDocument>>('/deliveries', { match, itemsPerPage: 20 }, signal),
-    [match, latest],
+    [match],
+    [latest],
   );
   const list = sent.value?.['hydra:member'] ?? [];
   return (

@@ -26,10 +26,13 @@ export function Recovery({ onChange }: { onChange(): void }) {
   const beat = useNow(LOOK_EVERY_MS);
   const last = useAnswer(
     (signal) => rest.read<Collection<RecoveryDocument>>('/recoveries', { itemsPerPage: 1 }, signal),
+    [],
     [beat],
   );
   const recovery = last.value?.['hydra:member'][0] ?? null;
-  useEffect(() => onChange(), [recovery?.state, recovery?.sent]);
+  useEffect(() => {
+    if (recovery !== null) onChange();
+  }, [recovery?.state, recovery?.sent]);
   const begin = (since: string, includeDelivered: boolean): void =>
     deed.run(async () => {
       const headers = { 'Idempotency-Key': randomId() };
