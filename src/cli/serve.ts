@@ -1,6 +1,7 @@
 /** `vigie serve`: the daemon, from the first signal of life to the last acknowledgement. */
 
 import { once } from 'node:events';
+import { availableParallelism, totalmem } from 'node:os';
 import type { Config } from '../config.ts';
 import { adoptConsole, createLog, type Log } from '../log.ts';
 import { unsupportedNode } from '../node-support.ts';
@@ -20,7 +21,7 @@ export async function serve(config: Config): Promise<void> {
   if (config.unknownNames.length > 0) log.warn({ names: config.unknownNames }, 'environment names that no setting has');
   const unsupported = unsupportedNode(process.versions.node, new Date());
   if (unsupported !== null) log.warn(unsupported);
-  log.info({ version: VERSION, roles: config.roles }, 'starting');
+  log.info({ version: VERSION, roles: config.roles, ...machine(config) }, 'starting');
   const service = await startService(config, log, stopping).catch((error: Error) => {
     if (error instanceof StartBrokenOffError) return null;
     throw error;
@@ -29,6 +30,17 @@ export async function serve(config: Config): Promise<void> {
   log.info('stopped');
   // What could not be closed in time would keep the process alive.
   setTimeout(() => process.exit(), 1_000).unref();
+}
+
+const MEBIBYTE = 1_048_576;
+/** Of all processes, measured under the load of the demonstration (config/README.md). */
+const TAKES_MB = { alone: 320, withServers: 400 } as const;
+
+/** What there is of it, a container's bounds included, and what the service takes. */
+function machine({ databaseUrl, natsUrl }: Config) {
+  const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  const takesMb = databaseUrl === null || natsUrl === null ? TAKES_MB.withServers : TAKES_MB.alone;
+  return { cores: availableParallelism(), memoryMb: Math.round(memoryBytes / MEBIBYTE), takesMb };
 }
 
 async function serveUntilEnd(service: Service, stopping: AbortSignal, log: Log): Promise<void> {

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { DiscardPolicy } from 'nats';
@@ -103,6 +103,10 @@ test('a pooler in transaction mode and a server that is away are wrong', async (
 test('a service in order, then with a failing endpoint, a stranger’s version, and the clock of PostgreSQL ahead', async (t) => {
   const servers = { postgres: await startTestPostgres(t), nats: await startTestNats(t) };
   const daemon = await startDaemon(t, servers);
+  const starting = daemon.log.find(({ message }) => message === 'starting') ?? {};
+  assert.equal(starting.cores, availableParallelism(), 'a start says what there is, and what it takes');
+  assert.ok(Number(starting.memoryMb) <= totalmem() / 1_048_576 + 1);
+  assert.equal(starting.takesMb, 320, 'without servers of its own');
   const running = { VIGIE_OPERATIONS_ADDRESS: new URL(daemon.operationsUrl).host };
   const { of } = await examine(servers, running);
   assertSaid(of('settings'), /^fine/);
