@@ -36,7 +36,8 @@ export function MapContents() {
     [areas, chosen, edited, view],
   );
   const shown = useShownPins();
-  useEffect(() => stage.showPins(view === 'places' ? [] : shown), [shown, view]);
+  // Matches of others would be taken for what the search that is written finds.
+  useEffect(() => stage.showPins(view === 'places' || edited !== null ? [] : shown), [shown, view, edited]);
   useGoingThere(stage, base === NO_BASE_MAP || view !== 'map' || id !== null ? NO_AREAS : areas);
   usePings(stage);
   usePicking(stage, view === 'map' ? shown : null);
