@@ -26,6 +26,7 @@ test('a client signs in, draws a search, sees what it finds and where it goes', 
   await t.test('every view is accessible, in both languages, light and dark, wide and narrow', (t) =>
     showViews(t, scene),
   );
+  await t.test('on low screens the form has half of the height, and the preview a line', () => fitLowScreens(scene));
   await t.test('nothing was asked of anybody else, and nothing went wrong', () => stayAtHome(scene));
 });
 
@@ -255,6 +256,44 @@ async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promi
   await page.do('until', { expression: `document.documentElement.lang === 'fr'` });
   assert.match(await page.do<string>('text', { selector: 'nav' }), /Carte\s+Recherches\s+Envois\s+Pourquoi/);
   assert.deepEqual(await page.do('axe'), []);
+}
+
+/** 1366 × 768 at 200 %, phones on their side, a tablet, a window beside another. */
+const LOW_SCREENS = [
+  [683, 384],
+  [667, 375],
+  [844, 390],
+  [844, 700],
+  [1024, 768],
+] as const;
+
+async function fitLowScreens({ page, go, picture }: ConsoleScene): Promise<void> {
+  for (const [width, height] of LOW_SCREENS) {
+    for (const scheme of ['light', 'dark']) {
+      await page.do('look', { width, height, scheme });
+      await go('searches', 'new');
+      await page.do('wait', { selector: '.preview[data-settled=true] .folded' });
+      await picture(`low-${width}x${height}-${scheme}`);
+      const heightOf = (selector: string) => `document.querySelector('${selector}').getBoundingClientRect().height`;
+      const free = `${heightOf('main')} - ${heightOf('.preview')} - ${heightOf('.save-bar')}`;
+      const [formPixels, linePixels, tooWide] = await page.do<number[]>('evaluate', {
+        expression: `[${free}, ${heightOf('.preview')}, document.documentElement.scrollWidth - innerWidth]`,
+      });
+      const name = `${width} × ${height}`;
+      assert.ok(
+        Number(formPixels) >= height / 2,
+        `${name}: ${formPixels} beside ${await page.do('text', { selector: '.save-bar' })}`,
+      );
+      assert.ok(Number(linePixels) <= 64, `${name}: ${linePixels}`);
+      assert.equal(tooWide, 0, name);
+      await page.do('click', { selector: '.folded summary' });
+      await page.do('wait', { selector: '.folded .chart' });
+      assert.deepEqual(await page.do('axe'), []);
+      await page.do('click', { selector: '.folded summary' });
+      await go('searches');
+    }
+  }
+  await page.do('look', { width: 1280, height: 800, scheme: 'light' });
 }
 
 async function stayAtHome({ page, daemon, address, go }: ConsoleScene): Promise<void> {

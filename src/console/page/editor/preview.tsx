@@ -1,5 +1,6 @@
 /** What the search would find, while it is written: how many now, how many a day, and which criterion costs most. */
 
+import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
 import type { PreviewDocument, PropertyDocument } from '../documents.ts';
@@ -97,23 +98,53 @@ export function Preview({ state }: { readonly state: PreviewState }) {
         </>
       )}
       {preview !== null && (
-        <>
-          <p class="figures" role="status">
-            <span>
-              <strong>{`${about}${formats.number(preview.satisfiedNow)}`}</strong>{' '}
-              {preview.margin > 0 && `(± ${formats.number(preview.margin)}) `}
-              {words.satisfyNow(preview.satisfiedNow)}
+        <Folded
+          line={
+            <span class="figures" role="status">
+              <span>
+                <strong>{`${about}${formats.number(preview.satisfiedNow)}`}</strong>{' '}
+                {preview.margin > 0 && `(± ${formats.number(preview.margin)}) `}
+                {words.satisfyNow(preview.satisfiedNow)}
+              </span>
+              <span>
+                <strong>{`${about}${dailyOf(preview, words, formats)}`}</strong> {words.perDay}
+              </span>
             </span>
-            <span>
-              <strong>{`${about}${dailyOf(preview, words, formats)}`}</strong> {words.perDay}
-            </span>
-          </p>
+          }
+        >
           <DayChart days={preview.startedPerDay} />
           <Costs preview={preview} />
           {preview.sample.length > 0 && <Sample sample={preview.sample} />}
-        </>
+        </Folded>
       )}
     </section>
+  );
+}
+
+/** Where the form would have less than half of the height: phones, large letters, windows beside others. */
+const LOW = matchMedia('(max-width: 1024px), (max-height: 600px)');
+
+/** The line, and below it what it is about, which a low screen opens. */
+function Folded({ line, children }: { readonly line: JSX.Element; readonly children: ComponentChildren }) {
+  const [isLow, setLow] = useState(LOW.matches);
+  useEffect(() => {
+    const read = (): void => setLow(LOW.matches);
+    LOW.addEventListener('change', read);
+    return () => LOW.removeEventListener('change', read);
+  }, []);
+  if (!isLow) {
+    return (
+      <>
+        {line}
+        {children}
+      </>
+    );
+  }
+  return (
+    <details class="folded">
+      <summary>{line}</summary>
+      {children}
+    </details>
   );
 }
 
