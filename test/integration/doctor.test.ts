@@ -138,13 +138,13 @@ test('a service in order, then with a failing endpoint, a stranger’s version, 
      grant usage on schema ahead to "${username}";
      alter role "${username}" set search_path = public, ahead, pg_catalog`,
   );
-  const bad = await examine(servers, { ...running, VIGIE_RETENTION_EVENTS_DAYS: '90' });
+  const bad = await examine(servers, { ...running, VIGIE_RETENTION_HISTORY_DAYS: '120' });
   assertSaid(
     bad.of('endpoints'),
     /^look at: https:\/\/client\.example\/hook failed 7 times in a row \(timeout\), 0 deliveries wait$/,
     /^look at: https:\/\/other\.example\/hook is paused, 0 deliveries wait$/,
   );
-  assertSaid(bad.of('PostgreSQL'), /^unknown: the database has .* a day, kept for up to 90 days: \d/);
+  assertSaid(bad.of('PostgreSQL'), /^unknown: the database has .* a day, kept for up to 120 days: \d/);
   assertSaid(bad.of('clocks'), /^look at: the clock of PostgreSQL is 7\d\d\d\.\d s ahead/);
   assertSaid(
     bad.of('service'),

@@ -72,7 +72,7 @@ export async function checkCertificates({ admin, mail, api }: Config, now: Date)
   const files = [
     ['VIGIE_ADMIN_TLS_CERT', admin.certificate],
     ['VIGIE_ADMIN_CLIENT_CA', admin.clientAuthorities],
-    ['VIGIE_SMTP_TLS_CA_FILE', mail?.authoritiesFile ?? null],
+    ['VIGIE_SMTP_TLS_CA', mail?.authoritiesFile ?? null],
   ] as const;
   const ofFiles = files.flatMap(([setting, path]) => (path === null ? [] : [fileFinding(setting, path, now)]));
   return [...ofFiles, ...(api.publicUrl === null ? [] : [await publicFinding(new URL(api.publicUrl), now)])];
