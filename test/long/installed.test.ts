@@ -23,6 +23,7 @@ import { startCaddy } from '../support/caddy.ts';
 import { queryOnce } from '../support/database.ts';
 import { startExternalPostgres } from '../support/external-postgres.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
+import { polirisFile } from '../support/poliris.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
 
 const run = promisify(execFile);
@@ -225,8 +226,15 @@ test('the unit: five commands, with servers of its own', async (t) => {
   t.diagnostic(
     `5 commands, ${(installSeconds + seconds(began)).toFixed(1)} s, ${installSeconds.toFixed(1)} of them to install`,
   );
-  const feed = await run('/bin/sh', ['-ec', 'vigie feed --help'], { env: commands });
-  assert.match(feed.stdout, /vigie feed NAME/);
+  await writeFile(
+    join(home, 'Annonces.csv'),
+    polirisFile([{ 2: 'R1', 3: 'vente', 4: 'appartement', 5: '83600', 6: 'Fréjus', 11: '250000' }]),
+  );
+  const feed = await run('/bin/sh', ['-ec', 'vigie feed agency --format poliris Annonces.csv'], {
+    cwd: home,
+    env: commands,
+  });
+  assert.match(feed.stdout, /^agency: 1 adverts; 1 new/);
   await end(daemon);
   assert.equal(daemon.exitCode, 0);
 });
