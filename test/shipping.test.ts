@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
+import { parse } from 'yaml';
+import { ROLES } from '../src/config.ts';
 import { en } from '../src/console/page/words/en.ts';
 import { fr } from '../src/console/page/words/fr.ts';
 
@@ -28,6 +30,18 @@ test('every setting that compose files, the unit and the Caddyfile name exists',
     assert.deepEqual([file, unknown], [file, []]);
     if (!file.endsWith('.md')) assert.ok(names.length > 0, file);
   }
+});
+
+test('the services apart have each role once, and two couriers', async () => {
+  const { services: whole } = parse(await read('compose.yaml'), { merge: true });
+  const { services } = parse(await read('compose.roles.yaml'), { merge: true });
+  const roles = Object.values<{ environment: { VIGIE_ROLES: string } }>(services).flatMap(({ environment }) =>
+    environment.VIGIE_ROLES.split(','),
+  );
+  assert.deepEqual(roles.sort(), [...ROLES].sort());
+  for (const [name, { extends: from }] of Object.entries<{ extends?: { service: string } }>(services))
+    assert.ok((from?.service ?? name) in whole, name);
+  assert.equal(services.deliver.deploy.replicas, 2);
 });
 
 test('every secret of the compose file is made by the commands of its page', async () => {
