@@ -101,6 +101,8 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
   const onRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const receivedAt = now();
     response.on('error', () => undefined);
+    // Of another program that looks for its own server on this port.
+    if (request.method !== 'POST') return void response.writeHead(405).end();
     const body = await bodyOf(request);
     if (body === null) return;
     const path = request.url ?? '/';
