@@ -31,9 +31,7 @@ export async function checkMail({ mail }: Config, options: MailCheckOptions): Pr
     reason === null
       ? fine(`${host} takes connections${url.includes('@') ? ' and the login' : ''}`)
       : wrong(`${host}: ${reason}`, 'correct VIGIE_SMTP_URL, or see to the mail server'),
-    ...(isTlsInsecure
-      ? [lookAt('any certificate of it is accepted', 'name its authority in VIGIE_SMTP_TLS_CA')]
-      : []),
+    ...(isTlsInsecure ? [lookAt('any certificate of it is accepted', 'name its authority in VIGIE_SMTP_TLS_CA')] : []),
     ...(await checkSender(domain, options)),
   ];
 }
