@@ -4,6 +4,7 @@
  */
 
 import type Router from '@koa/router';
+import type { Config } from './config.ts';
 import type { PauseGate } from './engine/broker/pause-gate.ts';
 import type { Uuid } from './engine/domain/ids.ts';
 import type { RetentionHorizons } from './engine/domain/retention.ts';
@@ -37,6 +38,8 @@ export interface Feature {
   readonly rpcs?: (usual: Unary) => Partial<AdminServiceServer>;
   /** An operator's retry of a delivery that is no webhook; null when there is none. */
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
+  /** For `vigie doctor`: what keeps it from another's server, in words; null: nothing. */
+  readonly checkServer?: (config: Config) => Promise<string | null>;
   /** Pauses while the gate of the stage is closed; null: nothing to do, as configured. */
   readonly start?: (parts: Parts, gate: PauseGate) => FeatureTask | null;
 }

@@ -47,7 +47,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'metrics.ts': ['engine/domain'],
   local: ['engine/actor'],
   cli: [
-    ...['engine', 'local', 'rest', 'grpc', 'features'],
+    ...['engine', 'local', 'rest', 'grpc', 'features', 'features.ts'],
     ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'node-support.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],

@@ -1,15 +1,13 @@
 /** Whether the mail server takes connections and the login, and what DNS says of the sender: SPF, DMARC, DKIM. */
 
 import { Resolver } from 'node:dns/promises';
-import { readFileSync } from 'node:fs';
 import { domainToASCII } from 'node:url';
 import type { Config } from '../../config.ts';
-import { checkMailServer } from '../../features/mail/mail-sender.ts';
+import { FEATURES } from '../../features.ts';
 import { type Finding, findingsAbout } from './finding.ts';
 
 const { fine, lookAt, wrong, unknown } = findingsAbout('mail');
 
-const MAIL_TIMEOUT_MS = 15_000;
 const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;
 
@@ -20,11 +18,12 @@ export interface MailCheckOptions {
   readonly dnsServer: string;
 }
 
-export async function checkMail({ mail }: Config, options: MailCheckOptions): Promise<readonly Finding[]> {
+export async function checkMail(config: Config, options: MailCheckOptions): Promise<readonly Finding[]> {
+  const { mail } = config;
   if (mail === null) return [fine('no e-mails are sent: VIGIE_SMTP_URL is empty')];
-  const { url, authoritiesFile, isTlsInsecure, from } = mail;
-  const authorities = authoritiesFile === null ? {} : { authorities: readFileSync(authoritiesFile, 'utf8') };
-  const reason = await checkMailServer({ url, ...authorities, isInsecure: isTlsInsecure, timeoutMs: MAIL_TIMEOUT_MS });
+  const { url, isTlsInsecure, from } = mail;
+  const reasons = await Promise.all(FEATURES.map(({ checkServer }) => checkServer?.(config) ?? null));
+  const reason = reasons.find((each) => each !== null) ?? null;
   const { host } = new URL(url);
   const domain = domainToASCII(from.address.slice(from.address.lastIndexOf('@') + 1));
   return [

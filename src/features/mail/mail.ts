@@ -8,7 +8,7 @@ import { countMail, logMail, measureMail } from './mail-figures.ts';
 import { mailReasonsOf, newMailItems } from './mail-item.ts';
 import { insertMailItems, requeueMailItem } from './mail-items.ts';
 import { removeMailItems, removeMailRecipients, removeMailTokens } from './mail-retention.ts';
-import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from './mail-sender.ts';
+import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS, type MailSenderOptions } from './mail-sender.ts';
 import { startMailing } from './mailing.ts';
 import { unsubscribeRoutes } from './unsubscribe.ts';
 
@@ -37,19 +37,18 @@ export const mail: Feature = {
     unsubscribeRoutes(router, dependencies);
   },
   requeue: requeueMailItem,
+  async checkServer({ mail }) {
+    return mail === null ? null : checkMailServer({ ...serverOf(mail), timeoutMs: CHECK_TIMEOUT_MS });
+  },
   start(parts, gate) {
     const { config, log, metrics, database, pipelineDatabase, reference, supervisor, onTrouble } = parts;
     measureMail(metrics, database);
     if (config.mail === null) return null;
-    const { url, authoritiesFile, isTlsInsecure, from, publicUrl } = config.mail;
+    const { from, publicUrl } = config.mail;
     const language: MailLanguage = config.mailLanguage;
     return startMailing({
       database: pipelineDatabase,
-      sender: createMailSender({
-        url,
-        ...(authoritiesFile === null ? {} : { authorities: readFileSync(authoritiesFile, 'utf8') }),
-        isInsecure: isTlsInsecure,
-      }),
+      sender: createMailSender(serverOf(config.mail)),
       ...{ from, language, publicUrl: publicUrl.replace(/\/+$/, '') },
       resolvePlace: (place) => reference.resolvePlace(place),
       retryDelayMs: config.retryDelayMs,
@@ -66,3 +65,20 @@ export const mail: Feature = {
     });
   },
 };
+
+const CHECK_TIMEOUT_MS = 15_000;
+
+interface ServerSettings {
+  readonly url: string;
+  readonly authoritiesFile: string | null;
+  readonly isTlsInsecure: boolean;
+}
+
+/** Throws when the file of the authorities cannot be read. */
+function serverOf({ url, authoritiesFile, isTlsInsecure }: ServerSettings): MailSenderOptions {
+  return {
+    url,
+    ...(authoritiesFile === null ? {} : { authorities: readFileSync(authoritiesFile, 'utf8') }),
+    isInsecure: isTlsInsecure,
+  };
+}
