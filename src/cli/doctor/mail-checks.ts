@@ -22,7 +22,7 @@ export async function checkMail(config: Config, options: MailCheckOptions): Prom
   const { mail } = config;
   if (mail === null) return [fine('no e-mails are sent: VIGIE_SMTP_URL is empty')];
   const { url, isTlsInsecure, from } = mail;
-  const reasons = await Promise.all(FEATURES.map(({ checkServer }) => checkServer?.(config) ?? null));
+  const reasons = await Promise.all(FEATURES.map(async ({ checkServer }) => (await checkServer?.(config)) ?? null));
   const reason = reasons.find((each) => each !== null) ?? null;
   const { host } = new URL(url);
   const domain = domainToASCII(from.address.slice(from.address.lastIndexOf('@') + 1));
