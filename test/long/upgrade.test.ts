@@ -92,6 +92,7 @@ test('this version and the next run side by side, there and back, and nothing is
   const load = startLoad(scene);
   await untilPosts(scene, 3 * PROPERTIES);
   const paused = receiver.urlOf('/paused');
+  await untilListed(scene, paused);
   await operator(scene, ['endpoints', 'pause', paused, '--reason', 'upgrade'], present[0]);
 
   const first = await startNext();
@@ -165,6 +166,14 @@ async function createKeyOf({ servers }: Scene): Promise<string> {
 async function operator({ servers }: Scene, args: readonly string[], on: Daemon): Promise<void> {
   const { code, stderr } = await runVigie(['admin', ...args, '--address', on.adminAddress], servers);
   assert.equal(code, 0, stderr);
+}
+
+/** Couriers write down once a second which endpoints they have met. */
+async function untilListed({ database }: Scene, url: string): Promise<void> {
+  await until(
+    async () => (await database.query('select from endpoints where url = $1', [url])).rowCount,
+    (count) => count === 1,
+  );
 }
 
 /** Attempts at the endpoint that an operator has paused for all clients. */

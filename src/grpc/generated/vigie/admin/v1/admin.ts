@@ -406,7 +406,10 @@ export const AdminServiceService = {
       Buffer.from(PurgeDeadLettersResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): PurgeDeadLettersResponse => PurgeDeadLettersResponse.decode(value),
   },
-  /** Endpoints that deliveries were created for, those with most open deliveries first. */
+  /**
+   * Endpoints that deliveries were created for, those with most open deliveries first. One whose first delivery has just
+   * ended may be missing for a second.
+   */
   listEndpoints: {
     path: "/vigie.admin.v1.AdminService/ListEndpoints" as const,
     requestStream: false as const,
@@ -417,7 +420,7 @@ export const AdminServiceService = {
       Buffer.from(ListEndpointsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListEndpointsResponse => ListEndpointsResponse.decode(value),
   },
-  /** One endpoint's health. */
+  /** One endpoint's health. NOT_FOUND when `ListEndpoints` does not list it. */
   getEndpoint: {
     path: "/vigie.admin.v1.AdminService/GetEndpoint" as const,
     requestStream: false as const,
@@ -675,9 +678,12 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   requeueDeadLetters: handleUnaryCall<RequeueDeadLettersRequest, RequeueDeadLettersResponse>;
   /** Deletes dead letters for good. Without `force` it only says what it would delete (AIP-165). */
   purgeDeadLetters: handleUnaryCall<PurgeDeadLettersRequest, PurgeDeadLettersResponse>;
-  /** Endpoints that deliveries were created for, those with most open deliveries first. */
+  /**
+   * Endpoints that deliveries were created for, those with most open deliveries first. One whose first delivery has just
+   * ended may be missing for a second.
+   */
   listEndpoints: handleUnaryCall<ListEndpointsRequest, ListEndpointsResponse>;
-  /** One endpoint's health. */
+  /** One endpoint's health. NOT_FOUND when `ListEndpoints` does not list it. */
   getEndpoint: handleUnaryCall<GetEndpointRequest, Endpoint>;
   /** No attempt begins from now on. Nothing is lost. The pause outlives restarts. */
   pauseEndpoint: handleUnaryCall<PauseEndpointRequest, Endpoint>;
@@ -1124,7 +1130,10 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: PurgeDeadLettersResponse) => void,
   ): ClientUnaryCall;
-  /** Endpoints that deliveries were created for, those with most open deliveries first. */
+  /**
+   * Endpoints that deliveries were created for, those with most open deliveries first. One whose first delivery has just
+   * ended may be missing for a second.
+   */
   listEndpoints(
     request: ListEndpointsRequest,
     callback: (error: ServiceError | null, response: ListEndpointsResponse) => void,
@@ -1140,7 +1149,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListEndpointsResponse) => void,
   ): ClientUnaryCall;
-  /** One endpoint's health. */
+  /** One endpoint's health. NOT_FOUND when `ListEndpoints` does not list it. */
   getEndpoint(
     request: GetEndpointRequest,
     callback: (error: ServiceError | null, response: Endpoint) => void,
