@@ -3,23 +3,28 @@
  * each role has a file of its own beside this one.
  */
 
+import type { Server } from 'node:http';
+import { createServer } from 'node:net';
+import Koa from 'koa';
 import type { Config, Role } from './config.ts';
 import { assertServable } from './config-conflicts.ts';
 import { pause } from './engine/actor/waiting.ts';
 import { isPassingRefusal } from './engine/store/outage.ts';
 import { DatabaseUnreachableError } from './engine/store/unreachable.ts';
 import type { Log } from './log.ts';
+import { createOperations } from './rest/operations.ts';
+import { Problem, reportProblems } from './rest/problem.ts';
+import { REFUSALS } from './rest/sentences.ts';
 import { openAdmin } from './roles/admin.ts';
 import { openApi } from './roles/api.ts';
 import { openDelivery } from './roles/deliver.ts';
 import { openFeeds } from './roles/feeds.ts';
 import { openFoundation } from './roles/foundation.ts';
+import { closeServer, createHttpServer, listen } from './roles/http-server.ts';
 import { openIntake } from './roles/intake.ts';
 import { openOperations, type Progress } from './roles/operations.ts';
 import type { Parts } from './roles/parts.ts';
-import { createStandIn, type StandIn } from './roles/stand-in.ts';
 import { startFailure } from './roles/start-failure.ts';
-import { assertPortsFree } from './roles/taken-ports.ts';
 import { createShutdown, type Shutdown } from './shutdown.ts';
 
 export interface Service {
@@ -141,5 +146,87 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
     if (signal.aborted) breakOff();
     signal.addEventListener('abort', breakOff, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', breakOff));
+  });
+}
+
+interface StandIn {
+  /** Listens, unless it does already. */
+  open(reason: string): Promise<void>;
+  /** The ports are free then. */
+  close(): Promise<void>;
+}
+
+const CONNECTIONS_MAX = 256;
+const RETRY_AFTER_SECONDS = '5';
+
+/** Answers on the ports of a service that cannot start yet: alive, not ready, and why. */
+function createStandIn({ roles, operations, api }: Config, log: Log): StandIn {
+  const bounds = { connectionsMax: CONNECTIONS_MAX };
+  let reason = '';
+  let servers: readonly Server[] = [];
+  const checks = {
+    started() {
+      throw new Error(reason);
+    },
+  };
+  const metrics = { metrics: async () => '', metricsContentType: 'text/plain' };
+  const refusing = new Koa().use(reportProblems({ error: () => undefined })).use(() => {
+    throw new Problem(503, REFUSALS.starting, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+  });
+  return {
+    async open(why) {
+      reason = why;
+      if (servers.length > 0) return;
+      const ending = new AbortController().signal;
+      const ours = createHttpServer(createOperations({ checks, ...metrics, logger: log }).callback(), bounds);
+      const clients = createHttpServer(refusing.callback(), bounds);
+      servers = roles.includes('api') ? [ours, clients] : [ours];
+      await Promise.all([listen(ours, operations, ending), servers.length > 1 && listen(clients, api, ending)]);
+    },
+    async close() {
+      await Promise.all(servers.map((server) => closeServer(server)));
+      servers = [];
+    },
+  };
+}
+
+class PortTakenError extends Error {
+  readonly code = 'PORT_TAKEN';
+}
+
+/**
+ * Runs before anything opens: later, work would be taken over and dropped again. Throws `PortTakenError`, which names
+ * every port of ours that cannot be listened on, and its setting.
+ */
+async function assertPortsFree({ roles, operations, api, admin }: Config): Promise<void> {
+  const wanted = [
+    { setting: 'VIGIE_OPERATIONS', ...operations },
+    ...(roles.includes('api') ? [{ setting: 'VIGIE_API', ...api }] : []),
+    ...(roles.includes('admin') ? [{ setting: 'VIGIE_ADMIN', ...admin }] : []),
+  ];
+  const problems = await Promise.all(wanted.map(problemOf));
+  const found = problems.filter((problem) => problem !== null);
+  if (found.length > 0) throw new PortTakenError(found.join('\n'));
+}
+
+interface Wanted {
+  readonly setting: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Null when the address is ours to take. */
+function problemOf({ setting, host, port }: Wanted): Promise<string | null> {
+  return new Promise((settle) => {
+    const probe = createServer();
+    probe.once('error', ({ code, message }: NodeJS.ErrnoException) => {
+      const address = `${host}:${port}`;
+      settle(
+        code === 'EADDRINUSE'
+          ? `another program listens on ${address}. Stop it, or give ${setting}_ADDRESS a port that is free (0 takes any).`
+          : `cannot listen on ${address} (${message}). Correct ${setting}_ADDRESS.`,
+      );
+    });
+    probe.listen(port, host, () => probe.close(() => settle(null)));
   });
 }

@@ -85,7 +85,7 @@ const ALARM_OWNERS = [
   'src/engine/delivery/sender.ts',
   'src/features/mail/mail-sender.ts',
   'src/grpc/call.ts',
-  'src/grpc/health.ts',
+  'src/grpc/server.ts',
   'src/roles/foundation.ts',
 ];
 

@@ -21,15 +21,18 @@ import {
   ServerInterceptingCall,
   type ServerInterceptor,
   ServerListenerBuilder,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
 } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
+import { service } from 'grpc-health-check';
 import { endsWithin } from '../engine/actor/waiting.ts';
 import { CALL_TIMEOUTS, type CallTimeouts } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { statusOf, unauthenticated, unavailable } from './errors.ts';
+import { deadlineExceeded, exhausted, notFound, statusOf, unauthenticated, unavailable } from './errors.ts';
 import { AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
 import { createHandlers } from './handlers.ts';
-import { addHealth, boundHealthCalls, isHealthCall } from './health.ts';
 
 const DESCRIPTORS = new URL('./generated/descriptors.binpb', import.meta.url);
 
@@ -234,5 +237,101 @@ async function openConnections(host: string, port: number, serve: (socket: Socke
     destroy() {
       for (const socket of sockets) socket.destroy();
     },
+  };
+}
+
+type Serving = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
+interface Question {
+  readonly service: string;
+}
+interface Answer {
+  readonly status: Serving;
+}
+type Watcher = ServerWritableStream<Question, Answer>;
+
+interface Health {
+  /** Tells those who watch. */
+  setServing(isServing: boolean): void;
+}
+
+const HEALTH_PATH = '/grpc.health.v1.Health/';
+const WATCHERS_MAX = 16;
+/** Half-sent questions may hold a message of the full size each. */
+const CALLS_MAX = 32;
+const QUESTION_MS = 10_000;
+
+function isHealthCall(path: string): boolean {
+  return path.startsWith(HEALTH_PATH);
+}
+
+/**
+ * The health service (grpc.health.v1), the only one that needs no token: its calls are bounded in number and time, and
+ * no name that a caller sends is kept. grpc-health-check brings the definition; its implementation keeps every name
+ * ever watched. `names`: the services that have a status. `stopping`: ends the watches.
+ */
+function addHealth(server: Server, names: readonly string[], stopping: AbortSignal): Health {
+  let current: Serving = 'SERVING';
+  const watchers = new Set<Watcher>();
+  stopping.addEventListener('abort', () => {
+    for (const watcher of watchers) watcher.emit('error', statusOf(unavailable('this instance, which is stopping,')));
+  });
+  server.addService(service, {
+    check({ request }: ServerUnaryCall<Question, Answer>, callback: sendUnaryData<Answer>) {
+      if (names.includes(request.service)) callback(null, { status: current });
+      else callback(statusOf(notFound('Service', 'such service')));
+    },
+    list(_call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) {
+      callback(null, { statuses: Object.fromEntries(names.map((name) => [name, { status: current }])) });
+    },
+    watch(watcher: Watcher) {
+      if (watchers.size >= WATCHERS_MAX) {
+        watcher.emit('error', statusOf(exhausted('TOO_MANY_WATCHERS', `at most ${WATCHERS_MAX} watch health at once`)));
+        return;
+      }
+      watchers.add(watcher);
+      watcher.on('cancelled', () => watchers.delete(watcher));
+      watcher.write({ status: names.includes(watcher.request.service) ? current : 'SERVICE_UNKNOWN' });
+    },
+  });
+  return {
+    setServing(isServing) {
+      const next = isServing ? 'SERVING' : 'NOT_SERVING';
+      if (next === current) return;
+      current = next;
+      for (const watcher of watchers) {
+        if (names.includes(watcher.request.service)) watcher.write({ status: current });
+      }
+    },
+  };
+}
+
+/** Ends what is one health call too many, and those whose question does not come. */
+function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
+  let calls = 0;
+  return (method, call) => {
+    if (!isHealthCall(method.path)) return new ServerInterceptingCall(call);
+    let timer: NodeJS.Timeout | undefined;
+    const listener = new ServerListenerBuilder()
+      .withOnReceiveMetadata((metadata, next) => {
+        if (calls >= CALLS_MAX) {
+          call.sendStatus(statusOf(exhausted('TOO_MANY_CALLS', `at most ${CALLS_MAX} ask for health at once`)));
+          return;
+        }
+        calls += 1;
+        timer = setTimeout(() => call.sendStatus(statusOf(deadlineExceeded())), questionMs);
+        next(metadata);
+      })
+      .withOnReceiveMessage((message, next) => {
+        clearTimeout(timer);
+        next(message);
+      })
+      // After every end, ours or the caller's.
+      .withOnCancel(() => {
+        if (timer === undefined) return;
+        clearTimeout(timer);
+        calls -= 1;
+      })
+      .build();
+    return new ServerInterceptingCall(call, new ResponderBuilder().withStart((next) => next(listener)).build());
   };
 }

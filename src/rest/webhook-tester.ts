@@ -51,7 +51,7 @@ export const WEBHOOK_TEST_PARAMETERS = {
 
 /** Each may hold a connection for as long as an attempt takes. */
 const TESTS_AT_ONCE = { perClientMax: 4, allMax: 64, retryAfterSeconds: 5 };
-/** Of a client: its tests may be aimed at a stranger, as its searches' webhooks (delivery/unanswered-limit.ts). */
+/** Of a client: its tests may be aimed at a stranger, as its searches' webhooks (delivery/fair-scheduler.ts). */
 const TEST_RATE = { perSecond: 2, burst: 20 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {

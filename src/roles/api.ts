@@ -1,7 +1,9 @@
 /** Opens the REST API of clients: the part of the composition root that knows `rest/`. */
 
+import { type BlockList, isIPv6, type Socket } from 'node:net';
 import type { Config } from '../config.ts';
 import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from '../engine/broker/announcements.ts';
+import type { Uuid } from '../engine/domain/ids.ts';
 import type { Matcher } from '../engine/intake/matcher.ts';
 import { keepPoints } from '../engine/maintenance/imported-tables.ts';
 import { createPointsOfInterest } from '../engine/matching/points/poi-index.ts';
@@ -13,7 +15,6 @@ import { createApi } from '../rest/api.ts';
 import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
 import { openStreetMap, type StreetMap } from '../rest/street-map.ts';
 import { VERSION } from '../version.ts';
-import { createConnectionLimits } from './connection-limits.ts';
 import { openSender } from './deliver.ts';
 import { QUESTION_STATEMENT_MS } from './foundation.ts';
 import { closeServer, createHttpServer, listen } from './http-server.ts';
@@ -129,4 +130,70 @@ function settingsOf(config: Config, streets: StreetMap | null): ApiSettings {
     console: config.console && { ...config.console, streets },
     version: VERSION,
   };
+}
+
+interface ConnectionLimits {
+  /** For the server's event; what is one too many is closed unheard. */
+  readonly onConnection: (socket: Socket) => void;
+  /** Call it for each request whose client is known. False when that client has too many connections. */
+  readonly noteAuthenticated: (socket: Socket, clientId: Uuid) => boolean;
+}
+
+/** Twenty browsers behind one address have their pages on fewer. */
+const STRANGERS_PER_ADDRESS_MAX = 64;
+/** Of all connections that there may be. */
+const CLIENT_SHARE = 1 / 4;
+const ADDRESS = 'address ';
+
+/**
+ * Limits how many connections one address and one client may have. A connection counts for its address until a request
+ * on it is authenticated, and for its client from then on. Connections of proxies are not counted: they serve many
+ * clients.
+ */
+export function createConnectionLimits(proxies: BlockList, connectionsMax: number): ConnectionLimits {
+  const perClientMax = Math.max(1, Math.floor(connectionsMax * CLIENT_SHARE));
+  const counts = new Map<string, number>();
+  /** Whom a connection counts for. */
+  const holders = new Map<Socket, string>();
+
+  function enter(socket: Socket, holder: string, max: number): boolean {
+    const count = counts.get(holder) ?? 0;
+    if (count >= max) return false;
+    counts.set(holder, count + 1);
+    holders.set(socket, holder);
+    return true;
+  }
+
+  function leave(socket: Socket): void {
+    const holder = holders.get(socket);
+    if (holder === undefined) return;
+    holders.delete(socket);
+    const count = (counts.get(holder) ?? 1) - 1;
+    if (count === 0) counts.delete(holder);
+    else counts.set(holder, count);
+  }
+
+  return {
+    onConnection(socket) {
+      const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
+      if (address === '' || proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return;
+      if (!enter(socket, ADDRESS + networkOf(address), STRANGERS_PER_ADDRESS_MAX)) return void socket.destroy();
+      socket.once('close', () => leave(socket));
+    },
+    noteAuthenticated(socket, clientId) {
+      if (holders.get(socket)?.startsWith(ADDRESS) !== true) return true;
+      leave(socket);
+      return enter(socket, clientId, perClientMax);
+    },
+  };
+}
+
+/** What one customer of an access provider is given: an address, or of the sixth version a network of 64 bits. */
+function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [head = '', tail] = address.replace(/%.*$/, '').split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const behind = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = Array<string>(Math.max(0, 8 - groups.length - behind.length)).fill('0');
+  return [...groups, ...zeros, ...behind].slice(0, 4).join(':');
 }

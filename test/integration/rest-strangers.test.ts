@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, BlockList, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { randomUuid, uuidOf } from '../../src/engine/domain/ids.ts';
-import { createConnectionLimits } from '../../src/roles/connection-limits.ts';
+import { createConnectionLimits } from '../../src/roles/api.ts';
 import { CONNECTIONS_MAX, startTestApi } from '../support/api.ts';
 
 const STRANGERS_MAX = 64;

@@ -4,19 +4,12 @@
  * benchmarks measure with them. No call has an effect but on this crawler, and nothing is read from the clock.
  */
 
-import type { Publisher } from '../../engine/domain/advert.ts';
+import type { AdvertContent, Publisher } from '../../engine/domain/advert.ts';
+import { ENERGY_CATEGORIES, LAND, RENT, SALE } from '../../engine/domain/codes.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
+import type { StatedProperty } from '../../engine/domain/property.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
-import {
-  type AdvertJson,
-  drawHome,
-  drawPublisher,
-  type PropertyJson,
-  pictureUrl,
-  publication,
-  roundPrice,
-} from './sample-homes.ts';
-import { createPlaceSampler } from './sample-places.ts';
+import { createPlaceSampler, type SamplePlace, scatterPoint } from './sample-places.ts';
 import { createRandom, type Random } from './seeded-random.ts';
 
 interface UpsertJson {
@@ -169,4 +162,187 @@ function againBy({ property, advert }: HeldSample, by: Publisher, crawledAt: str
   const price = typeof advert.price === 'number' ? roundPrice(advert.price * (1 + random.integer(-3, 3) / 100)) : null;
   const title = `${advert.title ?? ''} - ${by.name ?? 'de particulier à particulier'}`;
   return { property, advert: { ...advert, title, price, ...publication(by, crawledAt, random) }, isExpired: false };
+}
+
+type PropertyJson = Partial<StatedProperty> & { readonly uuid: Uuid };
+type AdvertJson = Partial<AdvertContent> & { readonly uuid: Uuid };
+
+const FLAT = 0;
+const HOUSE = 1;
+const PARKING = 3;
+
+/** Euros per m² of a flat for sale by department; elsewhere 2,000. */
+const PRICES: Readonly<Record<string, number>> = {
+  ...{ 75: 9500, 92: 6700, 94: 5100, 93: 3900, 78: 4300, 91: 3000, 95: 3200, 77: 3000, '06': 5300, 83: 4200 },
+  ...{ 13: 3600, 34: 3300, 31: 3200, 33: 3800, 44: 3400, 35: 3300, 69: 3900, 74: 4800, 59: 2500, '2A': 4100 },
+};
+/** Of each kind, by its code: price per m² against a flat's, middle of the surface and of the plot, what it is called. */
+const KINDS = [
+  { price: 1, surface: 0, plot: null, noun: 'Appartement' },
+  { price: 0.88, surface: 0, plot: 600, noun: 'Maison' },
+  { price: 0.65, surface: 320, plot: 400, noun: 'Immeuble' },
+  { price: 0.45, surface: 13, plot: null, noun: 'Parking' },
+  { price: 0.75, surface: 90, plot: null, noun: 'Bureaux' },
+  { price: 0.06, surface: null, plot: 900, noun: 'Terrain' },
+  { price: 0.85, surface: 90, plot: null, noun: 'Local commercial' },
+] as const;
+const SOLD = weights('0:46 1:36 5:8 3:3 2:2 4:2 6:3');
+const LET = weights('0:72 1:12 3:9 4:4 6:3');
+const ROOMS = [weights('1:19 2:28 3:28 4:16 5:7 6:2'), weights('3:12 4:27 5:29 6:18 7:9 8:5')];
+
+function weights(pairs: string): readonly (readonly [number, weight: number])[] {
+  return pairs.split(' ').map((pair) => pair.split(':').map(Number) as [number, number]);
+}
+
+/** About log-normal round `middle`. */
+function spread(middle: number, deviation: number, random: Random): number {
+  return Math.round(middle * Math.exp(deviation * random.normal()));
+}
+
+/** To what an advert would say. */
+function roundPrice(price: number): number {
+  const step = price < 3_000 ? 5 : 500;
+  return Math.max(step, Math.round(price / step) * step);
+}
+
+/**
+ * A plausible French home: its property and its first advert, as a portal would write it, in the members of the intake
+ * contract (decisions, section 8). Prices are near the notaries' figures of 2024, so that medians, budgets and price
+ * coherence behave as they do on real adverts.
+ */
+function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, reference: Reference, random: Random) {
+  const transactionType = random.chance(0.72) ? SALE : RENT;
+  const propertyType = random.weighted(transactionType === RENT ? LET : SOLD);
+  const kind = KINDS[propertyType] as (typeof KINDS)[number];
+  const isHome = propertyType === FLAT || propertyType === HOUSE;
+  const room = isHome ? random.weighted(ROOMS[propertyType] ?? []) : null;
+  const middle = room === null ? kind.surface : 10 + room * 18;
+  const surface = middle === null ? null : Math.max(9, spread(middle, 0.2, random));
+  const landSurface = kind.plot === null ? null : spread(kind.plot, 0.7, random);
+  const floorQuantity = propertyType === FLAT ? random.integer(1, 8) : null;
+  const elevator = floorQuantity === null ? null : random.chance(floorQuantity / 10);
+  const furnished = transactionType === RENT && isHome ? random.chance(0.35) : null;
+  const floor = floorQuantity === null ? null : random.integer(0, floorQuantity);
+  const perMeter = PRICES[place.city.department.code] ?? 2_000;
+  // One price in two hundred has a digit too many, which is what `withCoherentPrice` is for.
+  const slip = random.chance(0.005) ? 10 : 1;
+  const extent = (propertyType === LAND ? landSurface : surface) ?? 13;
+  const asked = (transactionType === RENT ? 7.5 + perMeter / 420 : perMeter) * kind.price * extent * slip;
+  const price = random.chance(0.02) ? null : roundPrice(spread(asked, 0.22, random));
+  const isRated = propertyType !== LAND && propertyType !== PARKING && random.chance(0.85);
+  const { insee, zipcode, originalName, name } = place.city;
+  const locations = scatterPoint(place, reference, random);
+  const property: PropertyJson = {
+    ...{ uuid: random.uuid(), transactionType, propertyType, room, floor, elevator, furnished, createdAt: crawledAt },
+    bedroom: room === null ? null : Math.max(0, room - 1),
+    city:
+      zipcode === '' || random.chance(0.7)
+        ? { insee, zipcode: null, name: null }
+        : { insee: null, zipcode, name: random.chance(0.3) ? originalName.toUpperCase() : originalName },
+    ...(locations === null ? {} : { locations }),
+  };
+  const what = `${kind.noun}${room === null ? '' : ` ${room} pièces`} ${surface ?? landSurface} m²`;
+  const isCoastal = COASTAL.has(place.city.department.code);
+  const fitting = isHome ? SELLING_POINTS.slice(isCoastal ? 0 : 2) : SELLING_POINTS.slice(-2);
+  const advert: AdvertJson = {
+    ...writeText(what, name, fitting, random),
+    ...{ price, surface, landSurface, elevator, furnished, floor, floorQuantity },
+    constructionYear: propertyType !== LAND && random.chance(0.6) ? random.integer(1880, 2025) : null,
+    energy: isRated ? drawRating([70, 110, 180, 250, 330, 420], 210, random) : null,
+    greenHouseGas: isRated ? drawRating([6, 11, 30, 50, 70, 100], 28, random) : null,
+    ...(transactionType === SALE
+      ? { lotCount: propertyType === FLAT ? random.integer(4, 180) : null }
+      : { rentalPledge: price, rentalCharges: price === null ? null : Math.round(price * 0.08) }),
+    ...publication(by, crawledAt, random),
+  };
+  return { property, advert };
+}
+
+/** Upper bounds of A to F of the French rating of 2021: kWh/m² and kg CO₂/m² a year. */
+function drawRating(bounds: readonly number[], middle: number, random: Random) {
+  const value = spread(middle, 0.5, random);
+  const above = bounds.findIndex((bound) => value <= bound);
+  return { value, category: ENERGY_CATEGORIES[above === -1 ? bounds.length : above] ?? 'G' };
+}
+
+const CATEGORIES = 'Agence Agence Agence Réseau Mandataire Portail Notaire Promoteur Particulier'.split(' ');
+const NAMES = 'du Port,des Halles,Sainte-Anne,de la Gare,Mistral,Bellevue,du Marché,Jaurès,du Lac'.split(',');
+const GIVEN_NAMES = 'Camille Louise Nadia Hugo Inès Karim Julien Sophie Marc Élodie'.split(' ');
+/** Kept for fiction by the French regulator (ARCEP decision 2018-0881). */
+const FICTIONAL_PHONES = '01 99 00,02 61 91,03 53 01,04 65 71,05 36 49,06 39 98'.split(',');
+
+/** One with an invented name; a private seller has none. */
+function drawPublisher(random: Random): Publisher {
+  const category = random.pick(CATEGORIES);
+  if (category === 'Particulier') return { category, name: null, type: 0 };
+  return { category, name: `${category} ${random.pick(NAMES)}`, type: 1 };
+}
+
+/** What differs between two adverts of one home. Addresses are in `.example` (RFC 2606). */
+function publication(publisher: Publisher, crawledAt: string, random: Random) {
+  const number = random.integer(1_000_000, 99_999_999);
+  const [given, phone] = [random.pick(GIVEN_NAMES), random.pick(FICTIONAL_PHONES)];
+  return {
+    uuid: random.uuid(),
+    url: `https://www.portail.example/annonces/${number}`,
+    virtualTour: null,
+    contact: {
+      agency: publisher.name,
+      email: `contact-${number % 1_000}@portail.example`,
+      fax: null,
+      name: given,
+      phone: `${phone} ${random.integer(10, 99)} ${random.integer(10, 99)}`,
+      reference: publisher.type === 0 ? null : `REF-${random.integer(10_000, 99_999)}`,
+    },
+    publisher,
+    pictures: Array.from({ length: random.integer(0, 9) }, () => pictureUrl(random)),
+    createdAt: crawledAt,
+    updatedAt: crawledAt,
+  };
+}
+
+function pictureUrl(random: Random): string {
+  return `https://images.example/${random.uuid()}.jpg`;
+}
+
+/**
+ * The first two of homes by the sea, the last two of whatever is offered, the others of homes: so that searches for words
+ * find some adverts, and some that say what they have not.
+ */
+const SELLING_POINTS = [
+  ['vue mer', 'Superbe vue mer panoramique depuis le séjour.'],
+  ['', 'Pas de vue mer, mais un emplacement de premier ordre, sans vis-à-vis.'],
+  ['terrasse', 'Une terrasse de 20 m² exposée plein sud prolonge la pièce de vie.'],
+  ['balcon', 'Un balcon filant dessert le salon et la chambre.'],
+  ['jardin', 'Jardin clos et arboré, qui reçoit le soleil toute la journée.'],
+  ['piscine', 'Résidence sécurisée avec piscine.'],
+  ['cave', 'Une cave saine complète ce bien.'],
+  ['garage', 'Grand garage fermé avec atelier.'],
+  ['ascenseur', 'Immeuble avec ascenseur.'],
+  ['', 'Entièrement rénové par un architecte d’intérieur, électricité refaite à neuf.'],
+  ['', 'Travaux à prévoir, fort potentiel, idéal investisseur.'],
+  ['cheminée', 'Parquet, moulures, cheminée et poutres apparentes au calme.'],
+  ['double vitrage', 'Traversant et lumineux, très bonne luminosité du matin au soir.'],
+  ['', 'Vente en viager occupé, bouquet et rente mensuelle indexée.'],
+  ['digicode', 'Accès sécurisé par digicode.'],
+  ['', 'À deux pas des commerces et des transports.'],
+  ['', 'Environnement calme et recherché.'],
+] as const;
+type SellingPoint = (typeof SELLING_POINTS)[number];
+const COASTAL: ReadonlySet<string> = new Set('06 13 14 17 22 29 33 34 35 40 44 50 56 59 62 64 66 76 83 85'.split(' '));
+const CLOSINGS = [
+  'Contactez-nous pour organiser une visite.',
+  'Les informations sur les risques auxquels ce bien est exposé sont disponibles sur le site Géorisques.',
+] as const;
+
+function writeText(what: string, place: string, fitting: readonly SellingPoint[], random: Random) {
+  const points = [...new Set(Array.from({ length: random.integer(1, 4) }, () => random.pick(fitting)))];
+  const features = points.map(([feature]) => feature).filter((feature) => feature !== '');
+  const title = [what, ...features.slice(0, 1), random.chance(0.5) ? `- ${place}` : ''].filter(Boolean).join(' ');
+  const sentences = [`Nouveauté : ${what} à ${place}.`, ...points.map(([, sentence]) => sentence)];
+  return {
+    title: random.chance(0.06) ? title.toUpperCase() : title,
+    description: [...sentences, random.pick(CLOSINGS)].join(random.chance(0.2) ? '\n' : ' '),
+    features,
+  };
 }

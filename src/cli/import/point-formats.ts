@@ -1,8 +1,9 @@
 /** The files that points of interest come in, told apart by their first bytes. */
 
-import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
-import { csvColumns } from './csv-rows.ts';
-import { DIRECTORY_COLUMNS, readEducationDirectory } from './education-directory.ts';
+import type { PointAttributes, PointOfInterest, SchoolType } from '../../engine/domain/point-of-interest.ts';
+import { foldText } from '../../engine/domain/text.ts';
+import { type CsvRow, csvColumns, readCsvRows } from './csv-rows.ts';
+import { tidyName } from './facility-tags.ts';
 import { readGeoJsonPoints } from './geojson-points.ts';
 import { type ImportFile, ImportFileError } from './import-file.ts';
 import type { ImportTally } from './import-tally.ts';
@@ -57,5 +58,76 @@ export function readPointFile(
     case 'annuaire-education':
       onPass();
       return readEducationDirectory(file, tally, onBytes);
+  }
+}
+
+const DIRECTORY_COLUMNS = ['nom_etablissement', 'type_etablissement', 'latitude', 'longitude'] as const;
+
+const BATCH_SIZE = 1_000;
+
+/**
+ * Schools from the "annuaire de l'éducation" of the French ministry (data.education.gouv.fr), CSV with commas or
+ * semicolons. The flags `Ecole_maternelle` and `Ecole_elementaire` give the type of a primary school. The directory's
+ * inspectorates, rectorates and guidance centres are imported like the rest, without a type.
+ */
+async function* readEducationDirectory(
+  file: ImportFile,
+  tally: ImportTally,
+  onBytes: (count: number) => void,
+): AsyncGenerator<readonly PointOfInterest[]> {
+  let batch: PointOfInterest[] = [];
+  for await (const row of readCsvRows(file, DIRECTORY_COLUMNS, onBytes)) {
+    tally.read++;
+    const school = schoolOf(row, tally);
+    if (school !== null) batch.push(school);
+    if (batch.length < BATCH_SIZE) continue;
+    yield batch;
+    batch = [];
+  }
+  yield batch;
+}
+
+function schoolOf(row: CsvRow, tally: ImportTally): PointOfInterest | null {
+  const lat = coordinate(row.latitude);
+  const lon = coordinate(row.longitude);
+  if (lat === null || lon === null || Math.abs(lat) > 90 || Math.abs(lon) > 180) {
+    tally.skip(lat === null || lon === null ? 'no coordinates' : 'coordinates out of range');
+    return null;
+  }
+  tally.keep('school');
+  return { facility: 'school', lat, lon, name: tidyName(row.nom_etablissement), attributes: attributesOf(row) };
+}
+
+function coordinate(text: string | undefined): number | null {
+  const number = Number((text ?? '').trim() || Number.NaN);
+  return Number.isFinite(number) ? number : null;
+}
+
+function attributesOf(row: CsvRow): PointAttributes {
+  const schoolType = schoolTypeOf(row);
+  const status = foldText(row.statut_public_prive ?? '');
+  return {
+    ...(schoolType === null ? {} : { schoolType }),
+    ...(status === 'public' ? { operatorType: 'public' } : status === 'prive' ? { operatorType: 'private' } : {}),
+  };
+}
+
+/** An EREA teaches both stages of secondary school; what the list has no word for has no type. */
+function schoolTypeOf(row: CsvRow): SchoolType | null {
+  switch (foldText(row.type_etablissement ?? '')) {
+    case 'ecole': {
+      const isNursery = row.ecole_maternelle === '1';
+      const isElementary = row.ecole_elementaire === '1';
+      if (isNursery && isElementary) return 'primaire';
+      return isNursery ? 'maternelle' : isElementary ? 'élémentaire' : null;
+    }
+    case 'college':
+      return 'collège';
+    case 'lycee':
+      return 'lycée';
+    case 'erea':
+      return 'secondaire';
+    default:
+      return null;
   }
 }

@@ -3,6 +3,7 @@
  * difference (decisions, section 4). Pure: the state itself knows a message that comes again, by its place in the stream.
  */
 
+import { createHash } from 'node:crypto';
 import Big from 'big.js';
 import type { AdvertContent, AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
@@ -18,7 +19,6 @@ import {
   representativeAdvert,
   SUPERSEDED_KEPT,
 } from './property.ts';
-import { hashOfHeld, hashOfMessage } from './statement-hash.ts';
 
 export interface HeldProperty {
   readonly state: PropertyState;
@@ -250,4 +250,36 @@ function isSame(before: unknown, after: unknown): boolean {
     if (!isSame((before as Record<string, unknown>)[name], (after as Record<string, unknown>)[name])) return false;
   }
   return true;
+}
+
+const EXPIRED = 'expired';
+
+/** Of the message that left the advert in this state. */
+function hashOfHeld(advert: HeldAdvert): number {
+  return hashOf(isLive(advert) ? [advert.content, advert.property] : EXPIRED);
+}
+
+function hashOfMessage(message: IntakeMessage): number {
+  return hashOf(message.kind === 'upsert' ? [message.advert, message.property] : EXPIRED);
+}
+
+const BYTES = 6;
+
+/**
+ * A hash of what a message says of its advert: it identifies a message that comes again in another stream with the
+ * `crawledAt` of the state held (decisions, section 4).
+ */
+function hashOf(said: unknown): number {
+  return createHash('sha256').update(JSON.stringify(said, inOrder)).digest().readUIntBE(0, BYTES);
+}
+
+/** The order in which members stand says nothing, nor one that is null, empty or from before it was known. */
+function inOrder(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const known = Object.entries(value).filter(([, member]) => member !== null && !isEmptyList(member));
+  return Object.fromEntries(known.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }

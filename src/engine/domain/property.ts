@@ -70,7 +70,7 @@ export interface PropertyState {
 
 /**
  * The last crawl of an advert, and the message that told of it: the number of its stream (store/intake-position.ts) and
- * its sequence there. `superseded`: what earlier messages with the same `crawledAt` said (domain/statement-hash.ts),
+ * its sequence there. `superseded`: what earlier messages with the same `crawledAt` said (domain/change.ts),
  * newest last, at most `SUPERSEDED_KEPT`.
  */
 export type Crawl = readonly [crawledAt: string, stream: number, sequence: number, ...superseded: number[]];

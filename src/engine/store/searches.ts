@@ -7,8 +7,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { UNASKED } from '../domain/criterion-table.ts';
-import { timeOrderedUuid, type Uuid } from '../domain/ids.ts';
+import { CRITERION_MEMBERS, UNASKED } from '../domain/criterion-table.ts';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import { type MailStanding, mailKeyOf } from '../domain/mail.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
 import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
@@ -17,7 +17,6 @@ import { SILENCE } from './cancellations.ts';
 import { passed } from './claim-fence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { claimOf, claimValues, type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
-import { recordSearchChange } from './search-changes.ts';
 import { MATCHES_PER_MILLE, requireRoom, UNLOCKED_MARGIN, UNLOCKED_MATCHES_MARGIN } from './search-totals.ts';
 import { withWriteLock } from './write-lock.ts';
 
@@ -294,4 +293,50 @@ function columnsOf(clientId: Uuid, members: SearchMembers): unknown[] {
 export function searchOfRow({ hasAddress, isRefused, isUnsubscribed, context, ...row }: SearchRow): Search {
   const members = { ...membersOfStored(row.members), context: context === null ? null : JSON.parse(context) };
   return { ...row, members, mail: { hasAddress, isRefused, isUnsubscribed } };
+}
+
+const RECORDED = [
+  ...(Object.keys(CRITERION_MEMBERS) as (keyof typeof CRITERION_MEMBERS)[]),
+  'notificationEnabled',
+  'endpointRecipient',
+  'eventEndpoint',
+  'subscribedEvents',
+  'notificationFrequency',
+] as const;
+
+/** Of a search; somebody who switches one to and fro keeps no more. */
+const CHANGES_MAX = 200;
+
+/**
+ * Records what a search was before a change that affects what it finds or whom it notifies, so that explanations can
+ * say what was asked for at that time. Runs in the transaction of the change, before it. Resolves with whether there is
+ * such a change: it counts the version up. Served by search_changes_search.
+ */
+async function recordSearchChange(
+  client: Queryable,
+  number: SearchNumber,
+  present: SearchMembers,
+  next: SearchMembers,
+): Promise<boolean> {
+  const former = formerOf(present, next);
+  if (Object.keys(former).length === 0) return false;
+  await client.query(
+    `insert into search_changes (search_number, version, former)
+     select number, version + 1, $2 from searches where number = $1`,
+    [number, JSON.stringify(former)],
+  );
+  await client.query(
+    `delete from search_changes where search_number = $1 and id <= (
+       select id from search_changes where search_number = $1 order by id desc offset $2 limit 1)`,
+    [number, CHANGES_MAX],
+  );
+  return true;
+}
+
+/** The members that differ, as they were. Of an e-mail address no more than whether there was one. */
+function formerOf(present: SearchMembers, next: SearchMembers): Readonly<Record<string, unknown>> {
+  const former: Record<string, unknown> = {};
+  for (const name of RECORDED) if (!isDeepStrictEqual(present[name], next[name])) former[name] = present[name];
+  const [had, has] = [present.notificationRecipient !== null, next.notificationRecipient !== null];
+  return had === has ? former : { ...former, hasNotificationRecipient: had };
 }

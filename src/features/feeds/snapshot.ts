@@ -4,6 +4,9 @@
  * bad file changes nothing; what was published is written down after it was acknowledged, so that a crash repeats.
  */
 
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Broker } from '../../engine/broker/connection.ts';
 import { type Publication as Message, publishAll } from '../../engine/broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology.ts';
@@ -11,6 +14,7 @@ import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { type AdvertRow, type FeedContent, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
 import { contentJson, digestOf, identityOf } from './identity.ts';
+import { linesOf } from './lines.ts';
 import {
   announcePublications,
   markSnapshot,
@@ -20,7 +24,6 @@ import {
   recordPublications,
   removePublications,
 } from './publications.ts';
-import { createSpool, type Planned, type Spool } from './spool.ts';
 
 export interface SnapshotOptions {
   readonly database: Database;
@@ -297,4 +300,51 @@ async function expirePublished(
     await publishAll(broker, messages);
     await removePublications(database, source, batch);
   }
+}
+
+interface Planned {
+  readonly reference: string;
+  readonly digest: string;
+  readonly isNew: boolean;
+  /** `contentJson` of it. */
+  readonly content: string;
+}
+
+interface Spool {
+  add(planned: Planned): Promise<void>;
+  read(): AsyncGenerator<Planned>;
+  close(): Promise<void>;
+}
+
+const BUFFERED_MAX = 1_024 * 1_024;
+
+/**
+ * Keeps what a snapshot publishes on disk until the whole of it has been read: nothing of a bad file is published. The
+ * file has no name, so that it disappears with the process.
+ */
+async function createSpool(): Promise<Spool> {
+  const directory = await mkdtemp(join(tmpdir(), 'vigie-feed-'));
+  const file = await open(join(directory, 'spool'), 'wx+', 0o600);
+  await rm(directory, { recursive: true });
+  let buffered = '';
+  const flush = async (): Promise<void> => {
+    const text = buffered;
+    buffered = '';
+    await file.writeFile(text);
+  };
+  return {
+    async add({ reference, digest, isNew, content }) {
+      // A reference is one line without tabs, and JSON has no line ends.
+      buffered += `${digest}\t${isNew}\t${reference}\t${content}\n`;
+      if (buffered.length > BUFFERED_MAX) await flush();
+    },
+    async *read() {
+      await flush();
+      for await (const { bytes } of linesOf(file.createReadStream({ start: 0, autoClose: false }))) {
+        const [digest = '', isNew, reference = '', ...content] = bytes.toString('utf8').split('\t');
+        yield { digest, isNew: isNew === 'true', reference, content: content.join('\t') };
+      }
+    },
+    close: () => file.close(),
+  };
 }

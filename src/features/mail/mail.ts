@@ -1,14 +1,24 @@
 /** Deliveries by e-mail: the engine says which pairs are notified, and everything else of an e-mail is in this folder. */
 
 import { readFileSync } from 'node:fs';
-import type { MailLanguage } from '../../engine/domain/mail.ts';
+import type Router from '@koa/router';
+import { emailStatusOf, type MailLanguage } from '../../engine/domain/mail.ts';
+import type { Database } from '../../engine/store/database.ts';
 import type { Feature } from '../../feature.ts';
-import { confirmationRoute } from './confirmation-route.ts';
-import { countMail, logMail, measureMail } from './mail-figures.ts';
+import type { Log } from '../../log.ts';
+import { keptFor, type Metrics } from '../../metrics.ts';
+import { acceptable } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { Problem } from '../../rest/problem.ts';
+import { answerSearch, ownSearch } from '../../rest/searches.ts';
+import { REFUSALS } from '../../rest/sentences.ts';
+import { askConfirmation } from './mail-confirmations.ts';
 import { mailReasonsOf, newMailItems } from './mail-item.ts';
 import { insertMailItems, requeueMailItem } from './mail-items.ts';
+import type { SettledMail } from './mail-outcomes.ts';
 import { removeMailItems, removeMailRecipients, removeMailTokens } from './mail-retention.ts';
 import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS, type MailSenderOptions } from './mail-sender.ts';
+import { countOpenMailItems } from './mail-turns.ts';
 import { startMailing } from './mailing.ts';
 import { unsubscribeRoutes } from './unsubscribe.ts';
 
@@ -81,4 +91,51 @@ function serverOf({ url, authoritiesFile, isTlsInsecure }: ServerSettings): Mail
     ...(authoritiesFile === null ? {} : { authorities: readFileSync(authoritiesFile, 'utf8') }),
     isInsecure: isTlsInsecure,
   };
+}
+
+/** `POST /searches/{id}/email-confirmation`: asks a recipient who has unsubscribed, once, whether that still holds. */
+function confirmationRoute(router: Router, dependencies: ApiDependencies): void {
+  const { database, settings, now } = dependencies;
+  router.post('/searches/:id/email-confirmation', acceptable, async (ctx) => {
+    const search = await ownSearch(ctx, dependencies);
+    const { mail, members } = search;
+    const status = emailStatusOf(mail, members.notificationEnabled, settings.isMailAvailable);
+    if (status !== 'unsubscribed') throw new Problem(409, REFUSALS.notUnsubscribed(status));
+    if (!(await askConfirmation(database, search.id, now()))) throw new Problem(409, REFUSALS.askedBefore);
+    await answerSearch(ctx, search, dependencies, 202);
+  });
+}
+
+const MAIL_STATES = ['queued', 'sending', 'retry_wait', 'failed'] as const;
+
+/** Every instance reads the same: take the maximum over instances. */
+function measureMail(metrics: Metrics, database: Database): void {
+  const read = keptFor(() => countOpenMailItems(database));
+  metrics.labelledGauge(
+    'vigie_mail_items',
+    'Items of e-mails that are not final, and failed ones',
+    'state',
+    async () => {
+      const { counts } = await read();
+      return MAIL_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
+    },
+  );
+  metrics.gauge('vigie_mail_oldest_due_seconds', 'How long the most overdue item of an e-mail has waited', async () => {
+    const { oldestDueAt } = await read();
+    return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
+  });
+}
+
+function countMail(metrics: Metrics, { outcome, after }: SettledMail): void {
+  metrics.mailAttempts.inc({ result: outcome.error ?? 'delivered' });
+  if (after.state === 'failed') metrics.mailsFailed.inc();
+}
+
+/** No address, and nothing that the mail server says: it repeats whom it speaks of. */
+function logMail(log: Log, { id, key, attempt, outcome, after }: SettledMail, itemCount: number): void {
+  const { statusCode, error, reason } = outcome;
+  const durationMs = Math.round(outcome.durationMs);
+  const line = { mail: id, recipient: key, items: itemCount, attempt, state: after.state, statusCode, error, reason };
+  if (error === null) log.debug({ ...line, durationMs }, 'mail');
+  else log.info({ ...line, durationMs }, 'mail');
 }

@@ -5,13 +5,25 @@
  * Latin ones takes the way of `foldWords`.
  */
 
-import { foldWords } from '../../domain/text.ts';
+import {
+  foldWords,
+  IRREGULAR,
+  isSeparatorPair,
+  LIGATURE,
+  letterOf,
+  lettersOf,
+  SEPARATOR,
+  SILENT,
+} from '../../domain/text.ts';
 import type { CodeTable } from '../code-table.ts';
 import { TEXT_BASE64 } from '../kernel/bytes.ts';
 import {
   CODE_COUNT,
   CODES_AT,
+  ENDS_WORD,
   GENERATION,
+  LEAVES_TEXT,
+  LETTERS,
   NEAR_LETTERS,
   PLACES_AT,
   REVISION,
@@ -39,9 +51,9 @@ import {
   TOKENS_MAX,
   UNITS,
   UNITS_MAX,
+  WORD_LENGTH_MAX,
 } from '../kernel/text-layout.ts';
 import { SharedMemory } from '../rows/shared-memory.ts';
-import { createLetterReader } from './letter-reader.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 
@@ -280,4 +292,34 @@ export class TokenReader {
     this.#longLists.clear();
     this.#tokenCount = 0;
   }
+}
+
+const HIGH_SURROGATES = 0xd800;
+const LOW_SURROGATES = 0xdc00;
+const SURROGATES_END = 0xe000;
+
+type ReadLetter = (unit: number, next: number, spelling: number, length: number) => number;
+
+/**
+ * Answers the kernel of texts about a UTF-16 unit that it has not met, or cannot decide alone: writes the letters that
+ * the unit becomes behind those of the word so far.
+ */
+function createLetterReader(memory: SharedMemory): ReadLetter {
+  return (unit, next, spelling, length) => {
+    const letter = letterOf(unit);
+    const { bytes } = memory;
+    bytes[LETTERS + unit] = letter;
+    if (letter === SEPARATOR) return ENDS_WORD;
+    if (letter === SILENT) return length;
+    if (letter === IRREGULAR) {
+      // Half a character on its own ends a word like any other sign.
+      if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return LEAVES_TEXT;
+      const isPair = unit < LOW_SURROGATES && next >= LOW_SURROGATES && next < SURROGATES_END;
+      return isPair && !isSeparatorPair(unit, next) ? LEAVES_TEXT : ENDS_WORD;
+    }
+    const letters = letter === LIGATURE ? lettersOf(unit) : String.fromCharCode(letter);
+    if (length + letters.length > WORD_LENGTH_MAX) return LEAVES_TEXT;
+    for (let i = 0; i < letters.length; i++) bytes[spelling + length + i] = letters.charCodeAt(i);
+    return length + letters.length;
+  };
 }
