@@ -10,6 +10,8 @@ import { after, describe, it } from 'node:test';
 import { parseHydraDocumentation } from '@api-platform/api-doc-parser';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import jsonld from 'jsonld';
+import { readConfig } from '../../src/config.ts';
+import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import { createRoutes } from '../../src/rest/api.ts';
 import { escapeHtml } from '../../src/rest/content.ts';
 import { ENTRYPOINT_COLLECTIONS, jsonLdContext } from '../../src/rest/description/json-ld-contexts.ts';
@@ -343,12 +345,39 @@ describe('the documentation page', () => {
     );
   });
 
-  it('shows the commands of the README', async () => {
+  it('has every command and promise of the README, word by word', async () => {
     const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-    const command = /curl -H "X-API-KEY[^\0]*?\n\n/.exec(readme)?.[0].trim() ?? '';
-    const shown = escapeHtml(command.replaceAll('http://127.0.0.1:8080', api.baseUrl));
-    assert.ok(shown.includes('endpointRecipient'));
-    assert.ok((await api.call('GET', '/docs')).text.includes(shown));
+    const sectionOf = (title: string) => readme.split(/^## /m).find((section) => section.startsWith(title)) ?? '';
+    const plain = (text: string) => text.replaceAll(/[`*]/g, '').replaceAll(/\s+/g, ' ').trim();
+    const [command = ''] = /^curl -H "X-API-KEY[^]*?(?=\n\n)/m.exec(sectionOf('A first search')) ?? [];
+    const promises = sectionOf('Receive').match(/^- [^]*?(?=\n-|\n\n)/gm) ?? [];
+    assert.ok(command.includes('endpointRecipient') && promises.length === 5);
+    const { text } = await api.call('GET', '/docs?language=en');
+    assert.ok(text.includes(escapeHtml(command.replaceAll('http://127.0.0.1:8080', api.baseUrl))));
+    const shown = plain(text.replaceAll(/<\/?(?:code|strong)>/g, ''));
+    const missing = promises
+      .map((promise) => plain(promise.slice(2)))
+      .filter((one) => !shown.includes(`<p>${one}</p>`));
+    assert.deepEqual(missing, []);
+    const { attemptTimeoutMs, retryDelayMs } = readConfig({});
+    const [, ...figures] = /200 within (\d+) s.*, of (\d+) attempts in all, each (\d+) hour/.exec(shown) ?? [];
+    assert.deepEqual(figures.map(Number), [attemptTimeoutMs / 1_000, ATTEMPTS_MAX, retryDelayMs / 3_600_000]);
+    assert.ok(sectionOf('Guarantees').includes('at most six times, never earlier than one hour'));
+  });
+
+  it('has the same names, figures and samples in either language, block by block', async () => {
+    const blocksOf = async (language: string) => {
+      const { text } = await api.call('GET', `/docs?language=${language}`);
+      const guides = /<div id="guides">([^]*?)<h2>[^<]*<\/h2>\s*<\/main>/.exec(text)?.[1] ?? '';
+      return [...guides.matchAll(/<(p|li|pre|td|th|summary)\b[^]*?<\/\1>/g)].map(([block]) => {
+        const names = block.match(/<code>[^]*?<\/code>/g) ?? [];
+        const prose = block.replaceAll(/<code>[^]*?<\/code>|<[^>]*>/g, '').replaceAll(/(?<=\d)[\s,](?=\d{3})/g, '');
+        return [...names, ...(prose.match(/\d+/g) ?? [])].sort();
+      });
+    };
+    const english = await blocksOf('en');
+    assert.ok(english.length > 60 && english.flat().length > 100);
+    assert.deepEqual(await blocksOf('fr'), english);
   });
 
   it('finds what is searched for, and names ids that exist for the key that is typed', async (t) => {

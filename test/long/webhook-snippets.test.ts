@@ -1,5 +1,5 @@
 /**
- * The code that the console gives to who receives webhooks, run as it stands on webhooks of a running daemon. What a
+ * The code that documentation and console give to who receives webhooks, run as it stands on webhooks of a running daemon. What a
  * language needs and the machine has not is said, and left out.
  */
 
@@ -9,28 +9,27 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { SNIPPET_LANGUAGES, type SnippetLanguage, snippetOf } from '../../src/console/page/views/snippets.ts';
 import { signatureHeaders } from '../../src/engine/delivery/signature.ts';
+import { VERIFIERS } from '../../src/rest/description/guides.ts';
 import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 interface Runtime {
-  readonly file: string;
   readonly command: string;
   readonly args: (file: string) => string[];
 }
 
-const RUNTIMES: Readonly<Record<SnippetLanguage, Runtime>> = {
-  'Node.js': { file: 'check.mjs', command: process.execPath, args: (file) => [file] },
-  Python: { file: 'check.py', command: 'python3', args: (file) => [file] },
-  Go: { file: 'check.go', command: 'go', args: (file) => ['run', file] },
-  Java: { file: 'Webhook.java', command: 'java', args: (file) => [file] },
-  PHP: { file: 'check.php', command: 'php', args: (file) => [file] },
+const RUNTIMES: Readonly<Record<string, Runtime>> = {
+  'Node.js': { command: process.execPath, args: (file) => [file] },
+  Python: { command: 'python3', args: (file) => [file] },
+  Go: { command: 'go', args: (file) => ['run', file] },
+  Java: { command: 'java', args: (file) => [file] },
+  PHP: { command: 'php', args: (file) => [file] },
 };
 
-function isInstalled({ command }: Runtime): boolean {
+function isInstalled(command: string): boolean {
   try {
     execFileSync('sh', ['-c', `command -v ${command}`]);
     return true;
@@ -106,15 +105,19 @@ function withOtherSignatures(headers: Headers): Headers {
 }
 
 describe('the code that verifies a webhook', () => {
-  for (const language of SNIPPET_LANGUAGES) {
-    const { command, args, file } = RUNTIMES[language];
-    const skip = isInstalled(RUNTIMES[language]) ? false : `${command} is not installed`;
+  for (const [language, file] of Object.entries(VERIFIERS)) {
+    const { command, args } = RUNTIMES[language] as Runtime;
+    const skip = isInstalled(command) ? false : `${command} is not installed`;
     it(`takes a webhook for genuine as it was sent, and not otherwise, in ${language}`, { skip }, async (t) => {
       const directory = await mkdtemp(join(tmpdir(), 'vigie-snippet-'));
       t.after(() => rm(directory, { recursive: true, force: true }));
       const path = join(directory, file);
       const isGenuine = async (headers: Headers, body: Buffer, secret = search.token): Promise<boolean> => {
-        await writeFile(path, snippetOf(language, secret));
+        const code = await (await fetch(`${daemon.apiUrl}/docs/${file}`)).text();
+        await writeFile(
+          path,
+          code.replace('SECRET', () => secret),
+        );
         return judge(command, args(path), directory, headers, body);
       };
       const webhook = await freshWebhook();

@@ -14,7 +14,7 @@ import { notFound } from '../problem.ts';
 import { type Language, THINGS } from '../sentences.ts';
 import { asyncApiDocument } from './asyncapi.ts';
 import { contractExamples } from './contract-examples.ts';
-import { type GuideFacts, guidePage } from './guides.ts';
+import { type GuideFacts, guidePage, VERIFIERS } from './guides.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
 import { INTAKE_SCHEMA_PATH, intakeSchema } from './intake-schema-document.ts';
 import { ENTRYPOINT_MEMBERS, jsonLdContext } from './json-ld-contexts.ts';
@@ -183,6 +183,12 @@ const ASSETS: Readonly<Record<string, readonly [type: string, folder: string]>> 
   'swagger-ui-bundle.js': ['text/javascript; charset=utf-8', SWAGGER],
   'docs-page.css': ['text/css; charset=utf-8', import.meta.url],
   'docs-page.js': ['text/javascript; charset=utf-8', import.meta.url],
+  ...Object.fromEntries(
+    Object.values(VERIFIERS).map((file) => [
+      file,
+      ['text/plain; charset=utf-8', import.meta.resolve('./verify/')] as const,
+    ]),
+  ),
 };
 
 function pageRoutes(router: Router, { settings }: ApiDependencies): void {

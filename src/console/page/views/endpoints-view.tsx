@@ -9,7 +9,6 @@ import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
-import { SNIPPET_LANGUAGES, type SnippetLanguage, snippetOf } from './snippets.ts';
 import { WebhookSecrets } from './webhook-secrets.tsx';
 import { WebhookTest } from './webhook-test.tsx';
 
@@ -90,13 +89,21 @@ function errorOf({ lastError }: EndpointHealth, { attemptErrors }: Words): strin
   return lastError === null ? '' : (attemptErrors[lastError as keyof Words['attemptErrors']] ?? lastError);
 }
 
+/** The code that the documentation shows, as it stands there. */
+const VERIFIERS = {
+  ...{ 'Node.js': 'verify.mjs', Python: 'verify.py', Go: 'verify.go', Java: 'verify.java', PHP: 'verify.php' },
+} as const;
+const LANGUAGES = Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[];
+
 function Verification({ searches }: { readonly searches: readonly SearchDocument[] }) {
   const words = useWords();
-  const [chosen, setChosen] = useState<SnippetLanguage>('Node.js');
+  const { rest } = useModel();
+  const [chosen, setChosen] = useState<keyof typeof VERIFIERS>('Node.js');
   const [search, setSearch] = useState('');
   const code = useRef<HTMLPreElement>(null);
   const secret = (searches.find(({ '@id': iri }) => iri === search) ?? searches[0])?.token ?? 'whsec_…';
-  const snippet = snippetOf(chosen, secret);
+  const read = useAnswer(() => rest.readText(`/docs/${VERIFIERS[chosen]}`, {}, 'text/plain'), [chosen]);
+  const snippet = (read.value ?? '').replace('SECRET', () => secret);
   return (
     <section class="card" aria-labelledby="verify">
       <h2 id="verify">{words.verify}</h2>
@@ -120,7 +127,7 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
           </Field>
         )}
         <div class="chips" role="group" aria-label={words.programmingLanguage}>
-          {SNIPPET_LANGUAGES.map((one) => (
+          {LANGUAGES.map((one) => (
             <button key={one} type="button" class="chip" aria-pressed={one === chosen} onClick={() => setChosen(one)}>
               {one}
             </button>
@@ -128,6 +135,7 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
         </div>
         <CopyButton label={words.copyCode} text={snippet} beside={code} />
       </div>
+      <Problem text={read.problem} again={read.again} />
       <pre ref={code} class="code" tabIndex={0} aria-label={words.codeIn(chosen)}>
         {snippet}
       </pre>
