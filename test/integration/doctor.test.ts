@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { availableParallelism, tmpdir, totalmem } from 'node:os';
@@ -14,10 +14,13 @@ import { generate } from 'selfsigned';
 import { checkProgram } from '../../src/cli/doctor/service-checks.ts';
 import { readConfig } from '../../src/config.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { giveDirectory } from '../../src/local/server-home.ts';
+import { serverUser } from '../../src/local/server-user.ts';
+import { startConfiguredNats } from '../support/configured-nats.ts';
 import { runVigie, type ServerUrls, type Settings, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
 import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
-import { startTestNats, startTestPostgres, startTestServers } from '../support/servers.ts';
+import { startTestNats, startTestPostgres, startTestServers, temporaryDirectory } from '../support/servers.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
 
 /** Nothing listens there. */
@@ -182,17 +185,21 @@ test('a stream that loses adverts, and one that is full, are told', async (t) =>
   );
 });
 
+function certificate(fromDays: number, toDays: number) {
+  const [notBeforeDate, notAfterDate] = [fromDays, toDays].map((days) => new Date(Date.now() + days * DAY_MS));
+  const altNames = [
+    { type: 7, ip: '127.0.0.1' },
+    { type: 2, value: 'localhost' },
+  ] as const;
+  return generate([{ name: 'commonName', value: '127.0.0.1' }], {
+    ...{ notBeforeDate: notBeforeDate as Date, notAfterDate: notAfterDate as Date },
+    extensions: [{ name: 'subjectAltName', altNames: [...altNames] }],
+  });
+}
+
 test('certificates: expired, about to expire, refused by clients, in order', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-doctor-'));
   t.after(() => rm(folder, { recursive: true }));
-  const certificate = (fromDays: number, toDays: number) => {
-    const [notBeforeDate, notAfterDate] = [fromDays, toDays].map((days) => new Date(Date.now() + days * DAY_MS));
-    const altNames = [{ type: 7, ip: '127.0.0.1' }] as const;
-    return generate([{ name: 'commonName', value: '127.0.0.1' }], {
-      ...{ notBeforeDate: notBeforeDate as Date, notAfterDate: notAfterDate as Date },
-      extensions: [{ name: 'subjectAltName', altNames: [...altNames] }],
-    });
-  };
   for (const [fromDays, toDays, words] of [
     [-20, -10, /^wrong: .* expired on \d{4}-\d\d-\d\d$/],
     [-20, 5.5, /^look at: .* expires on .*, in 5 days$/],
@@ -224,6 +231,61 @@ test('certificates: expired, about to expire, refused by clients, in order', asy
     (await examine(NOWHERE, { VIGIE_PUBLIC_URL: 'http://vigie.example' })).of('TLS'),
     /^look at: .* in clear$/,
   );
+});
+
+test('dates of the certificates of PostgreSQL, NATS and the mail server, while connections work', async (t) => {
+  const user = await serverUser('vigie-postgres', () => undefined);
+  const folder = await temporaryDirectory('certificates');
+  await giveDirectory(folder, user);
+  t.after(() => rm(folder, { recursive: true }));
+  const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  const write = async (fromDays: number, toDays: number) => {
+    const { cert, private: key } = await certificate(fromDays, toDays);
+    await Promise.all([writeFile(certFile, cert), writeFile(keyFile, key, { mode: 0o600 })]);
+    if (user !== null) await Promise.all([certFile, keyFile].map((file) => chown(file, user.userId, user.groupId)));
+    return { cert, key };
+  };
+  await write(-20, 90);
+  const clear = await startTestServers(t);
+  const { of: inClear } = await examine(clear, { VIGIE_SMTP_URL: '' });
+  assert.deepEqual(inClear('TLS'), []);
+  const postgres = await startTestPostgres(t, { ssl: 'on', ssl_cert_file: certFile, ssl_key_file: keyFile });
+  const secure = [`tls { cert_file: "${certFile}", key_file: "${keyFile}" }`];
+  const nats = await startConfiguredNats(t, secure);
+  const url = `${postgres.url}?sslmode=verify-full`;
+  for (const [fromDays, toDays, words] of [
+    [-20, 90, /^fine: certificate of (.*) is valid until \d{4}-\d\d-\d\d$/],
+    [-355, 10.5, /^look at: certificate of (.*) expires on .*, in 10 days$/],
+    [-20, -1, /^wrong: certificate of (.*) expired on \d{4}-\d\d-\d\d$/],
+  ] as const) {
+    const { cert, key } = await write(fromDays, toDays);
+    await postgres.stop();
+    await postgres.restart();
+    await nats.configure(secure);
+    // Both ways that mail servers begin.
+    const isSecure = toDays === 10.5;
+    const receiver = await startSmtpReceiver(t, { ...{ cert, key, disabledCommands: ['AUTH'] }, secure: isSecure });
+    const settings = {
+      ...{ NODE_EXTRA_CA_CERTS: certFile, VIGIE_SMTP_TLS_CA: certFile, VIGIE_MAIL_FROM: 'alerts@vigie.invalid' },
+      VIGIE_SMTP_URL: `${isSecure ? 'smtps' : 'smtp'}://127.0.0.1:${receiver.port}`,
+      VIGIE_PUBLIC_URL: 'http://127.0.0.1',
+    };
+    const isRefused = toDays < 0;
+    const servers = { postgres: { url: isRefused ? url.replace('verify-full', 'no-verify') : url } };
+    const { of, findings } = await examine({ ...servers, nats: { url: `nats://localhost:${nats.port}` } }, settings, [
+      '--dns',
+      '127.0.0.1:1',
+    ]);
+    assert.deepEqual(
+      of('TLS').flatMap((line) => words.exec(line)?.[1] ?? []),
+      isRefused ? ['PostgreSQL', 'the mail server'] : ['PostgreSQL', 'NATS', 'the mail server'],
+      JSON.stringify(findings),
+    );
+    assertSaid(of('mail'), isRefused ? /^wrong: .*CERT_HAS_EXPIRED/ : /^fine: .* takes connections$/);
+    // Its client takes no certificate that has expired, and says so.
+    if (isRefused) assertSaid(of('NATS'), /^wrong: .*certificate has expired/);
+  }
+  assertSaid((await examine({ ...NOWHERE, postgres: { url } })).of('PostgreSQL'), /^wrong: .*certificate has expired/);
 });
 
 test('the mail server: it takes us, refuses the login, is away', async (t) => {

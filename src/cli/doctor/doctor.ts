@@ -11,10 +11,11 @@ import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { readRunning } from '../../local/servers.ts';
 import { print } from '../terminal.ts';
 import { checkBroker } from './broker-checks.ts';
+import { brokerCertificate, checkCertificates, databaseCertificate, mailCertificate } from './certificates.ts';
 import { checkDatabase } from './database-checks.ts';
 import { type Finding, findingsAbout, printFindings } from './finding.ts';
 import { checkMail, type MailCheckOptions } from './mail-checks.ts';
-import { checkCertificates, checkDaemon, checkProgram, problemsOf } from './service-checks.ts';
+import { checkDaemon, checkProgram, problemsOf } from './service-checks.ts';
 
 const CONNECTIONS_MAX = 3;
 
@@ -32,6 +33,7 @@ async function examine(config: Config, options: MailCheckOptions, now: Date): Pr
     checkDaemon(config),
     checkServers(config, now),
     checkCertificates(config, now),
+    mailCertificate(config, now),
     checkMail(config, options),
   ]);
   return [...checkProgram(config, now), ...asked.flat()];
@@ -53,6 +55,8 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
       ...(nats.opened === null
         ? nats.findings
         : await checkBroker(nats.opened, embedded(config.natsUrl === null, 'nats'))),
+      ...(database.opened === null ? [] : await databaseCertificate(database.opened, now)),
+      ...(nats.opened === null ? [] : await brokerCertificate(nats.opened, now)),
       ...(await clockFindings(database.opened, nats.opened)),
     ];
   } finally {
