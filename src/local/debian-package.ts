@@ -1,6 +1,6 @@
 /**
- * A package of Debian or Ubuntu, fetched and unpacked without root and without its dependencies. apt verifies its
- * signature, from whatever mirror the machine uses.
+ * Packages of Debian or Ubuntu, fetched and unpacked without root and without their dependencies. apt verifies their
+ * signatures, from whatever mirror the machine uses.
  */
 
 import { execFile } from 'node:child_process';
@@ -17,21 +17,21 @@ const APT_TIMEOUT_MS = 300_000;
  * Fills the directory `target`. Rejects with what apt or dpkg-deb say. `sources`: a list of sources in place of the
  * machine's.
  */
-export async function unpackDebianPackage(
-  name: string,
+export async function unpackDebianPackages(
+  names: readonly string[],
   target: string,
   { sources = null }: { readonly sources?: string | null } = {},
 ): Promise<void> {
   const work = join(target, 'apt');
-  await download(name, work, sources);
-  const archive = (await readdir(work)).find((file) => file.endsWith('.deb'));
-  if (archive === undefined) throw new Error('apt-get download left no package');
-  await run('dpkg-deb', ['--extract', join(work, archive), target]);
+  await download(names, work, sources);
+  const archives = (await readdir(work)).filter((file) => file.endsWith('.deb'));
+  if (archives.length < names.length) throw new Error('apt-get download left no package');
+  for (const archive of archives) await run('dpkg-deb', ['--extract', join(work, archive), target]);
   await rm(work, { recursive: true });
 }
 
 /** With the machine's package lists first; where it has none, or old ones, with lists of our own. */
-async function download(name: string, work: string, sources: string | null): Promise<void> {
+async function download(names: readonly string[], work: string, sources: string | null): Promise<void> {
   await mkdir(join(work, 'cache/archives/partial'), { recursive: true });
   await mkdir(join(work, 'state/lists/partial'), { recursive: true });
   // No change of user, when root: it could not write here.
@@ -45,17 +45,17 @@ async function download(name: string, work: string, sources: string | null): Pro
     });
   const isDone =
     sources === null &&
-    (await apt(options, 'download', name).then(
+    (await apt(options, 'download', ...names).then(
       () => true,
       () => false,
     ));
   if (isDone) return;
-  // An update fails when one of many sources is out of reach: whether it brought our package, the download tells.
+  // An update fails when one of many sources is out of reach: whether it brought our packages, the download tells.
   const updateError = await apt([...ownLists, 'APT::Update::Error-Mode=any'], 'update').then(
     () => null,
     (error: Error) => error,
   );
-  await apt(ownLists, 'download', name).catch((error: Error) => {
+  await apt(ownLists, 'download', ...names).catch((error: Error) => {
     throw updateError ?? error;
   });
 }

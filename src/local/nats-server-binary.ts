@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheEntry } from './cache-entry.ts';
 import { ServerMissingError } from './child-server.ts';
-import { unpackDebianPackage } from './debian-package.ts';
+import { unpackDebianPackages } from './debian-package.ts';
 
 const run = promisify(execFile);
 
@@ -44,7 +44,7 @@ export async function findNatsServer(
   try {
     const unpacked = await cacheEntry(cacheDir, `nats-server-${process.arch}`, isUsable, (path) => {
       onLog('no nats-server on the PATH: fetching the package of the distribution');
-      return unpackDebianPackage('nats-server', path);
+      return unpackDebianPackages(['nats-server'], path);
     });
     return await inspect(join(unpacked, PACKAGED));
   } catch (cause) {

@@ -1,12 +1,12 @@
 /**
  * From an empty home to the first alert, in the three ways of config/install.md, by the lines that stand there: the package
  * as a plain user, what the compose files say, what the unit says. There is no Docker engine and no systemd: their
- * commands and environment are run by hand, against servers of the distribution.
+ * commands and environment are run by hand, against servers of Debian.
  */
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -19,11 +19,13 @@ import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
 import { parse } from 'yaml';
 import { freePort } from '../../src/local/local-port.ts';
-import { startCaddy } from '../support/caddy.ts';
+import { type Caddy, startCaddy } from '../support/caddy.ts';
 import { queryOnce } from '../support/database.ts';
-import { startExternalPostgres } from '../support/external-postgres.ts';
+import { findNewerPostgres, startExternalPostgres } from '../support/external-postgres.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
+import { findNewerNats } from '../support/newer-nats.ts';
 import { polirisFile } from '../support/poliris.ts';
+import type { Cleanup } from '../support/servers.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
 
 const run = promisify(execFile);
@@ -42,14 +44,20 @@ let packed: string;
 let installSeconds: number;
 const children: ChildProcess[] = [];
 
-/** The lines of the first block of commands of a part of the page, without what is said of them. */
-async function commandsOf(part: string): Promise<readonly string[]> {
+/** The lines of each block of commands of a part of the page, without what is said of them. */
+async function blocksOf(part: string): Promise<readonly (readonly string[])[]> {
   const page = await readFile(join(ROOT, 'config/install.md'), 'utf8');
-  const [, block = ''] = /```sh\n([^]*?)```/.exec(page.slice(page.indexOf(`\n## ${part}`))) ?? [];
-  return block
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.replace(/ {2,}#.*$/, ''));
+  const [text = ''] = page.slice(page.indexOf(`\n## ${part}`) + 1).split('\n## ');
+  return [...text.matchAll(/```sh\n([^]*?)```/g)].map(([, block = '']) =>
+    block
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.replace(/ {2,}#.*$/, '')),
+  );
+}
+
+async function commandsOf(part: string): Promise<readonly string[]> {
+  return (await blocksOf(part))[0] ?? [];
 }
 
 /** A shell of the plain user, with an empty home and what a bare system has. */
@@ -135,6 +143,56 @@ async function writeInput(hook: Hook): Promise<void> {
   await writeFile(join(home, 'adverts.ndjson'), `${JSON.stringify(advert)}\n`);
 }
 
+/** For what has to be stopped in order. */
+function cleanupOf(t: TestContext): Cleanup {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  return { after: (work: () => Promise<unknown>) => void closers.push(work) };
+}
+
+/** As Debian sets it: who comes over the network shows a password. The superuser is the test's own. */
+const PASSWORDS_ASKED = 'host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n';
+
+/**
+ * Debian's PostgreSQL, of its release with the newest that there are, and without a database. Where that is out of reach,
+ * the machine's. Resolves with the URL of its superuser.
+ */
+async function startDebianPostgres(t: TestContext, cleanup: Cleanup, options: Readonly<Record<string, string>> = {}) {
+  const access = await mkdtemp(join(tmpdir(), 'vigie-access-'));
+  cleanup.after(() => rm(access, { recursive: true }));
+  await chmod(access, 0o755);
+  await writeFile(join(access, 'pg_hba.conf'), PASSWORDS_ASKED, { mode: 0o644 });
+  const settings = { ...options, hba_file: join(access, 'pg_hba.conf') };
+  const newer = await findNewerPostgres().catch(() => undefined);
+  const { superuserUrl } = await startExternalPostgres(cleanup, settings, false, newer);
+  const url = superuserUrl.replace(/vigie$/, 'postgres');
+  const [version] = await queryOnce(url, 'show server_version');
+  t.diagnostic(`PostgreSQL ${Object.values(version ?? {}).join('')}`);
+  await queryOnce(url, 'drop database vigie');
+  await queryOnce(url, 'drop role vigie');
+  return url;
+}
+
+/** Debian's nats-server, likewise. Resolves with `host:port`. */
+async function startDebianNats(cleanup: Cleanup, passwords: { readonly vigie: string; readonly crawler: string }) {
+  return startShippedNats(cleanup, passwords, await findNewerNats().catch(() => undefined));
+}
+
+/** With a key, as a browser would. */
+async function askThrough({ url, authorityFile }: Caddy, key: string): Promise<number | undefined> {
+  const ca = await readFile(authorityFile);
+  return new Promise((resolve, reject) => {
+    request(`${url}/searches`, { ca, headers: { 'X-API-KEY': key } }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
 const seconds = (since: number): number => (performance.now() - since) / 1_000;
 
 before(async () => {
@@ -187,7 +245,18 @@ test('the package carries what it owes: a version, the licences of others, the c
   assert.ok(JSON.parse(stdout).components.length > 40);
 });
 
-test('the unit: five commands, with servers of its own', async (t) => {
+interface Unit {
+  /** Its lines that are `import` and `publish`. */
+  readonly fill: readonly string[];
+  readonly settingsFile: string;
+  /** Starts what it says, in a home of its own, until it says that it is ready. */
+  start(settings: Readonly<Record<string, string>>): Promise<ChildProcess>;
+  /** Where the daemon keeps what is its own. */
+  readonly state: string;
+}
+
+/** The first three of the page's commands; there is no systemd to do what they say. */
+async function readUnit(): Promise<Unit> {
   const lines = await commandsOf('A service of systemd');
   assert.equal(lines.length, 5);
   const [install, unitLine = '', start, ...fill] = lines as string[];
@@ -195,23 +264,34 @@ test('the unit: five commands, with servers of its own', async (t) => {
   assert.equal(start, 'systemctl enable --now vigie');
   const path = /"(.*)"/.exec(unitLine)?.[1] as string;
   const unit = await readFile((await runShell(`printf %s "${path}"`)).trim(), 'utf8');
-  const hook = await startHook(t);
-  await writeInput(hook);
-  const state = join(home, 'state');
-  const cache = join(home, 'cache');
-  await runShell(`install -d -m 700 ${state} ${cache}`);
+  const [state, cache] = [join(home, 'state'), join(home, 'cache')];
+  await runShell(`rm -rf ${state} && install -d -m 700 ${state} ${cache}`);
   const inHome = (value: string) => value.replaceAll('/var/lib/vigie', state).replaceAll('/var/cache/vigie', cache);
   const environment = Object.fromEntries(
     [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, pairs = '']) =>
       pairs.split(' ').map((pair) => [pair.slice(0, pair.indexOf('=')), inHome(pair.slice(pair.indexOf('=') + 1))]),
     ),
   );
-  const settings = { ...PORTS, ...environment, VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' };
+  return {
+    ...{ fill, state, settingsFile: /^EnvironmentFile=-(.*)$/m.exec(unit)?.[1] as string },
+    async start(settings) {
+      const [, program = ''] = /^ExecStart=\/usr\/local\/bin\/(.*)$/m.exec(unit) ?? [];
+      const all = { ...PORTS, ...environment, VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true', ...settings };
+      const daemon = shell(`exec ${program}`, all);
+      const [, operations = ''] = await lineOf(daemon, /"operations":"(http[^"]+)".*"message":"ready"/);
+      const [, waiting = ''] = /^ExecStartPost=\/bin\/sh -c '(.*)'$/m.exec(unit) ?? [];
+      await runShell(waiting.replace('http://127.0.0.1:9464', operations));
+      return daemon;
+    },
+  };
+}
+
+test('the unit: five commands, with servers of its own', async (t) => {
+  const hook = await startHook(t);
+  await writeInput(hook);
   const began = performance.now();
-  const daemon = shell(`exec ${/^ExecStart=\/usr\/local\/bin\/(.*)$/m.exec(unit)?.[1]}`, settings);
-  const [, operations = ''] = await lineOf(daemon, /"operations":"(http[^"]+)".*"message":"ready"/);
-  const [, waiting = ''] = /^ExecStartPost=\/bin\/sh -c '(.*)'$/m.exec(unit) ?? [];
-  await runShell(waiting.replace('http://127.0.0.1:9464', operations));
+  const { fill, state, start } = await readUnit();
+  const daemon = await start({});
   // As root, where this is root: its commands find the daemon of another user.
   const commands = {
     VIGIE_DATA_DIR: state,
@@ -239,7 +319,38 @@ test('the unit: five commands, with servers of its own', async (t) => {
   assert.equal(daemon.exitCode, 0);
 });
 
-test('the compose file: five commands, with PostgreSQL, NATS and Caddy of the distribution', async (t) => {
+test('the unit: five commands, with PostgreSQL, NATS and Caddy of Debian', async (t) => {
+  const [, [makeDatabase = ''] = [], named = []] = await blocksOf('A service of systemd');
+  const hook = await startHook(t);
+  await writeInput(hook);
+  const cleanup = cleanupOf(t);
+  const postgres = await startDebianPostgres(t, cleanup);
+  const nats = await startDebianNats(cleanup, { vigie: 'SECRET', crawler: 'other' });
+  const upstream = `127.0.0.1:${await freePort()}`;
+  const caddy = await startCaddy(cleanup, upstream);
+  const began = performance.now();
+  const { fill, settingsFile, start } = await readUnit();
+  for (const [, statement = ''] of makeDatabase.matchAll(/-c "([^"]+)"/g)) await queryOnce(postgres, statement);
+  const own = join(home, 'vigie.env');
+  const settings = named.join('\n').replace('127.0.0.1:5432', new URL(postgres).host).replace('127.0.0.1:4222', nats);
+  await writeFile(own, `${settings}\nVIGIE_ALLOW_PRIVATE_ENDPOINTS=true\n`);
+  const daemon = await start({ ...parseEnv(await readFile(own, 'utf8')), VIGIE_API_ADDRESS: upstream });
+  const page = await readFile(join(ROOT, 'config/install.md'), 'utf8');
+  const [, reading = ''] = /need them too: `(.*?)`/.exec(page) ?? [];
+  assert.ok(reading.endsWith(` ${settingsFile}`), 'the settings that the unit reads');
+  const inEnvironment = (line: string) => runShell(`${reading.replace(settingsFile, own)}\n${line}`);
+  for (const line of fill) await inEnvironment(line);
+  await hook.first;
+  t.diagnostic(
+    `5 commands and a database, ${(installSeconds + seconds(began)).toFixed(1)} s, ${installSeconds.toFixed(1)} of them to install`,
+  );
+  const key = (await inEnvironment('vigie keys create --client me')).trim();
+  assert.equal(await askThrough(caddy, key), 200, 'through Caddy, with TLS');
+  await end(daemon);
+  assert.equal(daemon.exitCode, 0);
+});
+
+test('the compose file: five commands, with PostgreSQL, NATS and Caddy of Debian', async (t) => {
   const lines = await commandsOf('Containers');
   assert.equal(lines.length, 5);
   const [, secrets = '', up, ...fill] = lines as string[];
@@ -255,18 +366,16 @@ test('the compose file: five commands, with PostgreSQL, NATS and Caddy of the di
       if (kind === ':?' && !env[name]) assert.fail(`${name} is not made by the page`);
       return env[name] || (kind === ':-' ? other : '');
     });
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = cleanupOf(t);
   const options = [...String(services.postgres.command).matchAll(/-c (\w+)=(\S+)/g)].map(([, name, value]) => [
     name,
     value,
   ]);
-  const postgres = await startExternalPostgres(cleanup, Object.fromEntries(options));
-  await queryOnce(postgres.superuserUrl, `alter role vigie password '${env.VIGIE_DATABASE_PASSWORD}'`);
-  const nats = await startShippedNats(cleanup, {
+  const postgres = await startDebianPostgres(t, cleanup, Object.fromEntries(options));
+  // What the image does with its environment.
+  await queryOnce(postgres, `create role vigie login superuser password '${env.VIGIE_DATABASE_PASSWORD}'`);
+  await queryOnce(postgres, 'create database vigie owner vigie');
+  const nats = await startDebianNats(cleanup, {
     ...{ vigie: env.VIGIE_NATS_PASSWORD as string, crawler: env.CRAWLER_NATS_PASSWORD as string },
   });
   const upstream = `127.0.0.1:${await freePort()}`;
@@ -275,7 +384,7 @@ test('the compose file: five commands, with PostgreSQL, NATS and Caddy of the di
     Object.entries<unknown>(services.vigie.environment).map(([name, value]) => [
       name,
       filled(String(value))
-        .replace('@postgres:5432', `@${new URL(postgres.url).host}`)
+        .replace('@postgres:5432', `@${new URL(postgres).host}`)
         .replace('@nats:4222', `@${nats}`)
         .replace('https://localhost', caddy.url)
         .replace('172.30.53.2', '127.0.0.1'),
@@ -292,18 +401,9 @@ test('the compose file: five commands, with PostgreSQL, NATS and Caddy of the di
   await hook.first;
   t.diagnostic(`5 commands, ${seconds(began).toFixed(1)} s, without the image`);
   const key = (await runShell('vigie keys create --client me', container)).trim();
-  const ca = await readFile(caddy.authorityFile);
   const authority = join(home, 'authority.pem');
-  await writeFile(authority, ca);
-  const status = await new Promise((resolve, reject) => {
-    request(`${caddy.url}/searches`, { ca, headers: { 'X-API-KEY': key } }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode);
-    })
-      .on('error', reject)
-      .end();
-  });
-  assert.equal(status, 200, 'through Caddy, with TLS');
+  await writeFile(authority, await readFile(caddy.authorityFile));
+  assert.equal(await askThrough(caddy, key), 200, 'through Caddy, with TLS');
   const doctor = JSON.parse(
     await runShell('vigie doctor --json || true', { ...container, NODE_EXTRA_CA_CERTS: authority }),
   );

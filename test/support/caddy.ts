@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cacheEntry } from '../../src/local/cache-entry.ts';
 import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
-import { unpackDebianPackage } from '../../src/local/debian-package.ts';
+import { unpackDebianPackages } from '../../src/local/debian-package.ts';
 import { freePort } from '../../src/local/local-port.ts';
 import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
 
@@ -29,7 +29,7 @@ export async function findCaddy(): Promise<string> {
     CACHE,
     `caddy-${process.arch}`,
     (path) => isThere(join(path, program)),
-    (path) => unpackDebianPackage('caddy', path),
+    (path) => unpackDebianPackages(['caddy'], path),
   );
   return join(root, program);
 }

@@ -4,17 +4,18 @@
  */
 
 import { execFile } from 'node:child_process';
-import { access, mkdtemp, readdir } from 'node:fs/promises';
+import { access, mkdtemp, readdir, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheEntry } from '../../src/local/cache-entry.ts';
 import { setprivArguments, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
-import { unpackDebianPackage } from '../../src/local/debian-package.ts';
+import { unpackDebianPackages } from '../../src/local/debian-package.ts';
 import { freePort } from '../../src/local/local-port.ts';
 import { giveDirectory } from '../../src/local/server-home.ts';
 import { serverUser } from '../../src/local/server-user.ts';
 import { queryOnce } from './database.ts';
+import { debian13Sources } from './debian-13.ts';
 import { CACHE, type Cleanup, type TestPostgres, temporaryDirectory, testServer } from './servers.ts';
 
 const run = promisify(execFile);
@@ -25,7 +26,14 @@ const VERSIONS = 'usr/lib/postgresql';
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 
-interface Installation {
+/** Of Debian 13, with what of its system is newer than the machine's. */
+const NEWER_PACKAGES = [
+  ...['postgresql-17', 'libicu76', 'libldap2', 'libxml2', 'libssl3t64', 'libpq5'],
+  ...['libc6', 'libstdc++6', 'libgcc-s1'],
+];
+const NEWER_MAJOR = 17;
+
+export interface Installation {
   /** The directory of `postgres` and `initdb`. */
   readonly programs: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -36,10 +44,41 @@ export async function findExternalPostgres(): Promise<Installation> {
   const installed = await programsUnder('/');
   if (installed !== null) return { programs: installed, environment: environmentOf(null) };
   const isUsable = async (path: string) => (await programsUnder(path)) !== null;
-  const root = await cacheEntry(CACHE, `external-postgres-${process.arch}`, isUsable, async (path) => {
-    for (const name of PACKAGES) await unpackDebianPackage(name, path);
-  });
+  const root = await cacheEntry(CACHE, `external-postgres-${process.arch}`, isUsable, (path) =>
+    unpackDebianPackages(PACKAGES, path),
+  );
   return { programs: (await programsUnder(root)) as string, environment: environmentOf(root) };
+}
+
+/** The installed one, when it is as new as that of config/compose.yaml, else that of Debian 13. Rejects where neither is. */
+export async function findNewerPostgres(): Promise<Installation> {
+  const installed = await findExternalPostgres().catch(() => null);
+  if (installed !== null && Number(basename(dirname(installed.programs))) >= NEWER_MAJOR) return installed;
+  const programsIn = (root: string) => join(root, VERSIONS, String(NEWER_MAJOR), 'bin');
+  const isUsable = (root: string) =>
+    run(join(programsIn(root), 'postgres'), ['--version']).then(
+      () => true,
+      () => false,
+    );
+  const root = await cacheEntry(CACHE, `newer-postgres-${process.arch}`, isUsable, async (path) => {
+    await unpackDebianPackages(NEWER_PACKAGES, path, { sources: await debian13Sources(path) });
+    for (const name of ['postgres', 'initdb']) await runWithOwnSystem(join(programsIn(path), name));
+  });
+  return { programs: programsIn(root), environment: environmentOf(null) };
+}
+
+/** Under its name, a script that runs the program on the system libraries that were unpacked beside it. */
+async function runWithOwnSystem(program: string): Promise<void> {
+  await rename(program, `${program}.bin`);
+  const libraries = `usr/lib/${machine()}-linux-gnu`;
+  const loader = `$libraries/ld-linux-${machine().replace('_', '-')}.so.${process.arch === 'arm64' ? 1 : 2}`;
+  const script = [
+    '#!/bin/sh',
+    `libraries="\${0%/${VERSIONS}/*}/${libraries}"`,
+    `exec "${loader}" --library-path "$libraries:/${libraries}" --argv0 "$0" "$0.bin" "$@"`,
+    '',
+  ];
+  await writeFile(program, script.join('\n'), { mode: 0o755 });
 }
 
 /** The newest with a compiler; null when there is none. */
@@ -75,8 +114,9 @@ export async function startExternalPostgres(
   cleanup: Cleanup,
   settings: Readonly<Record<string, string>> = {},
   onDisk = false,
+  installation?: Installation,
 ): Promise<TestPostgres> {
-  const { programs, environment } = await findExternalPostgres();
+  const { programs, environment } = installation ?? (await findExternalPostgres());
   const user = await serverUser('vigie-postgres', () => undefined);
   const name = 'external-postgres';
   const directory = onDisk ? await mkdtemp(join(tmpdir(), `vigie-${name}-`)) : await temporaryDirectory(name);

@@ -12,7 +12,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cacheEntry } from '../../src/local/cache-entry.ts';
-import { unpackDebianPackage } from '../../src/local/debian-package.ts';
+import { unpackDebianPackages } from '../../src/local/debian-package.ts';
 import { freePort } from '../../src/local/local-port.ts';
 import { endProcess } from './prometheus.ts';
 import { CACHE, type Cleanup } from './servers.ts';
@@ -102,7 +102,7 @@ async function programPath(): Promise<string> {
     CACHE,
     `nginx-${process.arch}`,
     (path) => runs(join(path, 'usr/sbin/nginx')),
-    (path) => unpackDebianPackage('nginx', path),
+    (path) => unpackDebianPackages(['nginx'], path),
   );
   return join(unpacked, 'usr/sbin/nginx');
 }

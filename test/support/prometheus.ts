@@ -12,7 +12,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cacheEntry } from '../../src/local/cache-entry.ts';
-import { unpackDebianPackage } from '../../src/local/debian-package.ts';
+import { unpackDebianPackages } from '../../src/local/debian-package.ts';
 import { CACHE, type Cleanup } from './servers.ts';
 
 type Program = 'prometheus' | 'promtool';
@@ -51,7 +51,7 @@ async function programPath(program: Program): Promise<string> {
     CACHE,
     `prometheus-${process.arch}`,
     (path) => runs(join(path, PACKAGED, program)),
-    (path) => unpackDebianPackage('prometheus', path),
+    (path) => unpackDebianPackages(['prometheus'], path),
   );
   return join(unpacked, PACKAGED, program);
 }

@@ -17,10 +17,11 @@ const STOP_TIMEOUT_MS = 10_000;
 export async function startShippedNats(
   cleanup: Cleanup,
   passwords: { readonly vigie: string; readonly crawler: string },
+  program: string | null = process.env.NATS_SERVER_BIN || null,
 ): Promise<string> {
   const directory = await temporaryDirectory('shipped-nats');
   await mkdir(join(directory, 'store'));
-  const binary = await findNatsServer(process.env.NATS_SERVER_BIN || null, CACHE);
+  const binary = await findNatsServer(program, CACHE);
   const port = await freePort();
   const shipped = await readFile(CONFIG, 'utf8');
   const config = shipped
