@@ -22,9 +22,9 @@ export interface Log extends Logger {
 }
 
 /** Writes to the file descriptor `to`. One for the life of the process: it is written out when the process exits. */
-export function createLog(level: string, to: number = process.stdout.fd): Log {
+export function createLog(level: string, to: number = process.stdout.fd, isForReading = isatty(to)): Log {
   const timestamp = isoTime();
-  const destination = isatty(to) ? forReading(to) : tickByTick(pino.destination({ dest: to, sync: true }));
+  const destination = isForReading ? forReading(to) : tickByTick(pino.destination({ dest: to, sync: true }));
   const logger = pino({ level, base: null, timestamp, messageKey: 'message' }, destination);
   return Object.assign(logger, {
     infoJson(members: string) {

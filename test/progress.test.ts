@@ -38,6 +38,8 @@ const standing = (count: number, share: number | null) => ({ doing: 'publishing 
 
 test('a line says what is being done, how far, how fast and how long still', () => {
   const { progress, pass } = scene(false);
+  progress.tell(standing(0, 0));
+  assert.equal(pass(0), 'publishing adverts.ndjson: 0 messages, 0/s, for 0 s\n');
   progress.tell(standing(12_000, 0.25));
   assert.equal(pass(10), 'publishing adverts.ndjson: 25 %, 12,000 messages, 1,200/s, 30 s left\n');
   progress.tell(standing(24_000, null));

@@ -9,13 +9,14 @@ import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { type Database, migrate, openDatabase } from '../engine/store/database.ts';
 import { dataDirectoryPath } from '../local/data-directory.ts';
 import { openPostgres, readRunning } from '../local/servers.ts';
-import { CommandError, print } from './terminal.ts';
+import { CommandError, commandLine, print } from './terminal.ts';
 
 /** Throws `CommandError` when no NATS is configured and no daemon runs. */
 export async function natsUrlOf(config: Config): Promise<string> {
   const url = await knownNatsUrl(config);
   if (url !== undefined) return url;
-  throw new CommandError('no daemon runs here: start one with `npm start`, or set NATS_URL to the NATS of another');
+  const start = `start one with \`${commandLine} serve\``;
+  throw new CommandError(`no daemon runs here: ${start}, or set NATS_URL to the NATS of another`);
 }
 
 /** Tells the daemons that commune centres were imported. Where NATS is not to be reached, they find out by themselves. */

@@ -39,7 +39,7 @@ const REDRAW_MS = 100;
 const LINE_MS = 5_000;
 const BAR_CELLS = 24;
 const WIDTH_DEFAULT = 80;
-/** What is estimated of less than this would jump about. */
+/** Below it nothing is estimated, which would jump about, and `0 %` says nothing. */
 const SHARE_MIN = 0.01;
 const CLEAR = '\r\u001b[K';
 
@@ -99,7 +99,7 @@ function barOf(share: number | null): readonly string[] {
 function describe({ count, share }: Standing, unit: string, seconds: number, countBefore: number): readonly string[] {
   const perSecond = seconds > 0 ? ((count ?? 0) - countBefore) / seconds : 0;
   return [
-    ...(share === null ? [] : [`${Math.floor(Math.min(1, share) * 100)} %`]),
+    ...(share === null || share < SHARE_MIN ? [] : [`${Math.floor(Math.min(1, share) * 100)} %`]),
     ...(count === null ? [] : [`${grouped(count)} ${unit}`, `${grouped(perSecond)}/s`]),
     share !== null && share >= SHARE_MIN
       ? `${duration((seconds / share) * (1 - Math.min(1, share)))} left`

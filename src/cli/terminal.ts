@@ -13,6 +13,14 @@ export function print(line = ''): void {
   stdout.write(`${line}\n`);
 }
 
+/** What a person types before another command: as this one was started in a checkout, by npx, or by name. */
+export const commandLine = commandLineOf(process.argv[1] ?? '');
+
+function commandLineOf(script: string): string {
+  if (script.endsWith('main.ts')) return 'npm run -s vigie --';
+  return script.includes('/node_modules/.bin/') ? 'npx vigie' : 'vigie';
+}
+
 /** A command that cannot do what was asked, with words for the person who asked; no stack trace is shown. */
 export class CommandError extends Error {
   readonly code = 'COMMAND_FAILED';

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { openPage } from '../support/browser.ts';
 import { polirisFile } from '../support/poliris.ts';
 import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -43,10 +44,19 @@ for (const script of ['start', 'demo']) {
 
 test('the demonstration ends by itself after its seconds', async (t) => {
   const mark = `/tmp/vigie-mark-${process.pid}-seconds`;
-  const { npm, lines } = await startScript(t, 'demo', mark, ['--seconds', '8']);
-  const [code] = (await once(npm, 'exit')) as [number | null];
-  assert.equal(code, 0, lines.slice(-20).join('\n'));
-  assert.match(lines.join('\n'), /adverts and changes in/);
+  // What the service would log is for people here, too.
+  const { npm, lines } = await startScript(t, 'demo', mark, ['--seconds', '8'], { VIGIE_LOG_LEVEL: 'info' });
+  const [code] = (await once(npm, 'close')) as [number | null];
+  const shown = lines.join('\n');
+  assert.equal(code, 0, shown);
+  assert.match(shown, /INFO: intake leads/);
+  assert.doesNotMatch(shown, /^\s*\{|\b0 %/m);
+  assert.match(shown, /operators +VIGIE_DATA_DIR=\S* npm run -s vigie -- admin status --address \S+$/m);
+  const last =
+    /adverts and changes in; \d+ matches.*\n\nNext[^\n]*\n((?: {2}npm run -s vigie -- \w.* {3}\w.*\n?){3})$/.exec(
+      shown,
+    );
+  assert.ok(last, shown.slice(-1_000));
   assert.deepEqual(await processesOf(mark), []);
 });
 
@@ -66,11 +76,44 @@ test('the demonstration shows the adverts of a file', async (t) => {
   assert.deepEqual(await processesOf(mark), []);
 });
 
-async function startScript(t: TestContext, script: string, mark: string, args: readonly string[] = []) {
+test('the console tests the demonstration’s endpoint, which verifies the signature', async (t) => {
+  const { lines } = await startScript(t, 'demo', `/tmp/vigie-mark-${process.pid}-console`);
+  const page = await openPage(t);
+  const seen = await until(
+    async () => lines.join('\n'),
+    (shown) => /API key/.test(shown) && /→ advert/.test(shown),
+  );
+  const [, address = ''] = /console +(\S+)/.exec(seen) ?? [];
+  await page.do('goto', { url: address });
+  await page.do('click', { selector: 'nav a[data-view=endpoints]' });
+  const known = `document.querySelector('.wide datalist option')`;
+  await page.do('until', { expression: `${known} !== null` });
+  const endpoints = await page.do<string[]>('evaluate', {
+    expression: `[...document.querySelectorAll('.wide datalist option')].map(({ value }) => value)`,
+  });
+  for (const endpoint of endpoints) {
+    await page.do('fill', { selector: 'input[name=endpoint]', text: endpoint });
+    await page.do('click', { selector: 'form .primary' });
+    await page.do('until', {
+      expression: `/200[^]*signature verified/.test(document.querySelector('.outcome[data-outcome=true]')?.innerText)`,
+    });
+    await page.do('evaluate', { expression: `document.querySelector('.outcome').remove(); 0` });
+  }
+  assert.match(lines.join('\n'), /“a search of yours, or a test”, signature verified/);
+  assert.doesNotMatch(lines.join('\n'), /✗ refused/);
+});
+
+async function startScript(
+  t: TestContext,
+  script: string,
+  mark: string,
+  args: readonly string[] = [],
+  settings: NodeJS.ProcessEnv = {},
+) {
   const servers = await startTestServers(t);
   const npm = spawn('npm', ['run', '-s', script, '--', ...args], {
     cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '',
@@ -82,13 +125,14 @@ async function startScript(t: TestContext, script: string, mark: string, args: r
       VIGIE_ADMIN_TOKEN: 'token-of-the-tests-0123456789',
       VIGIE_DRAIN_ANNOUNCE_MS: '100',
       [MARK]: mark,
+      ...settings,
     },
   });
   t.after(async () => {
     for (const pid of await processesOf(mark)) process.kill(pid, 'SIGKILL');
   });
   const lines: string[] = [];
-  createInterface({ input: npm.stdout }).on('line', (line) => lines.push(line));
+  for (const input of [npm.stdout, npm.stderr]) createInterface({ input }).on('line', (line) => lines.push(line));
   return { npm, lines };
 }
 

@@ -220,6 +220,7 @@ test('the package: three commands to the first alert in a program of one’s own
   const began = performance.now();
   const demonstration = shell(`exec ${demo}`, PORTS);
   const api = lineOf(demonstration, /^ +API +(http\S+)$/);
+  const operators = lineOf(demonstration, /^ +operators +(.+)$/);
   const [, key = ''] = await lineOf(demonstration, /API key +(\S+)/);
   const [, url = ''] = await api;
   shell(`exec ${listen}`.replace('KEY', key).replace('URL', url).replace('http://localhost:3000/hooks', hook.url));
@@ -228,6 +229,9 @@ test('the package: three commands to the first alert in a program of one’s own
     `3 commands, ${(installSeconds + seconds(began)).toFixed(1)} s, ${installSeconds.toFixed(1)} of them to install`,
   );
   assert.match(String(headers['webhook-signature']), /^v1,/);
+  const [, status = ''] = await operators;
+  assert.match(status, /^VIGIE_DATA_DIR=\S+ vigie admin status --address /);
+  assert.match(await runShell(status), /deliver/);
   await end(demonstration);
 });
 

@@ -17,7 +17,7 @@ import { readOnce } from '../../features/feeds/reading.ts';
 import type { Service } from '../../service.ts';
 import { startProgress } from '../progress.ts';
 import { interruptSignal } from '../stop-signal.ts';
-import { CommandError, print, styled } from '../terminal.ts';
+import { CommandError, commandLine, print, styled } from '../terminal.ts';
 import { type ReceivedDelivery, startDemoReceiver } from './receiver.ts';
 import { createSampleCrawler, type IntakeMessageJson } from './sample-adverts.ts';
 import { DEMO_SEARCHES, type DemoSearch, EVERYTHING } from './searches.ts';
@@ -88,7 +88,7 @@ export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<voi
     const { service, broker, key, dataDir } = await setUpDemo({
       ...{ smtpUrl: mailServer.url, receiver, titles, stopping, closers, searches },
       dataDirSuffix: feed === null ? '-demo' : '-demo-feed',
-      onStep: (doing, share) => progress.tell({ doing, count: null, share }),
+      onStep: (doing) => progress.tell({ doing, count: null, share: null }),
     });
     progress.end();
     showWhereToLook(service, key, dataDir, searches);
@@ -118,7 +118,7 @@ function showWhereToLook(service: Service, key: string, dataDir: string, searche
   print(`  health      ${service.operationsUrl}/readyz    metrics ${service.operationsUrl}/metrics`);
   print(`  servers     NATS ${hostsOf(service.natsUrl)}, PostgreSQL ${hostsOf(service.databaseUrl)}`);
   print(`  API key     ${key}`);
-  print(`  operators   VIGIE_DATA_DIR=${dataDir} npm run -s vigie -- admin status --address ${service.adminAddress}`);
+  print(`  operators   VIGIE_DATA_DIR=${dataDir} ${commandLine} admin status --address ${service.adminAddress}`);
   print(`  documents   ${service.apiUrl}/docs`);
   print(`  try         curl -H 'X-API-KEY: ${key}' ${service.apiUrl}/searches`);
   print(`              curl -gH 'X-API-KEY: ${key}' '${service.apiUrl}${NEAR_THE_OLD_PORT}'`);
@@ -192,7 +192,10 @@ function describeDelivery(path: string, delivery: ReceivedDelivery, titles: Read
   const { event, adEvent, match } = delivery;
   const { title, price, city } = match.propertyDocument;
   const what = `${title ?? 'untitled'}${city === null ? '' : ` (${city.name})`}, ${formatEuros(price)}`;
-  const search = styled('dim', `for “${titles.get(match.search) ?? match.search}”, signature verified`);
+  const search = styled(
+    'dim',
+    `for “${titles.get(match.search) ?? 'a search of yours, or a test'}”, signature verified`,
+  );
   if (path === '/matches') return `${styled('green', `  ← match     ${what}`)}  ${search}`;
   const values = adEvent ? ` ${adEvent.fieldOldValue ?? '–'} → ${adEvent.fieldNewValue ?? '–'}` : '';
   const percent = adEvent?.percentVariation ? ` (${adEvent.percentVariation} %)` : '';
@@ -235,6 +238,13 @@ function summarise(tally: Tally, isBrokenOff: boolean): void {
       `${tally.published} adverts and changes in; ${tally.matches} matches and ${tally.events} events out`,
     ) + `, ${tally.mails} e-mails, ${tally.refused} signatures refused`,
   );
+  print();
+  print('Next, with adverts of your own:');
+  print(`  ${commandLine} demo --feed FILE --format poliris   this demonstration with a file of yours`);
+  print(
+    `  ${commandLine} serve                               the service, with its console and its documents at /docs`,
+  );
+  print(`  ${commandLine} keys create --client me             a key for them, beside the service`);
   if (tally.matches === 0 && tally.published > 0 && !isBrokenOff) throw new CommandError('nothing was delivered');
   if (tally.refused > 0) throw new CommandError(`${tally.refused} deliveries did not verify`);
 }

@@ -41,10 +41,10 @@ export async function startDemoReceiver(options: DemoReceiverOptions): Promise<D
   const server = createServer(async (request, response) => {
     try {
       options.onDelivery(request.url ?? '/', verify(webhook, await text(request), request));
-      response.writeHead(200).end();
+      response.writeHead(200).end('signature verified');
     } catch (error) {
       options.onRefused((error as Error).message);
-      response.writeHead(400).end();
+      response.writeHead(400).end((error as Error).message);
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -241,7 +241,7 @@ function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, referenc
         : { insee: null, zipcode, name: random.chance(0.3) ? originalName.toUpperCase() : originalName },
     ...(locations === null ? {} : { locations }),
   };
-  const what = `${kind.noun}${room === null ? '' : ` ${room} pièces`} ${surface ?? landSurface} m²`;
+  const what = `${kind.noun}${room === null ? '' : ` ${room} pièce${room === 1 ? '' : 's'}`} ${surface ?? landSurface} m²`;
   const isCoastal = COASTAL.has(place.city.department.code);
   const fitting = isHome ? SELLING_POINTS.slice(isCoastal ? 0 : 2) : SELLING_POINTS.slice(-2);
   const advert: AdvertJson = {

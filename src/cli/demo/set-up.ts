@@ -31,8 +31,8 @@ export interface SetUp {
   readonly stopping: AbortSignal;
   /** Filled: what closes what was opened. */
   readonly closers: (() => Promise<void>)[];
-  /** Told what begins, and how far all of it is, 0 to 1. */
-  readonly onStep: (doing: string, share: number) => void;
+  /** Called with what begins. */
+  readonly onStep: (doing: string) => void;
 }
 
 export interface DemoScene {
@@ -47,25 +47,27 @@ export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
   const { smtpUrl, stopping, closers, onStep, dataDirSuffix } = setUp;
   const config = await demoConfig(smtpUrl, dataDirSuffix);
   const dataDir = config.dataDir ?? '';
-  const step = (doing: string, share: number): void => {
+  const step = (doing: string): void => {
     if (stopping.aborted)
       throw new InterruptedError(stopping, `the demonstration had not begun; its data stay in ${dataDir}`);
-    onStep(doing, share);
+    onStep(doing);
   };
-  step('starting PostgreSQL, nats-server and the daemon', 0);
-  const service = await startService(config, createLog(config.logLevel), stopping).catch((error: Error) => {
-    if (error instanceof StartBrokenOffError) step('stopping', 0);
-    throw error;
-  });
+  step('starting PostgreSQL, nats-server and the daemon');
+  const service = await startService(config, createLog(config.logLevel, process.stdout.fd, true), stopping).catch(
+    (error: Error) => {
+      if (error instanceof StartBrokenOffError) step('stopping');
+      throw error;
+    },
+  );
   closers.push(service.stop);
   const broker = await connectBroker({ url: service.natsUrl, name: 'vigie demo', onStatus: () => undefined });
   closers.push(() => broker.close());
-  step('saving searches', 0.8);
+  step('saving searches');
   const key = await onDatabase(service, demoKey);
   await replaceSearches(service, key, setUp);
-  step('importing points of interest', 0.9);
+  step('importing points of interest');
   await onDatabase(service, importSamplePoints);
-  step('ready', 1);
+  step('ready');
   return { service, broker, key, dataDir };
 }
 
