@@ -49,6 +49,9 @@ test('every secret of the compose file is made by the commands of its page', asy
   const page = await read('install.md');
   for (const name of new Set(demanded)) assert.ok(page.includes(name), name);
   assert.equal(new Set(demanded).size, 4);
+  // NATS reads a password as it reads its configuration, where 4e5… is a number.
+  const { services } = parse(await read('compose.yaml'), { merge: true });
+  for (const password of Object.values<string>(services.nats.environment)) assert.match(password, /^"\$\{\w+:\?\}"$/);
 });
 
 test('ports and times are those of the program, mounted files are there', async () => {

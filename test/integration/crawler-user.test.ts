@@ -8,6 +8,9 @@ import { startTestPostgres } from '../support/servers.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
 import { until } from '../support/until.ts';
 
+/** As `openssl rand -hex` may make it: to NATS a number, but for its quotes. */
+const NUMERIC_SECRET = '4e5f6a';
+
 async function connectCrawler(t: TestContext, servers: string): Promise<NatsConnection> {
   const connection = await connect({ servers, user: 'crawler', pass: 'crawler-secret', inboxPrefix: '_INBOX_crawler' });
   t.after(() => connection.close());
@@ -15,9 +18,9 @@ async function connectCrawler(t: TestContext, servers: string): Promise<NatsConn
 }
 
 test('a crawler publishes, hears what is refused, reads what it missed, and can do no more', async (t) => {
-  const address = await startShippedNats(t, { vigie: 'vigie-secret', crawler: 'crawler-secret' });
+  const address = await startShippedNats(t, { vigie: NUMERIC_SECRET, crawler: 'crawler-secret' });
   const postgres = await startTestPostgres(t);
-  await startDaemon(t, { postgres, nats: { url: `nats://vigie:vigie-secret@${address}` } });
+  await startDaemon(t, { postgres, nats: { url: `nats://vigie:${NUMERIC_SECRET}@${address}` } });
   const crawler = await connectCrawler(t, address);
   const heard: string[] = [];
   crawler.subscribe('adverts-rejected.>', { callback: (_error, message) => heard.push(message.string()) });

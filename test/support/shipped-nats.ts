@@ -34,7 +34,7 @@ export async function startShippedNats(
   const server = await startChildServer({
     ...{ name: 'nats-server', command: binary.path, user: null, directory, stopSignal: 'SIGTERM' },
     args: ['--config', 'nats-server.conf'],
-    environment: { VIGIE_NATS_PASSWORD: passwords.vigie, CRAWLER_NATS_PASSWORD: passwords.crawler },
+    environment: { VIGIE_NATS_PASSWORD: `"${passwords.vigie}"`, CRAWLER_NATS_PASSWORD: `"${passwords.crawler}"` },
     logFile: join(directory, 'server.log'),
     stopTimeoutMs: STOP_TIMEOUT_MS,
   });
