@@ -9,12 +9,14 @@ import type { PauseGate } from './engine/broker/pause-gate.ts';
 import type { Uuid } from './engine/domain/ids.ts';
 import type { RetentionHorizons } from './engine/domain/retention.ts';
 import type { PairFeature } from './engine/intake/consequences.ts';
-import type { Database } from './engine/store/database.ts';
+import type { Database, Queryable } from './engine/store/database.ts';
 import type { Requeued } from './engine/store/resends.ts';
 import type { Batches } from './engine/store/retention.ts';
+import type { EstimateMatches } from './engine/store/searches.ts';
 import type { Unary } from './grpc/call.ts';
 import type { AdminServiceServer } from './grpc/generated/vigie/admin/v1/admin.ts';
 import type { ApiDependencies } from './rest/dependencies.ts';
+import type { Questions } from './rest/questions.ts';
 import type { Contract } from './rest/route.ts';
 import type { Parts } from './roles/parts.ts';
 
@@ -33,9 +35,11 @@ export interface Feature {
   /** Removes rows that are older than their table keeps them. */
   readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
   readonly contract?: Contract;
-  readonly routes?: (router: Router, dependencies: ApiDependencies) => void;
+  readonly routes?: (router: Router, dependencies: ApiDependencies, questions: Questions) => void;
   /** What it answers operators; a method that nobody answers is unimplemented. */
   readonly rpcs?: (usual: Unary) => Partial<AdminServiceServer>;
+  /** What a search will match; without it none is thought to match anything. */
+  readonly estimate?: (database: Queryable) => () => Promise<EstimateMatches>;
   /** An operator's retry of a delivery that is no webhook; null when there is none. */
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
   /** For `vigie doctor`: what keeps it from another's server, in words; null: nothing. */

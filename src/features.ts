@@ -1,7 +1,8 @@
 /** The features beside the engine. Features never import each other. */
 
 import type { Feature } from './feature.ts';
+import { explanations } from './features/explanations/explanations.ts';
 import { mail } from './features/mail/mail.ts';
 import { recoveries } from './features/recoveries/recoveries.ts';
 
-export const FEATURES: readonly Feature[] = [mail, recoveries];
+export const FEATURES: readonly Feature[] = [mail, recoveries, explanations];

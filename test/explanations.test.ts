@@ -21,8 +21,8 @@ import { foundWords } from '../src/engine/domain/found-words.ts';
 import { lookupKey, lookupKeys, withoutFragment } from '../src/engine/domain/lookup-keys.ts';
 import { digestOf, digestText, factsOf, readDigest } from '../src/engine/domain/property-digest.ts';
 import { propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
-import { satisfiedSince } from '../src/engine/domain/satisfied-since.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
+import { satisfiedSince } from '../src/features/explanations/satisfied-since.ts';
 import { changesOf, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 

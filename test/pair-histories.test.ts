@@ -8,6 +8,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts';
 import { type Criteria, judge, satisfies } from '../src/engine/domain/criteria.ts';
+import { isLive } from '../src/engine/domain/property.ts';
+import { digestOf, factsOf } from '../src/engine/domain/property-digest.ts';
+import { type PropertyReading, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import {
   type CausingEvent,
   type PairMatch,
@@ -15,11 +19,7 @@ import {
   pairReasons,
   type RecordedMessage,
   type SearchVersion,
-} from '../src/engine/domain/pair-history.ts';
-import { isLive } from '../src/engine/domain/property.ts';
-import { digestOf, factsOf } from '../src/engine/domain/property-digest.ts';
-import { type PropertyReading, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
-import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
+} from '../src/features/explanations/pair-history.ts';
 import { ADVERT, expireAt, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 
 type Asked = Readonly<Record<'budgetMax' | 'surfaceMin' | 'roomMin', number | null>>;

@@ -13,6 +13,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { samplePointsOfInterest } from '../../src/cli/demo/sample-places.ts';
+import { createWorkerThreads } from '../../src/engine/actor/worker-thread.ts';
 import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createMarketMedians } from '../../src/engine/matching/market-medians.ts';
@@ -23,8 +24,7 @@ import { type Database, openDatabase } from '../../src/engine/store/database.ts'
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { readMarketPrices } from '../../src/engine/store/properties.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
-import { createMatchEstimator } from '../../src/features/queries/match-estimate.ts';
-import { createQueryWorker } from '../../src/features/queries/queries.ts';
+import { createMatchEstimator } from '../../src/features/explanations/match-estimate.ts';
 import { createLog } from '../../src/log.ts';
 import { createApi } from '../../src/rest/api.ts';
 import { openRecording } from '../../test/support/question-scene.ts';
@@ -74,14 +74,17 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
   sortPlaces(reference);
   const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
-  const queries = createQueryWorker({ databaseUrl, connectionsMax: 2, statementTimeoutMs: 2_000 }, (error) => {
-    throw error;
+  const threads = createWorkerThreads({
+    settings: { databaseUrl, connectionsMax: 2, statementTimeoutMs: 2_000 },
+    onLost(error) {
+      throw error;
+    },
   });
   const matcher = withMatcher ? await openMatcher(database) : null;
   const record = withRecorder ? await openRecorder(databaseUrl, reference) : null;
   const app = createApi({
     database,
-    askQuery: queries.ask,
+    askThread: threads.ask,
     prepareEstimate: createMatchEstimator(database),
     reference,
     // The daemon's own log, every line of it, written to nowhere.

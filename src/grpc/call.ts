@@ -7,9 +7,9 @@
 import type { EventEmitter } from 'node:events';
 import type { ServerReadableStream, ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
+import type { AskThread } from '../engine/actor/worker-thread.ts';
 import { cancellable } from '../engine/store/cancellable.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
-import type { AskQuery } from '../features/queries/queries.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import {
   AdminError,
@@ -97,8 +97,8 @@ async function run<R>(
   );
   let failure: AdminError | null = null;
   try {
-    const askQuery: AskQuery = (kind, asked) => all.askQuery(kind, asked, signal);
-    const own = { ...all, database: cancellable(all.database, signal), askQuery };
+    const askThread: AskThread = (program, request) => all.askThread(program, request, signal);
+    const own = { ...all, database: cancellable(all.database, signal), askThread };
     const response = await orAborted(handle(own, { signal }), signal);
     answer(null, response);
   } catch (error) {

@@ -1,5 +1,6 @@
 /** What the administration interface needs from the rest of the program; everything is an argument. */
 
+import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { Activity } from '../engine/domain/activity.ts';
 import type { ResolvePlace } from '../engine/domain/city.ts';
 import type { DueDelivery } from '../engine/domain/delivery.ts';
@@ -8,7 +9,6 @@ import type { RetentionDays } from '../engine/domain/retention.ts';
 import type { Database } from '../engine/store/database.ts';
 import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
 import type { Requeued } from '../engine/store/resends.ts';
-import type { AskQuery } from '../features/queries/queries.ts';
 
 /** Pino's shape. */
 export interface AdminLogger {
@@ -51,8 +51,8 @@ export interface Adoption {
 
 export interface AdminDependencies {
   readonly database: Database;
-  /** Answers what is asked about many searches. */
-  readonly askQuery: AskQuery;
+  /** Asks a thread of a feature, which has connections of its own. */
+  readonly askThread: AskThread;
   readonly version: string;
   readonly retentionDays: RetentionDays;
   readonly resolvePlace: ResolvePlace;

@@ -16,7 +16,6 @@ import { getDeadLetter, listDeadLetters, purgeDeadLetters, requeueDeadLetters } 
 import { getDelivery, listDeliveries, resendDelivery } from './deliveries.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { getEndpoint, listEndpoints, pauseEndpoint, resumeEndpoint } from './endpoints.ts';
-import { explainMatch, explainProperty } from './explain.ts';
 import { getFeed, listFeeds, runFeed } from './feeds.ts';
 import type { AdminServiceServer } from './generated/vigie/admin/v1/admin.ts';
 import { getIndexedSearch, readIndex, rebuildIndex } from './index-status.ts';
@@ -47,8 +46,6 @@ export function createHandlers(
     getIndex: usual((_, { database }) => readIndex(database)),
     rebuildIndex: long((_, own, context) => rebuildIndex(own, context)),
     getIndexedSearch: usual(({ name }, own) => getIndexedSearch(name, own)),
-    explainMatch: usual(explainMatch),
-    explainProperty: usual(explainProperty),
     listDeliveries: usual(listDeliveries),
     getDelivery: usual(getDelivery),
     resendDelivery: usual(({ name }, own) => resendDelivery(name, own)),

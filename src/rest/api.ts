@@ -12,16 +12,12 @@ import { consoleRoutes } from './console.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
-import { explanationRoutes } from './explanations.ts';
 import { feedRoutes } from './feed.ts';
-import { foundPropertyRoutes } from './found-properties.ts';
 import { PATCH_TYPES } from './json-body.ts';
 import { compressed, logRequests, openToOrigins, standingHeaders } from './layers.ts';
 import { locationRoutes } from './location-completion.ts';
 import { matchRoutes } from './matches.ts';
-import { nearMissRoutes } from './near-misses.ts';
 import { pointRoutes } from './points-of-interest.ts';
-import { previewRoutes } from './previews.ts';
 import { Problem, reportProblems } from './problem.ts';
 import { propertyRoutes } from './properties.ts';
 import { createQuestions } from './questions.ts';
@@ -68,10 +64,6 @@ export function createRoutes(dependencies: ApiDependencies): {
   documentationRoutes(router, dependencies);
   consoleRoutes(router, dependencies);
   searchRoutes(router, dependencies);
-  previewRoutes(router, dependencies, questions);
-  explanationRoutes(router, dependencies, questions);
-  nearMissRoutes(router, dependencies, questions);
-  foundPropertyRoutes(router, dependencies, questions);
   matchRoutes(router, dependencies);
   deliveryRoutes(router, dependencies, questions);
   feedRoutes(router, dependencies);
@@ -80,7 +72,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   locationRoutes(router, dependencies, questions);
   webhookTestRoutes(router, dependencies);
   webhookSecretRoutes(router, dependencies);
-  for (const { routes } of FEATURES) routes?.(router, dependencies);
+  for (const { routes } of FEATURES) routes?.(router, dependencies, questions);
   return { router, shortCut };
 }
 

@@ -61,7 +61,7 @@ function refusal(isKeySent: boolean): Problem {
 
 /** A preview stores nothing. */
 export function isWrite({ method, path }: Context): boolean {
-  return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && path !== '/searches/preview';
+  return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !path.endsWith('/preview');
 }
 
 /** What takes longest to read and to check costs as many requests as take as long. */

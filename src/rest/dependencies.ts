@@ -1,6 +1,7 @@
 /** What the API needs from the rest of the program. Everything is an argument, so that each part can be tested apart. */
 
 import type { Socket } from 'node:net';
+import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { AttemptOutcome, DueDelivery } from '../engine/domain/delivery.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import type { MailLanguage } from '../engine/domain/mail.ts';
@@ -10,7 +11,6 @@ import type { PointIndex } from '../engine/matching/points/poi-index.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { Database } from '../engine/store/database.ts';
 import type { EstimateMatches } from '../engine/store/searches.ts';
-import type { AskQuery } from '../features/queries/queries.ts';
 import type { EndpointRules } from './endpoint-url.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { StreetMap } from './street-map.ts';
@@ -79,12 +79,12 @@ export interface ApiDependencies {
   readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
   /** For single explanations: connections of their own, whose statements are given up after a while. */
   readonly questionDatabase?: Database;
-  /** Answers what is asked about many properties or searches. */
-  readonly askQuery: AskQuery;
+  /** Asks a thread of a feature, which has connections of its own. */
+  readonly askThread: AskThread;
   /** What explanations may have forgotten; for ever without it. */
   readonly retentionDays?: RetentionDays;
   /** Without it no search is thought to match anything. */
-  readonly prepareEstimate?: () => Promise<EstimateMatches>;
+  readonly prepareEstimate?: (() => Promise<EstimateMatches>) | undefined;
   readonly reference: Reference;
   readonly settings: ApiSettings;
   readonly logger: ApiLogger;

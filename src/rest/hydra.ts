@@ -15,17 +15,9 @@ export interface CollectionPage {
   readonly paging: Paging;
   /** Every parameter that the collection knows. */
   readonly parameters: Rules;
-  /** Of `ESTIMATED_COLLECTIONS`: there may be more members than `totalItems`. */
+  /** Of estimated collections: there may be more members than `totalItems`. */
   readonly estimated?: boolean;
 }
-
-/** Those of which there may be more than are looked at. */
-export const ESTIMATED_COLLECTIONS: ReadonlySet<string> = new Set([
-  'FoundProperty',
-  'PropertyDocument',
-  'Match',
-  'Delivery',
-]);
 
 export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: number; readonly limit: number } {
   return { offset: (page - 1) * itemsPerPage, limit: itemsPerPage };

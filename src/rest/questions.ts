@@ -5,10 +5,7 @@
 
 import type { Context } from 'koa';
 import { WorkerLostError } from '../engine/actor/worker-thread.ts';
-import type { MedianOf } from '../engine/domain/property-digest.ts';
-import type { RetentionDays } from '../engine/domain/retention.ts';
 import type { Database } from '../engine/store/database.ts';
-import { readMedians } from '../engine/store/market-medians.ts';
 import { isNoConnectionLeft, isStatementTimeout } from '../engine/store/outage.ts';
 import { principalOf } from './auth.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
@@ -21,35 +18,23 @@ import { LIMITED, REFUSALS } from './sentences.ts';
 export interface Questions {
   /** For single explanations: its statements are given up after a while. */
   readonly database: Database;
-  readonly retentionDays: RetentionDays;
   /** `gone` is aborted when the client leaves. Throws a 429 `Problem` when too many are asked, or this one takes too long. */
   answering<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
   /** Likewise for what a few keys answer: more of them at once. */
   answeringSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
-  /** What prices are judged by, as of a minute ago. */
-  medians(): Promise<MedianOf>;
 }
 
 /** Decisions, section 11. */
 const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds: 8 };
 const SINGLE_BOUNDS = { perClientMax: 20, allMax: 1_000, retryAfterSeconds: 1 };
 const RETRY_AFTER_SECONDS = 5;
-const MEDIANS_KEPT_MS = 30_000;
-const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0 };
 
-export function createQuestions({
-  database: shared,
-  questionDatabase,
-  retentionDays,
-  now,
-}: ApiDependencies): Questions {
+export function createQuestions({ database: shared, questionDatabase }: ApiDependencies): Questions {
   const database = questionDatabase ?? shared;
   const limit = createConcurrencyLimit(LIMITED.questions, BOUNDS);
   const limitSingle = createConcurrencyLimit(LIMITED.singleQuestions, SINGLE_BOUNDS);
-  let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
   return {
     database,
-    retentionDays: retentionDays ?? KEPT_FOR_EVER,
     answering(ctx, work) {
       leaveTurn(ctx);
       return limit(principalOf(ctx).clientId, () => {
@@ -60,17 +45,6 @@ export function createQuestions({
     answeringSingle(ctx, work) {
       leaveTurn(ctx);
       return limitSingle(principalOf(ctx).clientId, () => work().catch(refuse));
-    },
-    medians() {
-      const atMs = now().getTime();
-      if (medians === null || Math.abs(atMs - medians.atMs) > MEDIANS_KEPT_MS) {
-        const read = readMedians(database);
-        medians = { read, atMs };
-        read.catch(() => {
-          medians = null;
-        });
-      }
-      return medians.read;
     },
   };
 }

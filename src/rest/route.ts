@@ -22,7 +22,7 @@ export interface Route {
   readonly body: string | null;
   /** One of its parameters must be sent, whichever: it is no list that can be read bare. */
   readonly takesSome?: boolean;
-  /** Of success, where the method does not say it. */
+  /** Of success, where the method does not say it; 200 of a post that makes nothing. */
   readonly status?: 200 | 202;
   /** It takes an `Idempotency-Key`. */
   readonly isIdempotent?: true;
@@ -63,6 +63,8 @@ export interface Contract {
   readonly routes: readonly Route[];
   /** What is answered, by class name. */
   readonly resources?: Readonly<Record<string, z.ZodObject>>;
+  /** Of collections those of which there may be more members than are looked at. */
+  readonly estimated?: readonly string[];
   /** What is said of each in the list of groups. */
   readonly groups?: Readonly<Record<string, string>>;
   /** Objects inside these that are no resources of their own. */

@@ -5,14 +5,10 @@
 
 import { FEATURES } from '../features.ts';
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
-import { EXPLANATION_LIST_PARAMETERS, EXPLANATION_PARAMETERS } from './explanations.ts';
 import { FEED_PARAMETERS } from './feed.ts';
-import { FOUND_PROPERTY_PARAMETERS } from './found-properties.ts';
 import { LOCATION_PARAMETERS } from './location-completion.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
-import { NEAR_MISS_PARAMETERS } from './near-misses.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
-import { PREVIEW_PARAMETERS } from './previews.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
 import {
   CITY_LIST_PARAMETERS,
@@ -39,35 +35,6 @@ export const ROUTES: readonly Route[] = [
   route('post /searches/{id}/email-confirmation', 'Search', 'item', 'Asks whether an unsubscription still holds', {
     ...{ status: 202, refusals: [409] },
   }),
-  route('post /searches/preview', 'Preview', 'item', 'Tries a search out without saving it', {
-    ...{ body: 'SearchPreview', parameters: PREVIEW_PARAMETERS },
-  }),
-  route('get /searches/{id}/explanation', 'Explanation', 'item', 'Explains a search and a property', {
-    ...{ parameters: EXPLANATION_PARAMETERS, takesSome: true },
-  }),
-  route(
-    'get /explanations',
-    'Explanation',
-    'collection',
-    'Lists the searches that a property satisfies, or nearly does',
-    {
-      ...{ parameters: EXPLANATION_LIST_PARAMETERS, takesSome: true },
-    },
-  ),
-  get(
-    '/searches/{id}/near-misses',
-    'NearMiss',
-    'collection',
-    'Lists what nearly satisfies a search',
-    NEAR_MISS_PARAMETERS,
-  ),
-  get(
-    '/searches/{id}/properties',
-    'FoundProperty',
-    'collection',
-    'Lists what satisfies a search now',
-    FOUND_PROPERTY_PARAMETERS,
-  ),
   get(
     '/searches/{id}/matches',
     'Match',

@@ -268,3 +268,13 @@ export const READ_ONLY_MEMBERS: readonly string[] = [
 export function isIgnored(name: string): boolean {
   return name.startsWith('@') || READ_ONLY_MEMBERS.includes(name);
 }
+
+const ignored = z.unknown().meta({ readOnly: true, description: 'Ignored when sent.' });
+const readOnly = Object.fromEntries(READ_ONLY_MEMBERS.map((name) => [name, ignored.optional()]));
+const optionalMembers = Object.fromEntries(
+  Object.entries(SEARCH_MEMBERS).map(([name, { schema }]) => [name, schema.optional()]),
+);
+
+/** What is sent, as it is described. */
+export const SearchCreation = z.strictObject({ ...optionalMembers, title, ...readOnly });
+export const SearchChange = z.strictObject({ ...optionalMembers, ...readOnly });

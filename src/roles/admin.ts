@@ -28,7 +28,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
     { ...config.admin, token: isTokenNeeded ? await readOrMakeToken(dataDirectoryPath(config.dataDir)) : token },
     {
       database,
-      askQuery: parts.askQuery,
+      askThread: parts.askThread,
       version: VERSION,
       retentionDays: config.retentionDays,
       resolvePlace: reference.resolvePlace,

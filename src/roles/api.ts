@@ -10,7 +10,7 @@ import { createPointsOfInterest } from '../engine/matching/points/poi-index.ts';
 import { sortPlaces } from '../engine/reference/communes.ts';
 import { type Database, openDatabase } from '../engine/store/database.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
-import { createMatchEstimator } from '../features/queries/match-estimate.ts';
+import { FEATURES } from '../features.ts';
 import { createApi } from '../rest/api.ts';
 import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
 import { openStreetMap, type StreetMap } from '../rest/street-map.ts';
@@ -37,8 +37,8 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
     createApi({
       database,
       questionDatabase,
-      askQuery: parts.askQuery,
-      prepareEstimate: createMatchEstimator(database),
+      askThread: parts.askThread,
+      prepareEstimate: FEATURES.find(({ estimate }) => estimate)?.estimate?.(database),
       strangersDatabase,
       onAuthenticated: connectionLimits.noteAuthenticated,
       retentionDays: config.retentionDays,

@@ -5,6 +5,7 @@ import { type Config, ConfigError } from '../config.ts';
 import { type ActorFailure, createSupervisor, FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
 import { startTask } from '../engine/actor/task.ts';
 import { pause } from '../engine/actor/waiting.ts';
+import { createWorkerThreads } from '../engine/actor/worker-thread.ts';
 import { onCoordinates } from '../engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { createDueAnnouncer } from '../engine/broker/due-announcements.ts';
@@ -27,7 +28,6 @@ import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
 import { renumberRestored } from '../engine/store/search-feed.ts';
 import { checkSessions } from '../engine/store/session-check.ts';
 import { addressOf } from '../engine/store/unreachable.ts';
-import { createQueryWorker } from '../features/queries/queries.ts';
 import { openServers } from '../local/servers.ts';
 import type { Log } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
@@ -91,11 +91,14 @@ async function openParts(
   const troubles = createTroubles(log);
   const { onTrouble } = troubles;
   const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, log, onTrouble, closing);
-  const queries = createQueryWorker(
-    { databaseUrl, connectionsMax: config.questionConnectionsMax, statementTimeoutMs: QUESTION_STATEMENT_MS },
-    (error) => onTrouble('query worker', error),
-  );
-  closing('query worker', queries.stop);
+  const threads = createWorkerThreads({
+    settings: {
+      ...{ databaseUrl, connectionsMax: config.questionConnectionsMax },
+      statementTimeoutMs: QUESTION_STATEMENT_MS,
+    },
+    onLost: (error) => onTrouble('query worker', error),
+  });
+  closing('query worker', threads.stop);
   const renumbered = await renumberRestored(database);
   if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
   const broker = await connectBroker({
@@ -128,7 +131,7 @@ async function openParts(
   onCoordinates(broker, coordinates.ask);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
-    ...{ config, log, metrics, database, pipelineDatabase, askQuery: queries.ask, broker, whereabouts, topology },
+    ...{ config, log, metrics, database, pipelineDatabase, askThread: threads.ask, broker, whereabouts, topology },
     ...{ feed, presence, reference, announcer: createDueAnnouncer(broker) },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     ...{ supervisor, checks, fail, onTrouble, stalls: watchStalls(metrics, closing) },

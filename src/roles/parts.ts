@@ -2,6 +2,7 @@
 
 import type { Config } from '../config.ts';
 import type { Supervisor } from '../engine/actor/supervisor.ts';
+import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { Broker } from '../engine/broker/connection.ts';
 import type { DueAnnouncer } from '../engine/broker/due-announcements.ts';
 import type { LeadClaim } from '../engine/broker/lead-claims.ts';
@@ -11,7 +12,6 @@ import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { DatabasePool } from '../engine/store/database.ts';
 import type { DocumentCache } from '../engine/store/document-cache.ts';
-import type { AskQuery } from '../features/queries/queries.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Observers } from '../observers.ts';
@@ -26,8 +26,8 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly database: DatabasePool;
   /** The same one, over connections that nobody's requests can take. */
   readonly pipelineDatabase: DatabasePool;
-  /** Of what is asked about many rows: over connections of a worker thread. */
-  readonly askQuery: AskQuery;
+  /** Asks a thread of a feature, which has connections of its own. */
+  readonly askThread: AskThread;
   readonly broker: Broker;
   readonly announcer: DueAnnouncer;
   readonly documents: DocumentCache;

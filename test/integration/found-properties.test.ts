@@ -8,12 +8,12 @@ import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import type { MedianOf } from '../../src/engine/domain/property-digest.ts';
 import { propertyDocument } from '../../src/engine/domain/property-document.ts';
-import { satisfiedSince } from '../../src/engine/domain/satisfied-since.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { siteCategoryNames } from '../../src/engine/store/site-categories.ts';
-import type { QueryTools } from '../../src/features/queries/examination.ts';
-import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/features/queries/found-properties.ts';
+import type { QueryTools } from '../../src/features/explanations/examination.ts';
+import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/features/explanations/found-properties.ts';
+import { satisfiedSince } from '../../src/features/explanations/satisfied-since.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import {
   type KnownProperty,

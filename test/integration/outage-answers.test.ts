@@ -27,7 +27,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
   const api = createServer(
     createApi({
       database,
-      askQuery: () => Promise.reject(new Error('nothing is asked')),
+      askThread: () => Promise.reject(new Error('nothing is asked')),
       reference: await loadReference(),
       settings: {
         ...{ publicUrl: null, allowPrivateEndpoints: true, version: '0' },

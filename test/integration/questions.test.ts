@@ -13,14 +13,14 @@ import {
 } from '../../src/engine/domain/criteria.ts';
 import { CRITERIA } from '../../src/engine/domain/criterion-table.ts';
 import type { MedianOf } from '../../src/engine/domain/property-digest.ts';
-import { satisfiedSince } from '../../src/engine/domain/satisfied-since.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
-import { sampleStartAt } from '../../src/engine/store/property-scans.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
-import type { QueryTools } from '../../src/features/queries/examination.ts';
-import { nearMisses } from '../../src/features/queries/near-misses.ts';
-import { dayInParis, previewFigures } from '../../src/features/queries/preview-figures.ts';
+import type { QueryTools } from '../../src/features/explanations/examination.ts';
+import { nearMisses } from '../../src/features/explanations/near-misses.ts';
+import { dayInParis, previewFigures } from '../../src/features/explanations/preview-figures.ts';
+import { sampleStartAt } from '../../src/features/explanations/property-scans.ts';
+import { satisfiedSince } from '../../src/features/explanations/satisfied-since.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import {
   type KnownProperty,
@@ -335,7 +335,7 @@ describe('questions', () => {
     const entry = new URL('../support/counting-thread', import.meta.url);
     const thread = createWorkerThread({ entry, settings: null, heapMaxMb: 64, onLost: () => undefined });
     t.after(thread.stop);
-    const other = await startTestApi(t, { askQuery: () => thread.ask('exit') as never });
+    const other = await startTestApi(t, { askThread: () => thread.ask('exit') });
     const { status, headers, body } = await other.call('POST', '/searches/preview', {});
     assert.equal(status, 503);
     assert.ok(headers.get('Retry-After'));

@@ -9,12 +9,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { createWorkerThreads } from '../../src/engine/actor/worker-thread.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { loadReference, type Reference } from '../../src/engine/reference/communes.ts';
 import { type ClientLimits, createApiKey, createClient } from '../../src/engine/store/clients.ts';
 import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { NO_LIMITS } from '../../src/engine/store/searches.ts';
-import { createQueryWorker, type QueryWorkerSettings } from '../../src/features/queries/queries.ts';
 import { createApi } from '../../src/rest/api.ts';
 import type { ApiDependencies, ApiSettings } from '../../src/rest/dependencies.ts';
 import { type Cleanup, startTestPostgres } from './servers.ts';
@@ -52,7 +52,7 @@ export const CONNECTIONS_MAX = 8;
 
 export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & {
   readonly settings?: Partial<ApiSettings>;
-  readonly queryBounds?: Partial<QueryWorkerSettings>;
+  readonly queryBounds?: { readonly connectionsMax?: number; readonly statementTimeoutMs?: number };
 };
 
 export async function startTestApi(
@@ -65,13 +65,13 @@ export async function startTestApi(
   const database = openDatabase({ ...connecting, connectionsMax: CONNECTIONS_MAX });
   cleanup.after(() => database.end());
   // Its thread starts with the first query.
-  const queries = createQueryWorker(
-    { databaseUrl: postgres.url, connectionsMax: 2, statementTimeoutMs: 60_000, ...queryBounds },
-    (error) => {
+  const threads = createWorkerThreads({
+    settings: { databaseUrl: postgres.url, connectionsMax: 2, statementTimeoutMs: 60_000, ...queryBounds },
+    onLost(error) {
       throw error;
     },
-  );
-  cleanup.after(queries.stop);
+  });
+  cleanup.after(threads.stop);
   const strangersDatabase = openDatabase({ ...connecting, connectionsMax: 1 });
   cleanup.after(() => strangersDatabase.end());
   const logged: TestApi['logged'] = [];
@@ -83,7 +83,7 @@ export async function startTestApi(
   };
   const app = createApi({
     database,
-    askQuery: queries.ask,
+    askThread: threads.ask,
     strangersDatabase: overrides.database ?? strangersDatabase,
     reference,
     logger: { info: log, error: log, infoJson },

@@ -1,8 +1,8 @@
 /** A worker thread for tests of what a thread does: it counts, waits, fails and ends as it is told. */
 
 import { threadId } from 'node:worker_threads';
-import { createWorkSlices } from '../../src/engine/actor/work-slices.ts';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../src/engine/actor/worker-thread.ts';
+import { createWorkSlices } from '../../src/features/explanations/work-slices.ts';
 
 export type CountingRequest = 'thread' | 'settings' | 'count for ever' | 'wait for ever' | 'fail' | 'throw' | 'exit';
 

@@ -14,7 +14,7 @@ import { listSearches, readSearchesOf } from '../../engine/store/search-listing.
 import { SearchLimitError } from '../../engine/store/search-totals.ts';
 import { createSearch } from '../../engine/store/searches.ts';
 import { listSiteCategories } from '../../engine/store/site-categories.ts';
-import { createMatchEstimator } from '../../features/queries/match-estimate.ts';
+import { FEATURES } from '../../features.ts';
 import { Problem, type Violation } from '../../rest/problem.ts';
 import { type InputRules, readNewSearch } from '../../rest/search-input.ts';
 import { REFUSALS } from '../../rest/sentences.ts';
@@ -46,7 +46,7 @@ export async function importSearches(
     siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
   };
   const held = await heldMembers(database, client);
-  const estimate = await createMatchEstimator(database)();
+  const estimate = await FEATURES.find((feature) => feature.estimate)?.estimate?.(database)();
   const counts = { created: 0, present: 0, refused: 0, lines: 0, matchesPerMille: 0 };
   const tell = (line: string): void => {
     counts.lines += 1;
@@ -56,7 +56,7 @@ export async function importSearches(
     if (stopping.aborted) break;
     const members = await membersOf(document, rules, tell);
     const same = members === null ? -1 : held.findIndex((each) => isDeepStrictEqual(each, members));
-    const matchesPerMille = members === null || same >= 0 ? 0 : await estimate(members);
+    const matchesPerMille = members === null || same >= 0 ? 0 : ((await estimate?.(members)) ?? 0);
     if (members === null) counts.refused += 1;
     else if (same >= 0) {
       held.splice(same, 1);

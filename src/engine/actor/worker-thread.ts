@@ -137,6 +137,30 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
   };
 }
 
+/** What a thread runs. */
+export type ThreadProgram = Pick<WorkerThreadOptions, 'entry' | 'heapMaxMb'>;
+
+/** As `WorkerThread.ask`, of the thread that runs the program. */
+export type AskThread = (program: ThreadProgram, request: unknown, signal?: AbortSignal) => Promise<unknown>;
+
+/** One thread for each program, which starts with the first request to it. */
+export function createWorkerThreads(common: Pick<WorkerThreadOptions, 'settings' | 'onLost'>): {
+  readonly ask: AskThread;
+  readonly stop: () => Promise<void>;
+} {
+  const threads = new Map<string, WorkerThread>();
+  return {
+    ask(program, request, signal) {
+      const thread = threads.get(program.entry.href) ?? createWorkerThread({ ...common, ...program });
+      threads.set(program.entry.href, thread);
+      return thread.ask(request, signal);
+    },
+    async stop() {
+      await Promise.all([...threads.values()].map((thread) => thread.stop()));
+    },
+  };
+}
+
 function send(worker: Worker, message: ToThread): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   worker.postMessage(message);

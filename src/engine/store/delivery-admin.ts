@@ -10,7 +10,6 @@ import { ALL_DELIVERIES } from './all-deliveries.ts';
 import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import { type DeliveryTarget, readAnyTargets, targetColumns, type WantedSearches } from './delivery-filters.ts';
-import type { PairRow } from './pairs.ts';
 
 export interface AdminDelivery {
   readonly id: Uuid;
@@ -151,7 +150,7 @@ const PAIR_DELIVERIES_MAX = 1_000;
 export async function listPairDeliveries(
   database: Queryable,
   searchNumber: SearchNumber,
-  { matchId, updatedAt }: PairRow,
+  { matchId, updatedAt }: { readonly matchId: Uuid; readonly updatedAt: Date },
 ): Promise<readonly AdminDelivery[]> {
   const { rows } = await database.query<AdminDelivery>(
     `select ${COLUMNS} from ${FROM}

@@ -1,7 +1,6 @@
-/** What explaining one (search, property) pair needs, whoever owns the search. */
+/** Searches, whoever owns them. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { PairMatch } from '../domain/pair-history.ts';
 import type { SearchMembers } from '../domain/search.ts';
 import type { Queryable } from './database.ts';
 import { membersOfStored, type StoredMembers } from './searches.ts';
@@ -24,39 +23,6 @@ export async function readAnySearch(database: Queryable, id: Uuid): Promise<Admi
   );
   const [row] = rows;
   return row === undefined ? null : { ...row, members: membersOfStored(row.members) };
-}
-
-export interface PairRow extends PairMatch {
-  readonly matchId: Uuid;
-  readonly updatedAt: Date;
-}
-
-/** Null when nothing of it was notified. Served by the unique index of matches. */
-export async function readPair(
-  database: Queryable,
-  searchNumber: SearchNumber,
-  propertyUuid: Uuid,
-): Promise<PairRow | null> {
-  const { rows } = await database.query<PairRow>(
-    `select id as "matchId", created_at as "createdAt", has_begun as "hasBegun", updated_at as "updatedAt", cause,
-       channel, search_version as "searchVersion"
-     from matches where property_uuid = $1 and search_number = $2`,
-    [propertyUuid, searchNumber],
-  );
-  return rows[0] ?? null;
-}
-
-/** Of the pairs of a search that are matches, by property. Served by the unique index of matches. */
-export async function readMatchIds(
-  database: Queryable,
-  searchNumber: SearchNumber,
-  propertyUuids: readonly Uuid[],
-): Promise<ReadonlyMap<Uuid, Uuid>> {
-  const { rows } = await database.query<{ id: Uuid; uuid: Uuid }>(
-    'select id, property_uuid as uuid from matches where property_uuid = any($1::uuid[]) and search_number = $2',
-    [propertyUuids, searchNumber],
-  );
-  return new Map(rows.map(({ id, uuid }) => [uuid, id]));
 }
 
 /** Served by an index-only scan of searches_client. */

@@ -4,7 +4,6 @@ import type { HeldProperty } from '../../engine/domain/change.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { type Judgement, judge } from '../../engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
-import { type PairReason, pairReasons, type SearchVersion } from '../../engine/domain/pair-history.ts';
 import { isLive } from '../../engine/domain/property.ts';
 import { digestOf, factsOf, type MedianOf } from '../../engine/domain/property-digest.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
@@ -13,15 +12,17 @@ import { horizonsOf, type RetentionDays } from '../../engine/domain/retention.ts
 import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { type AdminDelivery, listPairDeliveries } from '../../engine/store/delivery-admin.ts';
+import { siteCategoryNames } from '../../engine/store/site-categories.ts';
+import { type PairReason, pairReasons, type SearchVersion } from './pair-history.ts';
 import {
+  type PairRow,
   type RecordedProperty,
   type RecordedVersion,
+  readPair,
   readPausedOnes,
   readPropertyHistory,
   readSearchHistory,
-} from '../../engine/store/pair-history.ts';
-import { type PairRow, readPair } from '../../engine/store/pairs.ts';
-import { siteCategoryNames } from '../../engine/store/site-categories.ts';
+} from './pair-rows.ts';
 
 /** What explaining takes, beside what is explained. */
 export interface Explaining {

@@ -4,35 +4,29 @@
  */
 
 import type { EventKind } from '../../engine/domain/codes.ts';
-import { type Criteria, judge, relativeDistance, shortValues } from '../../engine/domain/criteria.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../engine/domain/ids.ts';
 import { decodeIntakeMessage, PoisonError } from '../../engine/domain/intake-message.ts';
-import { propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
-import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import { propertyDocument } from '../../engine/domain/property-document.ts';
 import { type Rejection, rejectionOf } from '../../engine/domain/rejection.ts';
 import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
-import { criteriaOf, SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
+import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { FEATURES } from '../../features.ts';
 import { deliveryDocument } from '../deliveries.ts';
-import { explanationDocument } from '../explanation-document.ts';
 import { feedItemJson, feedJson } from '../feed.ts';
 import { writeCursor } from '../feed-cursor.ts';
-import { foundPropertyDocument } from '../found-properties.ts';
-import { collectionClassOf, ESTIMATED_COLLECTIONS } from '../hydra.ts';
+import { collectionClassOf } from '../hydra.ts';
 import { locationDocument } from '../location-completion.ts';
 import { matchDocument } from '../match-document.ts';
-import { nearMissDocument } from '../near-misses.ts';
-import { previewDocument } from '../previews.ts';
 import { searchTemplate } from '../query.ts';
 import { cityDocument } from '../reference.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-sample.ts';
 import { webhookSecretDocument } from '../webhook-secrets.ts';
-import { FEATURE_BODIES } from './resource-schemas.ts';
+import { ESTIMATED_COLLECTIONS, FEATURE_BODIES } from './resource-schemas.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
 const ID = {
@@ -69,12 +63,6 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
     context: { user: 42 },
   },
   SearchChange: { budgetMax: 320_000, roomMin: null },
-  SearchPreview: {
-    transactionType: '0',
-    propertyTypes: [0, 1],
-    includedCities: [`/cities/${TOULON}`],
-    budgetMax: 300_000,
-  },
   WebhookSecretCreation: { overlapHours: 48 },
   ...Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { example }]) => [name, example])),
 };
@@ -164,16 +152,6 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
       delivery: { delivered: true, statusCode: 200, durationMs: 84, error: null, responseBody: 'ok', token: token() },
     },
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
-    Explanation: explanationExample(reference),
-    Preview: previewDocument({
-      ...{ satisfiedNow: 412, margin: 0, estimated: false, startedPerDay: [{ date: '2026-03-10', count: 3 }] },
-      sample: [{ uuid: PROPERTY, satisfiedSince: AT.toISOString() }],
-      withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, margin: 0, estimated: false }],
-    }),
-    NearMiss: nearMissDocument(nearMissExample(reference)),
-    FoundProperty: foundPropertyDocument((document ?? {}) as Parameters<typeof foundPropertyDocument>[0], {
-      ...{ uuid: PROPERTY, satisfiedSince: AT.toISOString(), matchId: ID.match },
-    }),
     ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
     User: { '@context': '/contexts/User', '@id': `/users/${ID.client}`, '@type': 'User', name: 'acme' },
   };
@@ -215,35 +193,6 @@ function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }
   const match = { id: ID.match, createdAt: AT.toISOString(), updatedAt: AT.toISOString() };
   const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: true });
   return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
-}
-
-/** Of the sample property, which costs a little more than the search allows. */
-function judgedExample({ resolvePlace }: Reference): { readonly criteria: Criteria; readonly facts: PropertyFacts } {
-  const { state, crawls } = sampleChange('property.ad.create', AT).held;
-  const facts = propertyFacts(readingOf(state, crawls, resolvePlace), () => null);
-  const members = {
-    ...SEARCH_DEFAULTS,
-    title: '',
-    transactionType: 0,
-    budgetMax: Math.round((facts.price ?? 1) / 1.1),
-  };
-  return { criteria: criteriaOf(members, () => null), facts };
-}
-
-function explanationExample(reference: Reference): object {
-  const { criteria, facts } = judgedExample(reference);
-  const judgements = judge(criteria, facts);
-  const pair = { searchId: ID.search, propertyUuid: PROPERTY, matchId: ID.match, deliveryIds: [ID.delivery] };
-  const now = { at: null };
-  const reasons = [{ code: 'began-with-advert', at: AT } as const, { code: 'left', ...now } as const];
-  return explanationDocument({ ...pair, judgements, reasons: [...reasons, { code: 'unsatisfied', ...now }] }, 'en');
-}
-
-function nearMissExample(reference: Reference): Parameters<typeof nearMissDocument>[0] {
-  const { criteria, facts } = judgedExample(reference);
-  const judgement = present(judge(criteria, facts).find(({ criterion }) => criterion === 'budget'));
-  const { criterion } = judgement;
-  return { uuid: PROPERTY, criterion, ...shortValues(judgement), distance: relativeDistance(judgement) };
 }
 
 function feedExample(reference: Reference): object {

@@ -1,7 +1,7 @@
 /** The zod schemas as JSON Schema (2020-12, which OpenAPI 3.1 takes as it is), by name, with references among them. */
 
 import { z } from 'zod';
-import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from '../search-schema.ts';
+import { SearchChange, SearchCreation } from '../search-schema.ts';
 import { VIOLATIONS_MAX } from '../violations.ts';
 import { WebhookSecretCreation } from '../webhook-secrets.ts';
 import { ALERTS } from './alert-schemas.ts';
@@ -57,21 +57,6 @@ export interface JsonSchema {
 
 const SCHEMAS_PATH = '#/components/schemas/';
 
-const ignored = z.unknown().meta({ readOnly: true, description: 'Ignored when sent.' });
-const readOnly = Object.fromEntries(READ_ONLY_MEMBERS.map((name) => [name, ignored.optional()]));
-const {
-  title: { schema: title },
-  ...optional
-} = SEARCH_MEMBERS;
-const optionalMembers = Object.fromEntries(
-  Object.entries(optional).map(([name, { schema }]) => [name, schema.optional()]),
-);
-
-const SearchCreation = z.strictObject({ title, ...optionalMembers, ...readOnly });
-const SearchChange = z.strictObject({ title: title.optional(), ...optionalMembers, ...readOnly });
-
-const SearchPreview = z.strictObject({ title: title.optional(), ...optionalMembers, ...readOnly });
-
 const BODIES = Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { schema }]) => [name, schema]));
 
 /** Of every answer and every body. */
@@ -80,7 +65,7 @@ export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
     'output',
   ),
-  ...convert({ SearchCreation, SearchChange, SearchPreview, WebhookSecretCreation, ...BODIES }, 'input'),
+  ...convert({ SearchCreation, SearchChange, WebhookSecretCreation, ...BODIES }, 'input'),
 };
 
 function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {

@@ -3,7 +3,7 @@
  * words that all generators of clients understand.
  */
 
-import { collectionClassOf, ESTIMATED_COLLECTIONS } from '../hydra.ts';
+import { collectionClassOf } from '../hydra.ts';
 import { documentedRules } from '../query.ts';
 import type { Route } from '../route.ts';
 import { ROUTES } from '../routes.ts';
@@ -12,7 +12,7 @@ import { ALERTS } from './alert-schemas.ts';
 import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
 import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
 import { plain } from './plain-schemas.ts';
-import { GROUPS, RESOURCES } from './resource-schemas.ts';
+import { ESTIMATED_COLLECTIONS, GROUPS, RESOURCES } from './resource-schemas.ts';
 
 const ERRORS: Readonly<Record<number, string>> = {
   400: 'Malformed parameters or body.',
@@ -147,12 +147,12 @@ function requestBody(name: NonNullable<Route['body']>, method: Route['method']):
 }
 
 function responses(route: Route, hasPathParameter: boolean, examples: ContractExamples): object {
-  const { answers, body, parameters, refusals = [], takesSome = false } = route;
+  const { answers, body, parameters, refusals = [], status, takesSome = false } = route;
   const statuses: number[] = [401, 421, 429, 503, ...refusals];
   if (hasPathParameter || 'search' in parameters || takesSome) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
   if (body !== null) statuses.push(400, 413, 415, 422);
-  if (body !== null && body !== 'SearchPreview') statuses.push(403);
+  if (body !== null && status !== 200) statuses.push(403);
   if (isChange(route)) statuses.push(412);
   if (answers === 'collection' || Object.keys(parameters).length > 0) statuses.push(400);
   const errors = statuses.map((status) => [status, { $ref: `#/components/responses/E${status}` }]);
@@ -168,7 +168,7 @@ function success(route: Route, { item, collection }: ContractExamples): object {
   const content = { 'application/json': answer };
   const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
   if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
-  if (method === 'patch' || route.body === 'SearchPreview') return { 200: { description: 'OK.', headers, content } };
+  if (method === 'patch' || status === 200) return { 200: { description: 'OK.', headers, content } };
   if (isUntagged) return { 200: { description: 'OK.', content } };
   if (status === 202) return { 202: { description: 'Accepted.', content } };
   if (method === 'put') return { 200: { description: 'OK.', content } };
@@ -259,26 +259,6 @@ const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'A merge patch (RFC 7396): changes the members that the body has and keeps the others; `null` clears one.',
   'delete /searches/{id}':
     'Deletes a search. Its open deliveries are cancelled: after the answer no attempt begins. Its matches go with it.',
-  'post /searches/preview':
-    'What a search would find, without saving it: how many properties satisfy it now, how many began to on each of the ' +
-    'last days, the newest of them, and how many there would be without each criterion. Exact where the search names a ' +
-    'place and 20,000 properties there come into question at most (2,000 when it has `expressions`); else the figures ' +
-    'may come from a sample, and `estimated` says so. Two questions of a client are answered at once.',
-  'get /searches/{id}/explanation':
-    'Why a property is a match of the search, or is not: criterion by criterion what was asked for and what there is, ' +
-    'when the match began and by what, and what was sent. Send one of `property`, `advert` and `url`. The words ' +
-    'are for people, in French or English as `Accept-Language` prefers.',
-  'get /explanations':
-    'Your searches that a property satisfies, and then those that it fails by one criterion, each explained. Send one of ' +
-    '`property`, `advert` and `url`.',
-  'get /searches/{id}/near-misses':
-    'Live properties seen within the last days that fail the search by exactly one criterion, the nearest first: what a ' +
-    'little more would have found. At most 10,000 are listed; among many properties, those elsewhere are looked for nearby ' +
-    'or in a sample.',
-  'get /searches/{id}/properties':
-    'The live properties that satisfy the search now, notified or not, the last changed first, each with its match if ' +
-    'there is one. Exact where all that come into question can be judged; else those of the 10,000 live properties that ' +
-    'changed last, and `estimated` says so. As `text/csv` the page has a line a property, and `Link` leads to the next.',
   'post /searches/{id}/email-confirmation':
     'Asks the recipient, by one e-mail for ever, whether to receive e-mails again: `emailStatus` stays `unsubscribed` until ' +
     'the recipient says so. 409 when the recipient is not unsubscribed, or was asked before.',

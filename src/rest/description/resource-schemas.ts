@@ -26,7 +26,6 @@ import {
   uuid,
 } from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
-import { Explanation, FoundProperty, NearMiss, Preview, QUESTION_PARTS } from './question-schemas.ts';
 
 /** As a search embeds it; a city on its own adds what a property document says of it (specification, 2.2 and 2.6). */
 const CityReference = z.strictObject({
@@ -265,10 +264,6 @@ const OWN = {
   Location,
   PointOfInterest,
   WebhookTest,
-  Explanation,
-  Preview,
-  NearMiss,
-  FoundProperty,
   User,
 };
 
@@ -288,10 +283,6 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   Location: 'Places whose names begin as one types.',
   PointOfInterest: 'Schools, shops, stations and the like near a place.',
   WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',
-  Explanation: 'Why a property is a match of a search, or is not.',
-  Preview: 'What a search would find, before it is saved.',
-  NearMiss: 'Properties that fail a search by one criterion.',
-  FoundProperty: 'Properties that satisfy a search now, notified or not.',
   User: 'You, as the key says.',
 };
 
@@ -307,13 +298,18 @@ export const RESOURCES: typeof OWN & Readonly<Record<string, z.ZodObject>> = {
   ...Object.assign({}, ...CONTRACTS.map(({ resources }) => resources)),
 };
 
+/** Of collections those of which there may be more members than are looked at. */
+export const ESTIMATED_COLLECTIONS: ReadonlySet<string> = new Set([
+  ...['PropertyDocument', 'Match', 'Delivery'],
+  ...CONTRACTS.flatMap(({ estimated }) => estimated ?? []),
+]);
+
 /** Objects inside resources that are no resources of their own. */
 export const PARTS: Readonly<Record<string, z.ZodObject>> = {
   CityReference,
   ...PROPERTY_PARTS,
   Attempt,
   EndpointHealth,
-  ...QUESTION_PARTS,
   FeedItem,
   ...Object.assign({}, ...CONTRACTS.map(({ parts }) => parts)),
 };

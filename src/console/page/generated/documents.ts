@@ -221,6 +221,33 @@ readonly 'token': string | null;
 };
 }
 
+export interface User {
+readonly '@context': "/contexts/User";
+readonly '@id': string;
+readonly '@type': "User";
+readonly 'name': string;
+}
+
+export interface Recovery {
+readonly '@context': "/contexts/Recovery";
+readonly '@id': string;
+readonly '@type': "Recovery";
+readonly 'since': string;
+readonly 'until': string;
+readonly 'search': string | null;
+readonly 'endpoint': string | null;
+readonly 'includeDelivered': boolean;
+readonly 'state': "counting" | "running" | "finished" | "stopped" | "paused";
+readonly 'stateReason': string | null;
+readonly 'matched': number;
+readonly 'sent': number;
+readonly 'delivered': number;
+readonly 'failed': number;
+readonly 'remaining': number;
+readonly 'createdAt': string;
+readonly 'finishedAt': string | null;
+}
+
 export interface Explanation {
 readonly '@context': "/contexts/Explanation";
 readonly '@id': string;
@@ -295,33 +322,6 @@ readonly 'city': PropertyCity | null;
 readonly 'stations': readonly (Station)[];
 readonly 'match': string | null;
 readonly 'satisfiedSince': string;
-}
-
-export interface User {
-readonly '@context': "/contexts/User";
-readonly '@id': string;
-readonly '@type': "User";
-readonly 'name': string;
-}
-
-export interface Recovery {
-readonly '@context': "/contexts/Recovery";
-readonly '@id': string;
-readonly '@type': "Recovery";
-readonly 'since': string;
-readonly 'until': string;
-readonly 'search': string | null;
-readonly 'endpoint': string | null;
-readonly 'includeDelivered': boolean;
-readonly 'state': "counting" | "running" | "finished" | "stopped" | "paused";
-readonly 'stateReason': string | null;
-readonly 'matched': number;
-readonly 'sent': number;
-readonly 'delivered': number;
-readonly 'failed': number;
-readonly 'remaining': number;
-readonly 'createdAt': string;
-readonly 'finishedAt': string | null;
 }
 
 export interface CityReference {
@@ -471,6 +471,18 @@ readonly 'lastFailureAt': string | null;
 readonly 'lastError': string | null;
 }
 
+export interface FeedItem {
+readonly 'cursor': string;
+readonly 'id': string;
+readonly 'sequence': number | null;
+readonly 'search': string;
+readonly 'context': unknown;
+readonly 'channel': "match" | "event";
+readonly 'createdAt': string;
+readonly 'body': unknown;
+readonly 'withheld'?: boolean;
+}
+
 export interface ExplainedCriterion {
 readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "areas" | "excludedCities" | "expressions";
 readonly 'expected': unknown;
@@ -494,16 +506,4 @@ readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budg
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
-}
-
-export interface FeedItem {
-readonly 'cursor': string;
-readonly 'id': string;
-readonly 'sequence': number | null;
-readonly 'search': string;
-readonly 'context': unknown;
-readonly 'channel': "match" | "event";
-readonly 'createdAt': string;
-readonly 'body': unknown;
-readonly 'withheld'?: boolean;
 }

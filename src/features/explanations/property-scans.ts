@@ -5,14 +5,14 @@
  * order is a circle of hashes, which begins elsewhere in each hour: who asks again later is told of other properties.
  */
 
-import { type Box, boxesOf } from '../domain/area-boxes.ts';
-import type { Areas } from '../domain/areas.ts';
-import type { Criteria } from '../domain/criteria.ts';
-import type { Range } from '../domain/criterion-kinds.ts';
-import type { Uuid } from '../domain/ids.ts';
-import { lookupKey } from '../domain/lookup-keys.ts';
-import { arrayLiteral } from './array-literal.ts';
-import type { Queryable } from './database.ts';
+import { type Box, boxesOf } from '../../engine/domain/area-boxes.ts';
+import type { Areas } from '../../engine/domain/areas.ts';
+import type { Criteria } from '../../engine/domain/criteria.ts';
+import type { Range } from '../../engine/domain/criterion-kinds.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import { lookupKey } from '../../engine/domain/lookup-keys.ts';
+import { arrayLiteral } from '../../engine/store/array-literal.ts';
+import type { Queryable } from '../../engine/store/database.ts';
 
 export interface ScannedProperty {
   readonly uuid: Uuid;

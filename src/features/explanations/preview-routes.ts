@@ -1,15 +1,16 @@
 /** `POST /searches/preview` (decisions, section 11): what a search would find, before it is saved. */
 
 import type Router from '@koa/router';
-import { propertyIri } from '../engine/domain/property-document.ts';
-import type { PreviewFigures } from '../features/queries/preview-figures.ts';
-import { acceptable, answer } from './content.ts';
-import type { ApiDependencies } from './dependencies.ts';
-import { jsonBody } from './json-body.ts';
-import { numberParameter, readQuery } from './query.ts';
-import type { Questions } from './questions.ts';
-import { readPreviewedSearch } from './search-input.ts';
-import { inputRules } from './searches.ts';
+import { propertyIri } from '../../engine/domain/property-document.ts';
+import { acceptable, answer } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { jsonBody } from '../../rest/json-body.ts';
+import { numberParameter, readQuery } from '../../rest/query.ts';
+import type { Questions } from '../../rest/questions.ts';
+import { readPreviewedSearch } from '../../rest/search-input.ts';
+import { inputRules } from '../../rest/searches.ts';
+import type { PreviewFigures } from './preview-figures.ts';
+import { queriesOf } from './queries.ts';
 
 const DAYS = 30;
 const SAMPLE = 20;
@@ -24,11 +25,12 @@ export const PREVIEW_PARAMETERS = {
 } as const;
 
 export function previewRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
+  const askQuery = queriesOf(dependencies.askThread);
   router.post('/searches/preview', acceptable, jsonBody, async (ctx) => {
     const { days, sample } = readQuery(ctx, PREVIEW_PARAMETERS);
     const figures = await questions.answering(ctx, async (gone) => {
       const members = await readPreviewedSearch(ctx.request.body, inputRules(ctx, dependencies));
-      return dependencies.askQuery('preview', { members, days, sampleMax: sample, now: dependencies.now() }, gone);
+      return askQuery('preview', { members, days, sampleMax: sample, now: dependencies.now() }, gone);
     });
     answer(ctx, previewDocument(figures));
   });

@@ -1,18 +1,18 @@
 /** `/searches/{id}/near-misses` (decisions, section 11): live properties that fail by one criterion, and by how much. */
 
 import type Router from '@koa/router';
-import { CRITERION_NAMES } from '../engine/domain/criterion-table.ts';
-import { propertyIri } from '../engine/domain/property-document.ts';
-import type { NearMiss } from '../features/queries/queries.ts';
-import { principalOf } from './auth.ts';
-import { acceptable, answer } from './content.ts';
-import type { ApiDependencies } from './dependencies.ts';
-import { collection, offsetOf } from './hydra.ts';
-import { notFound } from './problem.ts';
-import { choiceParameter, numberParameter, PAGING, readQuery } from './query.ts';
-import type { Questions } from './questions.ts';
-import { idOf } from './searches.ts';
-import { THINGS } from './sentences.ts';
+import { CRITERION_NAMES } from '../../engine/domain/criterion-table.ts';
+import { propertyIri } from '../../engine/domain/property-document.ts';
+import { principalOf } from '../../rest/auth.ts';
+import { acceptable, answer } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { collection, offsetOf } from '../../rest/hydra.ts';
+import { notFound } from '../../rest/problem.ts';
+import { choiceParameter, numberParameter, PAGING, readQuery } from '../../rest/query.ts';
+import type { Questions } from '../../rest/questions.ts';
+import { idOf } from '../../rest/searches.ts';
+import { THINGS } from '../../rest/sentences.ts';
+import { type NearMiss, queriesOf } from './queries.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 7;
@@ -27,16 +27,13 @@ export const NEAR_MISS_PARAMETERS = {
 } as const;
 
 export function nearMissRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
+  const askQuery = queriesOf(dependencies.askThread);
   router.get('/searches/:id/near-misses', acceptable, async (ctx) => {
     const query = readQuery(ctx, NEAR_MISS_PARAMETERS);
     const since = new Date(dependencies.now().getTime() - query.days * DAY_MS);
     const found = await questions.answering(ctx, async (gone) => {
       const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
-      return dependencies.askQuery(
-        'nearMisses',
-        { ...search, since, criterion: query.criterion, ...offsetOf(query) },
-        gone,
-      );
+      return askQuery('nearMisses', { ...search, since, criterion: query.criterion, ...offsetOf(query) }, gone);
     });
     if (found === null) throw notFound(THINGS.search);
     const members = found.misses.map(nearMissDocument);

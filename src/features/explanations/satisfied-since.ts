@@ -1,8 +1,8 @@
 /** Since when a property satisfies a search, as far as its recorded prices and surfaces tell (decisions, section 11). */
 
-import { NOWHERE } from './areas.ts';
-import { type Criteria, satisfies } from './criteria.ts';
-import { beforeLastChange, factsOf, type MedianOf, type PropertyDigest } from './property-digest.ts';
+import { NOWHERE } from '../../engine/domain/areas.ts';
+import { type Criteria, satisfies } from '../../engine/domain/criteria.ts';
+import { beforeLastChange, factsOf, type MedianOf, type PropertyDigest } from '../../engine/domain/property-digest.ts';
 
 export interface SatisfiedSince {
   /** ISO 8601. */

@@ -1,9 +1,9 @@
 /** What is read of properties beside their digests when an answer depends on it: the texts and the crawls of adverts. */
 
-import type { Uuid } from '../domain/ids.ts';
-import type { Crawls } from '../domain/property.ts';
-import { PACKED_TEXTS, readState } from '../domain/stored-property.ts';
-import type { Queryable } from './database.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import type { Crawls } from '../../engine/domain/property.ts';
+import { PACKED_TEXTS, readState } from '../../engine/domain/stored-property.ts';
+import type { Queryable } from '../../engine/store/database.ts';
 
 /** What is read in JavaScript; of a larger state PostgreSQL picks the texts. */
 const LIGHT_BYTES = 256 * 1_024;

@@ -4,7 +4,6 @@
  * (store/search-totals.ts).
  */
 
-import { createWorkSlices } from '../../engine/actor/work-slices.ts';
 import { removableCriteria, satisfier } from '../../engine/domain/criteria.ts';
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import { factsOf, readDigest } from '../../engine/domain/property-digest.ts';
@@ -13,11 +12,12 @@ import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts
 import { weightOf } from '../../engine/domain/search-limits.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { readMedians } from '../../engine/store/market-medians.ts';
-import { readSample } from '../../engine/store/property-scans.ts';
-import { readTexts } from '../../engine/store/property-texts.ts';
 import type { EstimateMatches } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { textsOf } from './examination.ts';
+import { readSample } from './property-scans.ts';
+import { readTexts } from './property-texts.ts';
+import { createWorkSlices } from './work-slices.ts';
 
 /** What a search without criteria matches, though none be held. */
 const SAMPLE_MAX = 1_000;

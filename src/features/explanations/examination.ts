@@ -4,7 +4,6 @@
  * fair sample of the rest.
  */
 
-import { createWorkSlices } from '../../engine/actor/work-slices.ts';
 import type { Cancellation } from '../../engine/actor/worker-thread.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { CriterionName } from '../../engine/domain/criterion-table.ts';
@@ -18,8 +17,9 @@ import {
   readDigest,
 } from '../../engine/domain/property-digest.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
-import type { SampledDatabase, Scan, ScannedProperty } from '../../engine/store/property-scans.ts';
-import { type AdvertTexts, readTexts } from '../../engine/store/property-texts.ts';
+import type { SampledDatabase, Scan, ScannedProperty } from './property-scans.ts';
+import { type AdvertTexts, readTexts } from './property-texts.ts';
+import { createWorkSlices } from './work-slices.ts';
 
 /** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
 export interface ExaminedProperty {

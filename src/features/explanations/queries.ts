@@ -3,7 +3,7 @@
  * to PostgreSQL: a second of judging holds nobody's event loop, and neither requests nor recording wait for it.
  */
 
-import { createWorkerThread } from '../../engine/actor/worker-thread.ts';
+import type { AskThread } from '../../engine/actor/worker-thread.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
@@ -85,25 +85,9 @@ export type AskQuery = <Kind extends QueryKind>(
   signal?: AbortSignal,
 ) => Promise<QueryKinds[Kind]['answer']>;
 
-export interface QueryWorkerSettings {
-  readonly databaseUrl: string;
-  readonly connectionsMax: number;
-  /** After which PostgreSQL gives a statement up. */
-  readonly statementTimeoutMs: number;
-}
-
-export interface QueryWorker {
-  readonly ask: AskQuery;
-  readonly stop: () => Promise<void>;
-}
-
 /** Digests and texts of ten thousand properties are some ten megabytes, and eight queries run at once. */
-const HEAP_MAX_MB = 512;
+const THREAD = { entry: new URL('./query-thread', import.meta.url), heapMaxMb: 512 };
 
-/** `onLost`: told why the thread failed; another one starts with the next query. */
-export function createQueryWorker(settings: QueryWorkerSettings, onLost: (error: Error) => void): QueryWorker {
-  const entry = new URL('./query-thread', import.meta.url);
-  const thread = createWorkerThread({ entry, settings, heapMaxMb: HEAP_MAX_MB, onLost });
-  const ask = (kind: QueryKind, asked: unknown, signal?: AbortSignal) => thread.ask({ kind, asked }, signal);
-  return { ask: ask as AskQuery, stop: thread.stop };
+export function queriesOf(askThread: AskThread): AskQuery {
+  return ((kind, asked, signal) => askThread(THREAD, { kind, asked }, signal)) as AskQuery;
 }

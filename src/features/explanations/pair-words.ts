@@ -1,7 +1,7 @@
 /** The reasons of a pair's history in sentences, for the person whose search it is. */
 
-import { criterionReason, type Judgement } from './criteria.ts';
-import { type Language, shownNumber } from './criterion-words.ts';
+import { criterionReason, type Judgement } from '../../engine/domain/criteria.ts';
+import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
 import type { PairReason, PairReasonCode } from './pair-history.ts';
 
 type Sentence = (reason: { readonly at: string | null; readonly was: string; readonly is: string }) => string;

@@ -6,13 +6,13 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { EventKind } from './codes.ts';
-import { failuresOf, type Judgement } from './criteria.ts';
-import type { Criteria } from './criterion-table.ts';
-import type { DeliveryState } from './delivery.ts';
-import type { Uuid } from './ids.ts';
-import { beforeLastChange, type PropertyDigest } from './property-digest.ts';
-import type { PropertyFacts } from './property-facts.ts';
+import type { EventKind } from '../../engine/domain/codes.ts';
+import { failuresOf, type Judgement } from '../../engine/domain/criteria.ts';
+import type { Criteria } from '../../engine/domain/criterion-table.ts';
+import type { DeliveryState } from '../../engine/domain/delivery.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import { beforeLastChange, type PropertyDigest } from '../../engine/domain/property-digest.ts';
+import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 
 /** An event of the change that a match came with. */
 export interface CausingEvent {

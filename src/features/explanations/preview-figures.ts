@@ -5,9 +5,9 @@ import { type Criteria, removableCriteria, withoutCriterion } from '../../engine
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { MedianOf } from '../../engine/domain/property-digest.ts';
-import { satisfiedSince } from '../../engine/domain/satisfied-since.ts';
-import { scanAreas, scanSample } from '../../engine/store/property-scans.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools } from './examination.ts';
+import { scanAreas, scanSample } from './property-scans.ts';
+import { satisfiedSince } from './satisfied-since.ts';
 
 export interface PreviewQuery {
   readonly criteria: Criteria;

@@ -11,10 +11,10 @@ import {
 } from '../../engine/domain/criteria.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { type Scan, scanAreas, scanBoxes, scanSample } from '../../engine/store/property-scans.ts';
-import { readCrawls } from '../../engine/store/property-texts.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools } from './examination.ts';
 import { compareTexts } from './preview-figures.ts';
+import { type Scan, scanAreas, scanBoxes, scanSample } from './property-scans.ts';
+import { readCrawls } from './property-texts.ts';
 
 export interface JudgedMiss {
   readonly uuid: Uuid;

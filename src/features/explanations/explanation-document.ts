@@ -1,12 +1,12 @@
 /** Judgements as clients read them: values short enough to be shown, whatever a search or a property is made of. */
 
-import { criterionReason, type Judgement, shortValues } from '../engine/domain/criteria.ts';
-import type { Language } from '../engine/domain/criterion-words.ts';
-import type { Uuid } from '../engine/domain/ids.ts';
-import type { PairReason } from '../engine/domain/pair-history.ts';
-import { matchReasonOf, reasonSentence } from '../engine/domain/pair-words.ts';
-import { propertyIri } from '../engine/domain/property-document.ts';
-import { searchIri } from './search-document.ts';
+import { criterionReason, type Judgement, shortValues } from '../../engine/domain/criteria.ts';
+import type { Language } from '../../engine/domain/criterion-words.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import { propertyIri } from '../../engine/domain/property-document.ts';
+import { searchIri } from '../../rest/search-document.ts';
+import type { PairReason } from './pair-history.ts';
+import { matchReasonOf, reasonSentence } from './pair-words.ts';
 
 export interface Explained {
   readonly searchId: Uuid;

@@ -10,22 +10,26 @@ import { unreachable } from '../../engine/domain/unreachable.ts';
 import { cancellable } from '../../engine/store/cancellable.ts';
 import { openDatabase } from '../../engine/store/database.ts';
 import { readMedians } from '../../engine/store/market-medians.ts';
-import { readMatchIds } from '../../engine/store/pairs.ts';
-import { sampleStartAt } from '../../engine/store/property-scans.ts';
 import { readSearch } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import type { QueryTools } from './examination.ts';
 import { foundProperties } from './found-properties.ts';
 import { type JudgedMiss, nearMisses } from './near-misses.ts';
 import { nearSearches } from './near-searches.ts';
+import { readMatchIds } from './pair-rows.ts';
 import { previewFigures } from './preview-figures.ts';
-import type { Query, QueryKinds, QueryWorkerSettings } from './queries.ts';
+import { sampleStartAt } from './property-scans.ts';
+import type { Query, QueryKinds } from './queries.ts';
 
 /** On Linux a thread has a priority of its own: where processors are scarce, recording and requests go first. */
 const NICENESS = 10;
 if (platform() === 'linux') setPriority(0, NICENESS);
 
-const { databaseUrl, ...settings } = settingsOfThread() as QueryWorkerSettings;
+const { databaseUrl, ...settings } = settingsOfThread() as {
+  readonly databaseUrl: string;
+  readonly connectionsMax: number;
+  readonly statementTimeoutMs: number;
+};
 // A connection that breaks while nobody uses it costs nothing: the next statement opens another.
 const pool = openDatabase({ url: databaseUrl, ...settings, onConnectionLost: () => undefined });
 

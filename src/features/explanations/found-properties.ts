@@ -8,11 +8,11 @@ import type { Criteria } from '../../engine/domain/criteria.ts';
 import type { Expressions } from '../../engine/domain/expressions.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyDigest } from '../../engine/domain/property-digest.ts';
-import { satisfiedSince } from '../../engine/domain/satisfied-since.ts';
 import { readChangeTimes } from '../../engine/store/properties.ts';
-import { type Scan, scanAreas, scanChanged, scanSample } from '../../engine/store/property-scans.ts';
 import { evaluateCandidates, type QueryTools } from './examination.ts';
 import { compareTexts } from './preview-figures.ts';
+import { type Scan, scanAreas, scanChanged, scanSample } from './property-scans.ts';
+import { satisfiedSince } from './satisfied-since.ts';
 
 export const FOUND_ORDERS = ['updatedAt', 'price', 'surface', 'pricePerMeter'] as const;
 

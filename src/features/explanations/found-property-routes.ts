@@ -2,20 +2,20 @@
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { type PropertyDocument, propertyDocument, propertyIri } from '../engine/domain/property-document.ts';
-import type { Reference } from '../engine/reference/communes.ts';
-import { readHeldProperties } from '../engine/store/properties.ts';
-import type { FoundOrder } from '../features/queries/found-properties.ts';
-import type { ListedProperties, ListedProperty } from '../features/queries/queries.ts';
-import { principalOf } from './auth.ts';
-import { acceptableAs, answer, answerBytes, isAsked } from './content.ts';
-import type { ApiDependencies } from './dependencies.ts';
-import { collection, linkNext, offsetOf } from './hydra.ts';
-import { notFound, Problem } from './problem.ts';
-import { orderParameter, PAGING, type ParsedQuery, readQuery, textParameter } from './query.ts';
-import type { Questions } from './questions.ts';
-import { idOf } from './searches.ts';
-import { REFUSALS, THINGS } from './sentences.ts';
+import { type PropertyDocument, propertyDocument, propertyIri } from '../../engine/domain/property-document.ts';
+import type { Reference } from '../../engine/reference/communes.ts';
+import { readHeldProperties } from '../../engine/store/properties.ts';
+import { principalOf } from '../../rest/auth.ts';
+import { acceptableAs, answer, answerBytes, isAsked } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { collection, linkNext, offsetOf } from '../../rest/hydra.ts';
+import { notFound, Problem } from '../../rest/problem.ts';
+import { orderParameter, PAGING, type ParsedQuery, readQuery, textParameter } from '../../rest/query.ts';
+import type { Questions } from '../../rest/questions.ts';
+import { idOf } from '../../rest/searches.ts';
+import { REFUSALS, THINGS } from '../../rest/sentences.ts';
+import type { FoundOrder } from './found-properties.ts';
+import { type ListedProperties, type ListedProperty, queriesOf } from './queries.ts';
 
 export const FOUND_PROPERTY_PARAMETERS = {
   text: textParameter('Words that title or description have, each in one of its forms.'),
@@ -28,9 +28,10 @@ export const FOUND_PROPERTY_PARAMETERS = {
 
 export function foundPropertyRoutes(
   router: Router,
-  { database, reference, askQuery }: ApiDependencies,
+  { database, reference, askThread }: ApiDependencies,
   questions: Questions,
 ): void {
+  const askQuery = queriesOf(askThread);
   router.get('/searches/:id/properties', acceptableAs(CSV_TYPE), async (ctx) => {
     const query = readQuery(ctx, FOUND_PROPERTY_PARAMETERS);
     const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };

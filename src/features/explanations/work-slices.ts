@@ -3,8 +3,8 @@
  * those who work like this wait for each other as well: one of them at a time works between two looks at sockets.
  */
 
-import { yieldToOthers } from './waiting.ts';
-import type { Cancellation } from './worker-thread.ts';
+import { yieldToOthers } from '../../engine/actor/waiting.ts';
+import type { Cancellation } from '../../engine/actor/worker-thread.ts';
 
 export interface WorkSlices {
   /** Milliseconds of work so far. */

@@ -1,21 +1,25 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
-import type { Language } from '../engine/domain/criterion-words.ts';
-import type { SearchNumber } from '../engine/domain/ids.ts';
-import { findHeld, type WantedProperty } from '../engine/store/property-digests.ts';
-import { type Explaining, explainPair, type Subject, subjectOf } from '../features/explanations/explanation.ts';
-import { principalOf } from './auth.ts';
-import { acceptable, answer } from './content.ts';
-import type { ApiDependencies } from './dependencies.ts';
+import type { Language } from '../../engine/domain/criterion-words.ts';
+import type { SearchNumber } from '../../engine/domain/ids.ts';
+import type { MedianOf } from '../../engine/domain/property-digest.ts';
+import type { RetentionDays } from '../../engine/domain/retention.ts';
+import { readMedians } from '../../engine/store/market-medians.ts';
+import { findHeld, type WantedProperty } from '../../engine/store/property-digests.ts';
+import { principalOf } from '../../rest/auth.ts';
+import { acceptable, answer } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { collection, offsetOf } from '../../rest/hydra.ts';
+import { languageOf } from '../../rest/language.ts';
+import { Problem } from '../../rest/problem.ts';
+import { PAGING, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
+import type { Questions } from '../../rest/questions.ts';
+import { ownSearch } from '../../rest/searches.ts';
+import { REFUSALS } from '../../rest/sentences.ts';
+import { type Explaining, explainPair, type Subject, subjectOf } from './explanation.ts';
 import { explanationDocument } from './explanation-document.ts';
-import { collection, offsetOf } from './hydra.ts';
-import { languageOf } from './language.ts';
-import { Problem } from './problem.ts';
-import { PAGING, readQuery, referenceParameter, textParameter } from './query.ts';
-import type { Questions } from './questions.ts';
-import { ownSearch } from './searches.ts';
-import { REFUSALS } from './sentences.ts';
+import { queriesOf } from './queries.ts';
 
 /** As long as a request can be. */
 const URL_LENGTH_MAX = 15_000;
@@ -28,12 +32,27 @@ export const EXPLANATION_PARAMETERS = {
 
 export const EXPLANATION_LIST_PARAMETERS = { ...EXPLANATION_PARAMETERS, ...PAGING } as const;
 
+const MEDIANS_KEPT_MS = 30_000;
+const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0 };
+
 export function explanationRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
-  const { settings, askQuery, now } = dependencies;
+  const { settings, reference, retentionDays = KEPT_FOR_EVER, now } = dependencies;
+  const { database } = questions;
+  const askQuery = queriesOf(dependencies.askThread);
+  let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
   const explaining: Explaining = {
-    ...questions,
-    resolvePlace: (place) => dependencies.reference.resolvePlace(place),
-    now,
+    ...{ database, retentionDays, now, resolvePlace: (place) => reference.resolvePlace(place) },
+    medians() {
+      const atMs = now().getTime();
+      if (medians === null || Math.abs(atMs - medians.atMs) > MEDIANS_KEPT_MS) {
+        const read = readMedians(database);
+        medians = { read, atMs };
+        read.catch(() => {
+          medians = null;
+        });
+      }
+      return medians.read;
+    },
   };
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {

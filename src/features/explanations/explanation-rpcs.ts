@@ -4,28 +4,29 @@
  * `explain` of domain/criteria, the definition that the index agrees with.
  */
 
-import { withTexts } from '../engine/domain/criteria.ts';
-import { ATTEMPTS_MAX } from '../engine/domain/delivery.ts';
-import type { SearchNumber } from '../engine/domain/ids.ts';
-import { reasonSentence } from '../engine/domain/pair-words.ts';
-import { readAttempts } from '../engine/store/attempts.ts';
-import type { AdminDelivery } from '../engine/store/delivery-admin.ts';
-import { readMedians } from '../engine/store/market-medians.ts';
-import { readAnySearch } from '../engine/store/pairs.ts';
-import { type Explaining, explainPair, type Subject, subjectOf } from '../features/explanations/explanation.ts';
-import { deliveryAnswer } from './delivery-answers.ts';
-import type { AdminDependencies } from './dependencies.ts';
-import { notFound } from './errors.ts';
+import { withTexts } from '../../engine/domain/criteria.ts';
+import { ATTEMPTS_MAX } from '../../engine/domain/delivery.ts';
+import type { SearchNumber } from '../../engine/domain/ids.ts';
+import { readAttempts } from '../../engine/store/attempts.ts';
+import type { AdminDelivery } from '../../engine/store/delivery-admin.ts';
+import { readMedians } from '../../engine/store/market-medians.ts';
+import { readAnySearch } from '../../engine/store/pairs.ts';
+import { deliveryAnswer } from '../../grpc/delivery-answers.ts';
+import type { AdminDependencies } from '../../grpc/dependencies.ts';
+import { notFound } from '../../grpc/errors.ts';
 import type {
   DeliveryExplanation,
   ExplainMatchRequest,
   ExplainMatchResponse,
   ExplainPropertyRequest,
   ExplainPropertyResponse,
-} from './generated/vigie/admin/v1/matching.ts';
-import { clientIdOf, nameOf, uuidOfName } from './names.ts';
-import { pageOfList } from './paging.ts';
-import { heldPropertyOf } from './properties.ts';
+} from '../../grpc/generated/vigie/admin/v1/matching.ts';
+import { clientIdOf, nameOf, uuidOfName } from '../../grpc/names.ts';
+import { pageOfList } from '../../grpc/paging.ts';
+import { heldPropertyOf } from '../../grpc/properties.ts';
+import { type Explaining, explainPair, type Subject, subjectOf } from './explanation.ts';
+import { reasonSentence } from './pair-words.ts';
+import { queriesOf } from './queries.ts';
 
 export async function explainMatch(
   request: ExplainMatchRequest,
@@ -52,7 +53,7 @@ export async function explainProperty(
   const explaining = explainingOf(dependencies);
   const subject = await subjectOf(await heldPropertyOf(request, database), explaining);
   const { uuid } = subject.held.state;
-  const near = await dependencies.askQuery('nearSearches', { clientId, facts: subject.facts });
+  const near = await queriesOf(dependencies.askThread)('nearSearches', { clientId, facts: subject.facts });
   const { rows, nextPageToken } = pageOfList(near, request, { clientId, uuid }, SEARCHES_PER_PAGE);
   const explanations: ExplainMatchResponse[] = [];
   for (const number of rows) {

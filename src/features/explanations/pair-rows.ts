@@ -1,12 +1,12 @@
 /** What was recorded of a search, of a property and of both, from which their history is worked out. */
 
-import type { EventKind } from '../domain/codes.ts';
-import type { DeliveryState } from '../domain/delivery.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { CausingEvent, RecordedMessage } from '../domain/pair-history.ts';
-import type { SearchMembers } from '../domain/search.ts';
-import type { Queryable } from './database.ts';
-import { MAIL_COLUMNS, membersOfStored, type StoredMembers } from './searches.ts';
+import type { EventKind } from '../../engine/domain/codes.ts';
+import type { DeliveryState } from '../../engine/domain/delivery.ts';
+import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import type { SearchMembers } from '../../engine/domain/search.ts';
+import type { Queryable } from '../../engine/store/database.ts';
+import { MAIL_COLUMNS, membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
+import type { CausingEvent, PairMatch, RecordedMessage } from './pair-history.ts';
 
 export interface RecordedVersion {
   readonly version: number;
@@ -114,4 +114,37 @@ export async function readPausedOnes(
     [open.map(({ id }) => id), open.map(({ endpointKey }) => endpointKey)],
   );
   return new Set(rows.map(({ id }) => id));
+}
+
+export interface PairRow extends PairMatch {
+  readonly matchId: Uuid;
+  readonly updatedAt: Date;
+}
+
+/** Null when nothing of it was notified. Served by the unique index of matches. */
+export async function readPair(
+  database: Queryable,
+  searchNumber: SearchNumber,
+  propertyUuid: Uuid,
+): Promise<PairRow | null> {
+  const { rows } = await database.query<PairRow>(
+    `select id as "matchId", created_at as "createdAt", has_begun as "hasBegun", updated_at as "updatedAt", cause,
+       channel, search_version as "searchVersion"
+     from matches where property_uuid = $1 and search_number = $2`,
+    [propertyUuid, searchNumber],
+  );
+  return rows[0] ?? null;
+}
+
+/** Of the pairs of a search that are matches, by property. Served by the unique index of matches. */
+export async function readMatchIds(
+  database: Queryable,
+  searchNumber: SearchNumber,
+  propertyUuids: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, Uuid>> {
+  const { rows } = await database.query<{ id: Uuid; uuid: Uuid }>(
+    'select id, property_uuid as uuid from matches where property_uuid = any($1::uuid[]) and search_number = $2',
+    [propertyUuids, searchNumber],
+  );
+  return new Map(rows.map(({ id, uuid }) => [uuid, id]));
 }
