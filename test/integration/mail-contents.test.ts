@@ -51,11 +51,11 @@ test('of two cuts published together the e-mail shows the price that holds, and 
   await recordReasons(scene, search, property, cut(300_000, 280_000), cut(280_000, 270_000));
   await recordReasons(scene, other, property, NEW_MATCH);
   const text = await mailed(scene);
-  assert.match(text, /270 000 € \(au lieu de 300 000 €, -10 %\)/);
+  assert.match(text, /300 000 € → 270 000 € \(−10 %\)/);
   assert.doesNotMatch(text, /280 000/);
   assert.equal(text.split('T3 vue mer').length, 2, text);
   assert.match(text, /Recherche « Seconde » : Nouvelle annonce[\s\S]*Recherche « Première » : Le prix a changé/);
-  assert.match(spaced(scene.smtp.mails.at(-1)?.parsed.subject), /^T3 vue mer, 270 000 €/);
+  assert.match(spaced(scene.smtp.mails.at(-1)?.parsed.subject), /^T3 vue mer, 300 000 € → 270 000 € \(−10 %\)/);
 });
 
 test('an advert that has expired since is told as such, in a line at the end', async (t) => {
@@ -69,6 +69,32 @@ test('an advert that has expired since is told as such, in a line at the end', a
   const text = await mailed(scene);
   assert.match(text, /120 000 €[\s\S]*N'est plus en ligne : T3 vue mer/);
   assert.doesNotMatch(text, /100 000/);
+});
+
+test('an advert that has expired is not linked, and the one that has not is', async (t) => {
+  const scene = await openMailScene(t);
+  const search = await scene.newSearch(await scene.newClient('links'), 'links@example.org');
+  const property = timeOrderedUuid(new Date());
+  const other = timeOrderedUuid(new Date());
+  const first = flat(property, 100_000);
+  const second = { ...flat(property, 110_000, 1), advertUuid: other };
+  const [gone, here] = ['https://portal.example/gone', 'https://portal.example/here'];
+  const linked = { ...second, advert: { ...second.advert, url: here } };
+  await holdProperty(
+    scene.database,
+    { ...first, advert: { ...first.advert, url: gone } },
+    linked,
+    expireAt(2, { propertyUuid: property }),
+  );
+  await recordReasons(scene, search, property, NEW_MATCH);
+  const text = await mailed(scene);
+  assert.match(text, /110 000 €[\s\S]*portal\.example\/here/);
+  assert.doesNotMatch(text, /gone/);
+  await holdProperty(scene.database, { ...first, advert: { ...first.advert, url: gone } }, second, {
+    ...expireAt(2, { propertyUuid: property }),
+  });
+  await recordReasons(scene, search, property, cut(120_000, 110_000));
+  assert.doesNotMatch(await mailed(scene), /portal\.example/);
 });
 
 test('another attempt sends the same bytes, whatever has changed meanwhile', async (t) => {

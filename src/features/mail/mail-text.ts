@@ -37,7 +37,7 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
     link: { text: words.unsubscribe, url: foot.unsubscribeUrl },
     words,
   };
-  return { subject: subjectOf(contents, words), text: plainText(parts), html: htmlText(parts, language) };
+  return inBothForms(subjectOf(contents, words), parts, language);
 }
 
 /** Asks whether an unsubscription still holds; the page to unsubscribe is where to answer. */
@@ -52,18 +52,31 @@ export function confirmationText(searchTitle: string, foot: MailFoot, language: 
     link: { text: answer, url: foot.unsubscribeUrl },
     words,
   };
-  return { subject: shortened(subject(search)), text: plainText(parts), html: htmlText(parts, language) };
+  return inBothForms(shortened(subject(search)), parts, language);
+}
+
+function inBothForms(subject: string, parts: MailParts, language: MailLanguage): MailText {
+  return { subject, text: plainText(parts), html: htmlText(subject, parts, language) };
 }
 
 interface EntryLines {
   readonly title: string;
   /** What it is and where. */
   readonly kind: string;
-  readonly price: string | null;
+  readonly price: PriceLine | null;
   readonly facts: readonly string[];
   readonly reasons: readonly string[];
   readonly link: string | null;
   readonly picture: string | null;
+}
+
+/** `250 000 € → 239 000 € (−4,4 %), 3 855 €/m²`, in its parts. */
+interface PriceLine {
+  readonly before: string | null;
+  readonly now: string;
+  /** Null where nothing is known of before, or it was nothing. */
+  readonly change: { readonly percent: string; readonly isCut: boolean } | null;
+  readonly perMeter: string;
 }
 
 interface MailParts {
@@ -86,7 +99,7 @@ function subjectOf({ entries, expired, moreCount }: MailContents, words: MailWor
   let subject = titles.size === 1 ? words.subjectOfSearch(count, search) : words.subjectOfMany(count);
   if (count === 1 && entry !== undefined) {
     const { title, price } = linesOf(entry, words);
-    const what = price === null ? title : `${title}, ${price}`;
+    const what = price === null ? title : `${title}, ${priceText({ ...price, perMeter: '' })}`;
     subject = titles.size === 1 ? words.subjectOfOne(what, search) : what;
   }
   return shortened(subject);
@@ -124,18 +137,24 @@ function placeOf({ city, zipcode }: MailProperty): string {
   return cleanText([city, zipcode === null || city === null ? zipcode : `(${zipcode})`].join(' '));
 }
 
-function priceOf(
-  { price, priceBefore, pricePerMeter, transactionType }: MailProperty,
-  words: MailWords,
-): string | null {
+function priceOf(property: MailProperty, words: MailWords): PriceLine | null {
+  const { price, priceBefore, pricePerMeter, transactionType } = property;
   if (price === null) return null;
-  const monthly = transactionType === RENT ? words.perMonth : '';
-  const perMeter = pricePerMeter === null ? '' : `, ${eurosOf(pricePerMeter, words)}/m²`;
-  if (priceBefore === null) return `${eurosOf(price, words)}${monthly}${perMeter}`;
+  const ratio = priceBefore === null || priceBefore === 0 ? null : price / priceBefore - 1;
   const signed = { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' } as const;
-  const percent =
-    priceBefore === 0 ? '' : `, ${new Intl.NumberFormat(words.locale, signed).format(price / priceBefore - 1)}`;
-  return `${eurosOf(price, words)}${monthly} (${words.was(eurosOf(priceBefore, words))}${percent})${perMeter}`;
+  const percent = new Intl.NumberFormat(words.locale, signed).format(ratio ?? 0).replace('-', '−');
+  return {
+    before: priceBefore === null ? null : eurosOf(priceBefore, words),
+    now: `${eurosOf(price, words)}${transactionType === RENT ? words.perMonth : ''}`,
+    change: ratio === null ? null : { percent, isCut: ratio < 0 },
+    perMeter: pricePerMeter === null ? '' : `${eurosOf(pricePerMeter, words)}/m²`,
+  };
+}
+
+function priceText({ before, now, change, perMeter }: PriceLine): string {
+  const old = before === null ? '' : `${before} → `;
+  const percent = change === null ? '' : ` (${change.percent})`;
+  return `${old}${now}${percent}${perMeter === '' ? '' : `, ${perMeter}`}`;
 }
 
 function factsOf(property: MailProperty, words: MailWords): readonly string[] {
@@ -173,50 +192,70 @@ function eurosOf(value: number, { locale }: MailWords): string {
 
 function plainText({ entries, notes, why, link: { text, url }, words }: MailParts): string {
   const blocks = entries.map(({ title, kind, price, facts, reasons, link }) =>
-    [title, kind, price, facts.join(', '), ...reasons, link].filter((line) => line).join('\n'),
+    [title, kind, price === null ? '' : priceText(price), facts.join(' · '), ...reasons, link]
+      .filter((line) => line)
+      .join('\n'),
   );
   const foot = `-- \n${why}\n${text}${words.colon}${url}`;
   return `${[...blocks, ...notes, foot].join('\n\n')}\n`;
 }
 
-/** No colours of text and ground: readers choose dark ones. */
+/** Text and ground are the reader's, light or dark; what has a colour has a ground of its own, to be read on either. */
 const STYLES = {
   body: 'margin:0;padding:16px;font-family:sans-serif;font-size:15px;line-height:1.45',
   page: 'max-width:600px;margin:0 auto;overflow-wrap:anywhere',
-  entry: 'padding:12px 0;border-top:1px solid #999',
-  picture: 'display:block;max-width:100%;max-height:260px;border:0;margin:0 0 8px',
-  title: 'font-weight:bold',
-  price: 'font-weight:bold;font-size:17px',
-  quiet: 'opacity:0.75;font-size:13px',
+  card: 'margin:0 0 16px;border:1px solid #999;border-radius:12px;overflow:hidden',
+  picture: 'display:block;width:100%;height:auto;max-height:300px;object-fit:cover;border:0',
+  lines: 'padding:14px 18px 18px',
+  title: 'margin:0;font-size:17px;font-weight:bold',
+  price: 'margin:8px 0;font-size:20px;font-weight:bold',
+  before: 'font-weight:normal;text-decoration:line-through;opacity:0.75',
+  cut: 'padding:1px 9px;border-radius:12px;background:#0b6e3a;color:#fff;font-size:14px;white-space:nowrap',
+  rise: 'padding:1px 9px;border-radius:12px;background:#a3340b;color:#fff;font-size:14px;white-space:nowrap',
+  perMeter: 'font-size:14px;font-weight:normal;opacity:0.75;white-space:nowrap',
+  quiet: 'margin-top:6px;font-size:13px;opacity:0.75',
+  show: 'display:inline-block;margin-top:12px;padding:8px 16px;border-radius:8px;background:#0d5c68;color:#fff;text-decoration:none',
 } as const;
 
-function htmlText({ entries, notes, why, link: { text, url }, words }: MailParts, language: MailLanguage): string {
-  const link = `<a href="${escapeHtml(url)}">${escapeHtml(text)}</a>`;
+function htmlText(subject: string, parts: MailParts, language: MailLanguage): string {
+  const { entries, notes, why, words } = parts;
+  const { text, url } = parts.link;
+  const link = `<a href="${escapeHtml(url)}" style="color:inherit">${escapeHtml(text)}</a>`;
   return `<!doctype html>
 <html lang="${language}">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"></head>
-<body style="${STYLES.body}"><div style="${STYLES.page}">
+<head><meta charset="utf-8"><title>${escapeHtml(subject)}</title><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"></head>
+<body style="${STYLES.body}"><main style="${STYLES.page}">
 ${entries.map((entry) => htmlEntry(entry, words)).join('\n')}
 ${notes.map((note) => `<p>${escapeHtml(note)}</p>\n`).join('')}<p style="${STYLES.quiet}">${escapeHtml(why)}<br>${link}</p>
-</div></body>
+</main></body>
 </html>
 `;
 }
 
 function htmlEntry({ title, kind, price, facts, reasons, link, picture }: EntryLines, words: MailWords): string {
-  const linked = (content: string) => (link === null ? content : `<a href="${escapeHtml(link)}">${content}</a>`);
-  const image = picture === null ? null : `<img src="${escapeHtml(picture)}" alt="" style="${STYLES.picture}">`;
   return [
-    `<div style="${STYLES.entry}">`,
-    image === null ? null : linked(image),
-    `<div style="${STYLES.title}">${linked(escapeHtml(title))}</div>`,
+    `<div style="${STYLES.card}">`,
+    picture === null ? null : `<img src="${escapeHtml(picture)}" alt="" style="${STYLES.picture}">`,
+    `<div style="${STYLES.lines}">`,
+    `<h1 style="${STYLES.title}">${escapeHtml(title)}</h1>`,
     `<div>${escapeHtml(kind)}</div>`,
-    price === null ? null : `<div style="${STYLES.price}">${escapeHtml(price)}</div>`,
-    facts.length === 0 ? null : `<div>${escapeHtml(facts.join(', '))}</div>`,
+    price === null ? null : `<div style="${STYLES.price}">${htmlPrice(price)}</div>`,
+    facts.length === 0 ? null : `<div>${escapeHtml(facts.join(' · '))}</div>`,
     ...reasons.map((reason) => `<div style="${STYLES.quiet}">${escapeHtml(reason)}</div>`),
-    link === null ? null : `<div>${linked(escapeHtml(words.show))}</div>`,
-    '</div>',
+    link === null ? null : `<a href="${escapeHtml(link)}" style="${STYLES.show}">${escapeHtml(words.show)}</a>`,
+    '</div></div>',
   ]
     .filter((line) => line !== null)
     .join('\n');
+}
+
+function htmlPrice({ before, now, change, perMeter }: PriceLine): string {
+  return [
+    before === null ? '' : `<span style="${STYLES.before}">${escapeHtml(before)}</span> → `,
+    escapeHtml(now),
+    change === null
+      ? ''
+      : ` <span style="${change.isCut ? STYLES.cut : STYLES.rise}">${escapeHtml(change.percent)}</span>`,
+    perMeter === '' ? '' : ` <span style="${STYLES.perMeter}">${escapeHtml(perMeter)}</span>`,
+  ].join('');
 }

@@ -14,7 +14,6 @@ export interface MailWords {
   readonly colon: string;
   readonly semicolon: string;
   readonly perMonth: string;
-  readonly was: (price: string) => string;
   readonly rooms: (count: number) => string;
   readonly bedrooms: (count: number) => string;
   readonly land: (surface: string) => string;
@@ -52,7 +51,6 @@ const FRENCH: MailWords = {
   colon: ' : ',
   semicolon: ' ; ',
   perMonth: ' par mois',
-  was: (price) => `au lieu de ${price}`,
   rooms: (count) => (count === 1 ? '1 pièce' : `${count} pièces`),
   bedrooms: (count) => (count === 1 ? '1 chambre' : `${count} chambres`),
   land: (surface) => `terrain ${surface}`,
@@ -106,7 +104,6 @@ const ENGLISH: MailWords = {
   colon: ': ',
   semicolon: '; ',
   perMonth: ' a month',
-  was: (price) => `was ${price}`,
   rooms: (count) => (count === 1 ? '1 room' : `${count} rooms`),
   bedrooms: (count) => (count === 1 ? '1 bedroom' : `${count} bedrooms`),
   land: (surface) => `land ${surface}`,

@@ -14,6 +14,7 @@ import { unsubscribePath } from '../../engine/domain/cell.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { type AfterAttempt, afterAttempt } from '../../engine/domain/delivery.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
+import { isLive } from '../../engine/domain/property.ts';
 import { propertyDocument } from '../../engine/domain/property-document.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
@@ -213,10 +214,12 @@ async function write(
     ]),
   );
   const documents = new Map(
-    held.map(({ state, crawls }) => [
-      state.uuid,
-      propertyDocument(state, crawls, resolvePlace, { withContacts: false }),
-    ]),
+    held.map(({ state, crawls }) => {
+      // The link of an expired advert leads nowhere.
+      const live = state.adverts.filter(isLive);
+      const shown = live.length === 0 ? state : { ...state, adverts: live };
+      return [state.uuid, propertyDocument(shown, crawls, resolvePlace, { withContacts: false })];
+    }),
   );
   const contents = mailContents(mail.items, { documents, toldPrices, titles });
   const unsubscribeUrl = `${publicUrl}${unsubscribePath(mail.clientId, mail.token)}`;
