@@ -93,7 +93,13 @@ async function runSeed(seed: number): Promise<number> {
       crashes.push(what);
     };
     const instanceCount = Number(values.instances);
-    const scene = await openScene(cleanup, { random, instanceCount, withDisk: isInside, onTrouble: say, onCrash });
+    const scene = await openScene(cleanup, {
+      random,
+      instanceCount,
+      withDisk: isInside,
+      onTransientError: say,
+      onCrash,
+    });
     const reference = await loadReference();
     const crawler = startChaosCrawler({
       broker: scene.broker,

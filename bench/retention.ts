@@ -78,7 +78,7 @@ try {
     listedDays: Number(options.listed),
     searches: SEARCHES,
     endpoint: 'https://hooks.example',
-    parkedOnFirstDay: 0,
+    backloggedOnFirstDay: 0,
   });
   closers.push(() => market.stop());
   const { retentionDays } = readConfig({});

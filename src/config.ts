@@ -92,7 +92,7 @@ const FIXED = Object.freeze({
    * A bug that more properties than this meet within the window is no message's own: intake stops and leaves the lead to
    * others for half a minute. Met again, it ends the process.
    */
-  setAside: Object.freeze({ propertiesMax: 10, windowMs: 600_000, restMs: 30_000 }),
+  breaker: Object.freeze({ propertiesMax: 10, windowMs: 600_000, restMs: 30_000 }),
   /** Before each further try of what fails for no known reason: a hiccup is over after half a minute, a bug is not. */
   retryPausesMs: Object.freeze([2_000, 8_000, 20_000]),
   /** Below the 10,000 file descriptors that distributions allow, with room for endpoints and servers. */

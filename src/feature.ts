@@ -8,7 +8,7 @@ import type { Config } from './config.ts';
 import type { PauseGate } from './engine/broker/pause-gate.ts';
 import type { Uuid } from './engine/domain/ids.ts';
 import type { RetentionHorizons } from './engine/domain/retention.ts';
-import type { PairFeature } from './engine/intake/consequences.ts';
+import type { PairFeature } from './engine/intake/alerts.ts';
 import type { Database, Queryable } from './engine/store/database.ts';
 import type { Requeued } from './engine/store/resends.ts';
 import type { Batches } from './engine/store/retention.ts';
@@ -16,7 +16,7 @@ import type { EstimateMatches } from './engine/store/searches.ts';
 import type { Unary } from './grpc/call.ts';
 import type { AdminServiceServer } from './grpc/generated/vigie/admin/v1/admin.ts';
 import type { ApiDependencies } from './rest/dependencies.ts';
-import type { Questions } from './rest/questions.ts';
+import type { QueryLimiter } from './rest/query-limiter.ts';
 import type { Contract } from './rest/route.ts';
 import type { Parts } from './roles/parts.ts';
 
@@ -35,7 +35,7 @@ export interface Feature {
   /** Removes rows that are older than their table keeps them. */
   readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
   readonly contract?: Contract;
-  readonly routes?: (router: Router, dependencies: ApiDependencies, questions: Questions) => void;
+  readonly routes?: (router: Router, dependencies: ApiDependencies, limiter: QueryLimiter) => void;
   /** What it answers operators; a method that nobody answers is unimplemented. */
   readonly rpcs?: (usual: Unary) => Partial<AdminServiceServer>;
   /** What a search will match; without it none is thought to match anything. */

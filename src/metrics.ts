@@ -113,15 +113,21 @@ function intakeMetrics(registers: Registers, counter: MakeCounter, histogram: Ma
   for (const outcome of ['created', 'changed', 'recrawled', 'stale', 'unknown']) changes.inc({ outcome }, 0);
   const rejections = new Counter({
     name: 'vigie_rejections_total',
-    help: 'Refused intake messages that their crawlers were told of, or could not be',
+    help: 'Rejections of intake messages, published for their crawlers or not',
     labelNames: ['result'],
     registers,
   });
-  for (const result of ['told', 'untold']) rejections.inc({ result }, 0);
+  for (const result of ['published', 'unpublished']) rejections.inc({ result }, 0);
+  const deadLetters = new Counter({
+    name: 'vigie_dead_letters_total',
+    help: 'Intake messages kept in the dead letters, rejected by the contract or not recorded because of a bug',
+    labelNames: ['cause'],
+    registers,
+  });
+  for (const cause of ['rejected', 'bug']) deadLetters.inc({ cause }, 0);
   return {
     changes,
-    poison: counter('vigie_dead_letters_total', 'Intake messages that could not be understood'),
-    setAside: counter('vigie_set_aside_total', 'Intake messages that a bug kept from being recorded'),
+    deadLetters,
     rejections,
     unknownMembers: new Counter({
       name: 'vigie_unknown_members_total',

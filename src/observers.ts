@@ -5,7 +5,7 @@ import type { Activity } from './engine/domain/activity.ts';
 import { createdAtOf } from './engine/domain/ids.ts';
 import { nearestName } from './engine/domain/nearest-name.ts';
 import type { Matcher } from './engine/intake/matcher.ts';
-import type { RefusedMessage } from './engine/intake/recorded-batch.ts';
+import type { DeadLetteredMessage } from './engine/intake/recorded-batch.ts';
 import type { Recorded } from './engine/intake/recorder.ts';
 import type { IntakeDependencies } from './engine/intake/recording.ts';
 import type { ActivityFeed } from './engine/maintenance/activity.ts';
@@ -31,22 +31,21 @@ const DEAD_LETTERS_SHOWN = 10;
 
 export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed): Observers {
   return {
-    onRecorded(recorded, { understood, poison }, seconds) {
+    onRecorded(recorded, { understood, deadLettered }, seconds) {
       for (const [outcome, count] of Object.entries(recorded.outcomes)) metrics.changes.inc({ outcome }, count);
       metrics.events.inc(recorded.events.length);
       metrics.matches.inc(recorded.began.length);
       metrics.deliveries.inc(recorded.deliveries.length);
-      const setAside = poison.filter(({ setAsideFor }) => setAsideFor !== null);
-      metrics.poison.inc(poison.length - setAside.length);
-      metrics.setAside.inc(setAside.length);
+      for (const { failedKey } of deadLettered)
+        metrics.deadLetters.inc({ cause: failedKey === null ? 'rejected' : 'bug' });
       metrics.recordSeconds.observe(seconds);
-      metrics.recordMessages.observe(understood.length + poison.length);
+      metrics.recordMessages.observe(understood.length + deadLettered.length);
       const nowMs = Date.now();
       for (const { storedAtMs = nowMs } of understood) {
         metrics.intakeSeconds.observe(Math.max(0, nowMs - storedAtMs) / 1_000);
       }
-      logDeadLetters(log, poison);
-      log.debug(summaryOf(recorded, poison.length, seconds), 'recorded');
+      logDeadLetters(log, deadLettered);
+      log.debug(summaryOf(recorded, deadLettered.length, seconds), 'recorded');
       feed.tell(() => activitiesOf(recorded, new Date(nowMs).toISOString()));
     },
     onAttempt(settled) {
@@ -96,23 +95,23 @@ function timedMatcher(matcher: Matcher, metrics: Metrics): ReturnType<Observers[
 }
 
 /** Of a flood the first ones: each is in the table, and another log line for each would be a flood of its own. */
-function logDeadLetters(log: Log, poison: readonly RefusedMessage[]): void {
-  const shown = poison.slice(0, DEAD_LETTERS_SHOWN);
+function logDeadLetters(log: Log, deadLettered: readonly DeadLetteredMessage[]): void {
+  const shown = deadLettered.slice(0, DEAD_LETTERS_SHOWN);
   for (const { subject, sequence, reason } of shown) log.warn({ subject, sequence, reason }, 'dead letter');
-  if (poison.length > shown.length) log.warn({ count: poison.length - shown.length }, 'more dead letters');
+  if (deadLettered.length > shown.length) log.warn({ count: deadLettered.length - shown.length }, 'more dead letters');
 }
 
 /** Anybody can invent methods; a label must not grow with them. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-function summaryOf({ outcomes, events, began, deliveries }: Recorded, poison: number, seconds: number) {
+function summaryOf({ outcomes, events, began, deliveries }: Recorded, deadLettered: number, seconds: number) {
   const durationMs = Math.round(seconds * 1_000);
   return {
     ...outcomes,
     events: events.length,
     matches: began.length,
     deliveries: deliveries.length,
-    poison,
+    deadLettered,
     durationMs,
   };
 }
@@ -182,8 +181,8 @@ function attemptActivity({ id, searchNumber, endpointKey, attemptCount, outcome,
   };
 }
 
-/** Of the crawlers' side: refused messages, misspelt members. */
-type CrawlerObservers = Pick<IntakeDependencies, 'onUnknownMember' | 'onTold' | 'onUntold'>;
+/** Of the crawlers' side: rejected messages, misspelt members. */
+type CrawlerObservers = Pick<IntakeDependencies, 'onUnknownMember' | 'onPublished' | 'onUnpublished'>;
 
 /** Crawlers can invent names; a label must not grow with them. */
 const NAMES_MAX = 50;
@@ -206,7 +205,7 @@ function observeCrawlers(metrics: Pick<Metrics, 'rejections' | 'unknownMembers'>
       names.add(path);
       log.warn({ member, nearest: nearestName(name, known) }, 'crawlers send a member that has no effect');
     },
-    onTold: (count) => metrics.rejections.inc({ result: 'told' }, count),
-    onUntold: (count) => metrics.rejections.inc({ result: 'untold' }, count),
+    onPublished: (count) => metrics.rejections.inc({ result: 'published' }, count),
+    onUnpublished: (count) => metrics.rejections.inc({ result: 'unpublished' }, count),
   };
 }

@@ -159,7 +159,7 @@ test('drain refuses new and waiting messages and ends when the admitted ones are
   await actor.drain();
 });
 
-test('a bug where nothing can be set aside stops the actor, rejects its senders and tells the supervisor once', async () => {
+test('a bug where nothing can be dead-lettered stops the actor, rejects its senders and reports to the supervisor once', async () => {
   const gate = gated<number>();
   const { actor, failures, tick } = spawnFor({ mailboxMax: 1, receive: gate.receive });
   const error = new Error('state may be wrong');
@@ -180,7 +180,7 @@ test('a bug where nothing can be set aside stops the actor, rejects its senders 
   assert.deepEqual(gate.received, [[1], [1], [1], [1]], 'an actor that crashed handles nothing more');
 });
 
-test("a server's trouble: the same batch comes again after growing pauses, in its place before the next", async () => {
+test('a transient error: the same batch comes again after growing pauses, in its place before the next', async () => {
   const gate = gated<number>();
   const { actor, failures, tick } = spawnFor({ mailboxMax: 5, batchMax: 2, receive: gate.receive });
   for (const message of [1, 2, 3]) void actor.tell(message);
@@ -223,7 +223,7 @@ test('a hiccup that no server explains costs no message: it is tried again, and 
           if (bad !== undefined) throw new TypeError('a hiccup');
           done.push(...messages);
         },
-        setAside: (message) => assert.fail(`${message} is set aside`),
+        deadLetter: (message) => assert.fail(`${message} is dead-lettered`),
       });
       for (const message of hiccups.keys()) void actor.tell(message);
       for (let waits = 0; done.length < hiccups.length; waits++) {
@@ -252,7 +252,7 @@ test('a message that waits for its next try holds nobody up but its key, and wha
       if (messages.some((message) => message.startsWith('a'))) throw new TypeError('a bug');
       done.push(...messages);
     },
-    setAside: async (message) => void aside.push(message),
+    deadLetter: async (message) => void aside.push(message),
   });
   for (const message of ['a1', 'b1', 'a2', 'b2']) await actor.tell(message);
   await tick(0);
@@ -271,7 +271,7 @@ test('a message that waits for its next try holds nobody up but its key, and wha
   await actor.drain();
 });
 
-test('the message that a bug stands alone with is set aside, and the others go on in their order', async () => {
+test('the message that a bug stands alone with is dead-lettered, and the others go on in their order', async () => {
   const bounds = [fc.uniqueArray(fc.integer({ min: 0, max: 11 })), fc.integer({ min: 1, max: 12 })] as const;
   await fc.assert(
     fc.asyncProperty(...bounds, async (bad, batchMax) => {
@@ -284,7 +284,7 @@ test('the message that a bug stands alone with is set aside, and the others go o
           if (messages.some((message) => bad.includes(message))) throw new TypeError('a bug');
           done.push(...messages);
         },
-        setAside: async (message) => void aside.push(message),
+        deadLetter: async (message) => void aside.push(message),
       });
       const messages = Array.from({ length: 12 }, (_, message) => message);
       for (const message of messages) await actor.tell(message);
@@ -312,7 +312,7 @@ test('setting aside waits for a server like any other work, and a bug in it stop
   const outcomes = [away, null, bug, bug, bug, bug];
   const { actor, failures, tick } = spawnFor<number>({
     receive: async () => Promise.reject(new TypeError('a bug')),
-    setAside: () => {
+    deadLetter: () => {
       const error = outcomes.shift() ?? null;
       return error === null ? Promise.resolve() : Promise.reject(error);
     },

@@ -16,7 +16,7 @@ import { isLive } from '../src/engine/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
 import { bodyOf, type SearchRoute } from '../src/engine/domain/routing.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
-import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/engine/intake/consequences.ts';
+import { type Alerts, deriveAlerts, type EvaluatedChange, touchedBy } from '../src/engine/intake/alerts.ts';
 import type { Match } from '../src/engine/store/matches.ts';
 import { expireAt, nextOrigin, resolveToulon, upsertAt } from './support/adverts.ts';
 
@@ -132,7 +132,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
       held?.state.adverts.some(isLive)
         ? living.filter((plan) => isSatisfied(plan, held)).map(({ route }) => route.number)
         : [];
-    const changes: JudgedChange[] = [];
+    const changes: EvaluatedChange[] = [];
     for (const message of batch) {
       const before = properties.get(message.propertyUuid) ?? null;
       const change = applyMessage(before, message, nextOrigin());
@@ -160,7 +160,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
       .filter(({ propertyUuid }) => propertyUuids.has(propertyUuid))
       .map((match) => ({ ...match, cause: null }));
     const now = new Date(Date.UTC(2026, 0, 1) + at);
-    const consequences = consequencesOf(changes, routes, known, resolveToulon, now);
+    const consequences = deriveAlerts(changes, routes, known, resolveToulon, now);
     const { newMatches, changedMatches, snapshots, began } = consequences;
 
     let begins = 0;
@@ -195,7 +195,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
 }
 
 /** Deliveries, and what nobody is sent, as the feeds of their clients have them: each once, in the order of recording. */
-function inFeed({ deliveries, feedItems, feedEntries }: Consequences, clientOf: ReadonlyMap<number, string>) {
+function inFeed({ deliveries, feedItems, feedEntries }: Alerts, clientOf: ReadonlyMap<number, string>) {
   const items = feedItems.map((item) => ({ ...item, endpoint: null }));
   const told = new Map([...deliveries, ...items].map((each) => [each.id, each]));
   assert.equal(told.size, deliveries.length + feedItems.length, 'no id twice');

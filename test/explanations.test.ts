@@ -1,4 +1,4 @@
-/** What is explained is what decides: judgements, digests and words, on the cases that the index is compared on. */
+/** What is explained is what decides: judgements, summaries and words, on the cases that the index is compared on. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,8 +19,8 @@ import { EXPRESSIONS } from '../src/engine/domain/expression-criterion.ts';
 import { formatExpressions } from '../src/engine/domain/expressions.ts';
 import { foundWords } from '../src/engine/domain/found-words.ts';
 import { lookupKey, lookupKeys, withoutFragment } from '../src/engine/domain/lookup-keys.ts';
-import { digestOf, digestText, factsOf, readDigest } from '../src/engine/domain/property-digest.ts';
 import { propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
+import { factsOf, readSummary, summaryOf, summaryText } from '../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { satisfiedSince } from '../src/features/explanations/satisfied-since.ts';
 import { changesOf, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
@@ -82,7 +82,7 @@ test('boxes of an area hold everything that is in it', () => {
   }
 });
 
-test('a digest gives back the facts that matching sees, but for the texts', () => {
+test('a summary gives back the facts that matching sees, but for the texts', () => {
   const held = heldAfter(
     upsertAt(0, {
       advert: {
@@ -101,27 +101,27 @@ test('a digest gives back the facts that matching sees, but for the texts', () =
     upsertAt(2, { advert: { price: 180_000, surface: 40, title: 'Studio' }, property: { transactionType: 0 } }),
   );
   const reading = readingOf(held.state, held.crawls, resolveToulon);
-  const digest = readDigest(digestText(digestOf(reading, held.crawls)));
+  const summary = readSummary(summaryText(summaryOf(reading, held.crawls)));
   const { texts: _, adverts, ...expected } = propertyFacts(reading, () => 1_000);
-  const { texts: __, adverts: digested, ...actual } = factsOf(digest, () => 1_000);
+  const { texts: __, adverts: summarized, ...actual } = factsOf(summary, () => 1_000);
   assert.deepEqual(actual, expected);
   assert.deepEqual(
-    digested.map((advert) => ({ ...advert, uuid: null })),
+    summarized.map((advert) => ({ ...advert, uuid: null })),
     adverts.map((advert) => ({ ...advert, texts: [], uuid: null })),
   );
 });
 
-test('a fact that the writer of a digest did not know is unknown', () => {
+test('a fact that the writer of a summary did not know is unknown', () => {
   const held = heldAfter(
     upsertAt(0, {
       advert: { price: 200_000, publisher: { category: null, name: null, type: 1 } },
       property: { room: 2 },
     }),
   );
-  const digest = digestOf(readingOf(held.state, held.crawls, resolveToulon), held.crawls);
-  const [facts, [advert], ...rest] = JSON.parse(digestText(digest));
+  const summary = summaryOf(readingOf(held.state, held.crawls, resolveToulon), held.crawls);
+  const [facts, [advert], ...rest] = JSON.parse(summaryText(summary));
   assert.deepEqual([facts[10], advert[3]], [2, 1]);
-  const older = readDigest(JSON.stringify([facts.slice(0, 10), [advert.slice(0, 3)], ...rest]));
+  const older = readSummary(JSON.stringify([facts.slice(0, 10), [advert.slice(0, 3)], ...rest]));
   const found = factsOf(older, () => null);
   assert.deepEqual([found.room, found.adverts[0]?.publisherType, found.price], [null, null, 200_000]);
 });
@@ -131,11 +131,11 @@ test('a property satisfies a search since the price that made it so', () => {
   const messages = [upsertAt(0, advert(300_000)), upsertAt(10, advert(250_000)), upsertAt(20, advert(240_000))];
   const held = changesOf(messages).at(-1)?.held;
   assert.ok(held);
-  const digest = digestOf(readingOf(held.state, held.crawls, resolveToulon), held.crawls);
+  const summary = summaryOf(readingOf(held.state, held.crawls, resolveToulon), held.crawls);
   const since = (budgetMax: number): string =>
     satisfiedSince(
       criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null),
-      digest,
+      summary,
       () => null,
     ).at;
   assert.equal(since(400_000), messages[0]?.crawledAt);

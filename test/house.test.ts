@@ -73,7 +73,7 @@ function mayImport(layer: string, target: string): boolean {
 const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'engine/broker' };
 
 /**
- * Each bounds the life of one thing that a callback ends: an attempt, a call, a trouble, a process. Whatever waits,
+ * Each bounds the life of one thing that a callback ends: an attempt, a call, an error, a process. Whatever waits,
  * repeats, shares or counts work uses `actor/`.
  */
 const ALARM_OWNERS = [

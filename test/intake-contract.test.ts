@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
-import { decodeIntakeMessage, PoisonError } from '../src/engine/domain/intake-message.ts';
+import { decodeIntakeMessage, RejectedMessageError } from '../src/engine/domain/intake-message.ts';
 import { INTAKE_EXAMPLES } from '../src/rest/description/contract-examples.ts';
 import { intakeSchema } from '../src/rest/description/intake-schema-document.ts';
 
@@ -22,7 +22,7 @@ function isUnderstood(message: unknown): boolean {
     decodeIntakeMessage(Buffer.from(JSON.stringify(message)));
     return true;
   } catch (error) {
-    if (error instanceof PoisonError) return false;
+    if (error instanceof RejectedMessageError) return false;
     throw error;
   }
 }

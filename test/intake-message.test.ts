@@ -1,9 +1,9 @@
-/** Bytes from a crawler become a message or poison with a reason; nothing that PostgreSQL refuses gets through. */
+/** Bytes from a crawler become a message, or are rejected with a reason; nothing that PostgreSQL refuses gets through. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../src/engine/domain/intake-message.ts';
+import { decodeIntakeMessage, type IntakeMessage, RejectedMessageError } from '../src/engine/domain/intake-message.ts';
 import { ADVERT, PROPERTY, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './support/adverts.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -29,11 +29,11 @@ function decode(json: unknown): IntakeMessage {
   return decodeIntakeMessage(Buffer.from(JSON.stringify(json)));
 }
 
-function poisonOf(bytes: Uint8Array): PoisonError {
+function rejected(bytes: Uint8Array): RejectedMessageError {
   try {
     decodeIntakeMessage(bytes);
   } catch (error) {
-    assert.ok(error instanceof PoisonError, `not poison but ${String(error)}`);
+    assert.ok(error instanceof RejectedMessageError, `not rejected but ${String(error)}`);
     return error;
   }
   throw assert.fail('was understood');
@@ -168,17 +168,17 @@ const POISON: readonly [symptom: string, message: unknown, reason: RegExp][] = [
 ];
 
 for (const [symptom, message, reason] of POISON) {
-  test(`a message with ${symptom} is poison, and the reason names it`, () => {
-    assert.match(poisonOf(Buffer.from(JSON.stringify(message))).message, reason);
+  test(`a message with ${symptom} is rejected, and the reason names it`, () => {
+    assert.match(rejected(Buffer.from(JSON.stringify(message))).message, reason);
   });
 }
 
-test('bytes that are no JSON in UTF-8 are poison', () => {
+test('bytes that are no JSON in UTF-8 are rejected', () => {
   for (const bytes of [[], [0x7b], [0xff, 0xfe], [0x22, 0xc3, 0x22]]) {
-    assert.match(poisonOf(Uint8Array.from(bytes)).message, /^not JSON in UTF-8: /);
+    assert.match(rejected(Uint8Array.from(bytes)).message, /^not JSON in UTF-8: /);
   }
-  assert.match(poisonOf(Buffer.from('{"price": NaN}')).message, /^not JSON/);
-  assert.match(poisonOf(Buffer.from('['.repeat(200_000))).message, /^not JSON/);
+  assert.match(rejected(Buffer.from('{"price": NaN}')).message, /^not JSON/);
+  assert.match(rejected(Buffer.from('['.repeat(200_000))).message, /^not JSON/);
 });
 
 test('a reason shows five faults and counts the rest', () => {
@@ -191,24 +191,24 @@ test('a reason shows five faults and counts the rest', () => {
     elevator: 'no',
     furnished: 2,
   };
-  const { message } = poisonOf(Buffer.from(JSON.stringify(upsertJson({ advert }))));
+  const { message } = rejected(Buffer.from(JSON.stringify(upsertJson({ advert }))));
   assert.equal(message.split('; ').length, 6);
   assert.match(message, /; and 2 more$/);
 });
 
 test('a list that is too long is one fault, however many its items have', () => {
   const bytes = Buffer.from(JSON.stringify(upsertJson({ advert: { pictures: Array(1_001).fill(1) } })));
-  assert.equal(poisonOf(bytes).message, 'advert.pictures: must NOT have more than 1000 items');
+  assert.equal(rejected(bytes).message, 'advert.pictures: must NOT have more than 1000 items');
 });
 
 test('half a surrogate pair in a text does not stop the intake: PostgreSQL refuses it in JSON', () => {
   assert.match(
-    poisonOf(Buffer.from(JSON.stringify(upsertJson({ advert: { title: 'vue \ud83c' } })))).message,
+    rejected(Buffer.from(JSON.stringify(upsertJson({ advert: { title: 'vue \ud83c' } })))).message,
     /^advert.title: /,
   );
   const pictures = ['https://a.example/\udf0a'];
   assert.match(
-    poisonOf(Buffer.from(JSON.stringify(upsertJson({ advert: { pictures } })))).message,
+    rejected(Buffer.from(JSON.stringify(upsertJson({ advert: { pictures } })))).message,
     /^advert.pictures.0: /,
   );
   const message = decode(upsertJson({ advert: { title: 'vue mer 🌊' } }));
@@ -234,14 +234,14 @@ test('an instant comes out as Date writes it, however many digits and whichever 
 test('an instant outside the years 1 to 9999 does not stop the intake: PostgreSQL refuses it', () => {
   const instants = ['0000-06-01T00:00:00Z', '0001-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00'];
   for (const crawledAt of instants) {
-    assert.match(poisonOf(Buffer.from(JSON.stringify(upsertJson({ root: { crawledAt } })))).message, /^crawledAt: /);
+    assert.match(rejected(Buffer.from(JSON.stringify(upsertJson({ root: { crawledAt } })))).message, /^crawledAt: /);
   }
   for (const crawledAt of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z']) decode(upsertJson({ root: { crawledAt } }));
 });
 
 test('an amount too small for a quotient does not stop the intake: a price over it is infinite', () => {
   const bytes = Buffer.from(JSON.stringify(upsertJson({ property: { price: 1e11, surface: 5e-324 } })));
-  assert.match(poisonOf(bytes).message, /^property.surface: /);
+  assert.match(rejected(bytes).message, /^property.surface: /);
   decode(upsertJson({ property: { price: 1e11, surface: 0.0001 } }));
   decode(upsertJson({ property: { price: 0, surface: 0 } }));
 });
@@ -249,15 +249,15 @@ test('an amount too small for a quotient does not stop the intake: a price over 
 test('the reason of broken JSON can be stored, whatever bytes it quotes', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 40 }), fc.string({ maxLength: 5 }), (noise, start) => {
-      const { message } = poisonOf(Buffer.from(`{${start}${noise}`));
+      const { message } = rejected(Buffer.from(`{${start}${noise}`));
       assert.doesNotMatch(message, /[\0\p{Surrogate}]/u);
     }),
   );
-  assert.doesNotMatch(poisonOf(Buffer.from('\0')).message, /\0/);
-  assert.doesNotMatch(poisonOf(Buffer.from(`["${'🌊'.repeat(20)}", x${'🌊'.repeat(20)}]`)).message, /\p{Surrogate}/u);
+  assert.doesNotMatch(rejected(Buffer.from('\0')).message, /\0/);
+  assert.doesNotMatch(rejected(Buffer.from(`["${'🌊'.repeat(20)}", x${'🌊'.repeat(20)}]`)).message, /\p{Surrogate}/u);
 });
 
-test('any JSON is understood or poison, never another error', () => {
+test('any JSON is understood or rejected, never another error', () => {
   const members = fc.record(
     {
       kind: fc.constantFrom('upsert', 'expire', 'x'),
@@ -273,7 +273,7 @@ test('any JSON is understood or poison, never another error', () => {
       try {
         decode(json);
       } catch (error) {
-        assert.ok(error instanceof PoisonError);
+        assert.ok(error instanceof RejectedMessageError);
       }
     }),
     { numRuns: 300 },

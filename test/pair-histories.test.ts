@@ -9,8 +9,8 @@ import fc from 'fast-check';
 import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts';
 import { type Criteria, judge, satisfies } from '../src/engine/domain/criteria.ts';
 import { isLive } from '../src/engine/domain/property.ts';
-import { digestOf, factsOf } from '../src/engine/domain/property-digest.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
+import { factsOf, summaryOf } from '../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import {
   type CausingEvent,
@@ -213,8 +213,8 @@ function reasonsOf(model: Model, kept: number): readonly PairReason[] {
     judgements: judge(versions.at(-1)?.criteria as Criteria, facts),
     ...{ match, versions, deletedAt: null, isUnsubscribed: false, messages: left, heldSince },
     keptSince: isWhole ? null : at(kept),
-    digest: digestOf(reading, crawls),
-    factsOf: (digest) => factsOf(digest, noMedian, { own: facts.texts, byAdvert }),
+    summary: summaryOf(reading, crawls),
+    factsOf: (summary) => factsOf(summary, noMedian, { own: facts.texts, byAdvert }),
     hasSeveralAdverts: others.length > 0,
     isRetraceable: others.length === 0 && only?.property.price === null && only.property.surface === null,
     ...{ deliveries: [], areDeliveriesKept: true },

@@ -14,22 +14,22 @@ interface Scene {
   readonly task: Task;
   /** Each ends when the test says so. */
   readonly runs: Run[];
-  readonly troubles: string[];
+  readonly transientErrors: string[];
 }
 
 /** Done only when asked for, unless said. */
 function openScene(options: Partial<TaskOptions> = {}): Scene {
   const runs: Run[] = [];
-  const troubles: string[] = [];
+  const transientErrors: string[] = [];
   const task = startTask({
     what: 'something',
     everyMs: Number.POSITIVE_INFINITY,
     work: (stopping) =>
       new Promise((resolve, fail) => runs.push({ succeed: (restMs) => resolve(restMs), fail, stopping })),
-    onTrouble: (what, error) => troubles.push(`${what}: ${error.message}`),
+    onTransientError: (what, error) => transientErrors.push(`${what}: ${error.message}`),
     ...options,
   });
-  return { task, runs, troubles };
+  return { task, runs, transientErrors };
 }
 
 /** Everything that has nothing to wait for is done. */
@@ -99,12 +99,12 @@ test('due at once, it runs at once; a run may say how long to rest after it', as
 });
 
 test('a run that fails is told, and the next one is made', async () => {
-  const { task, runs, troubles } = openScene();
+  const { task, runs, transientErrors } = openScene();
   task.ask();
   await settled();
   runs[0]?.fail(new Error('gone'));
   await settled();
-  assert.deepEqual(troubles, ['something: gone']);
+  assert.deepEqual(transientErrors, ['something: gone']);
   task.ask();
   await settled();
   assert.equal(runs.length, 2);

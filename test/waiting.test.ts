@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InFlight, singleFlight } from '../src/engine/actor/in-flight.ts';
-import { budgetUntil, orNull, retryUntilDone, troubleWatch } from '../src/engine/actor/supervisor.ts';
+import { budgetUntil, orNull, retryUntilDone, transientErrorWatch } from '../src/engine/actor/supervisor.ts';
 import { endsWithin, inTime, oncePerTick, pause, rested, Signal } from '../src/engine/actor/waiting.ts';
 
 /** Never within a test. */
@@ -135,12 +135,12 @@ test('what is in flight has ended when nothing is, also of what was added meanwh
 
 test('who has no time left tries once more, and gives up', async () => {
   const stopping = new AbortController();
-  const troubles: string[] = [];
-  const watch = troubleWatch('work', (what, { message }) => troubles.push(`${what}: ${message}`));
+  const transientErrors: string[] = [];
+  const watch = transientErrorWatch('work', (what, { message }) => transientErrors.push(`${what}: ${message}`));
   const work = retryUntilDone(() => Promise.reject(new Error('away')), watch, budgetUntil(stopping.signal));
   await settled();
   stopping.abort();
   assert.equal(await work.catch(orNull), null);
-  assert.deepEqual(troubles, ['work: away', 'work: away']);
+  assert.deepEqual(transientErrors, ['work: away', 'work: away']);
   await assert.rejects(Promise.reject(new Error('a bug')).catch(orNull), /a bug/);
 });

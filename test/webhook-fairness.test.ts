@@ -202,7 +202,7 @@ test('an endpoint whose lane is full takes no more, and others do', () => {
   finish(round, turn as Turn<string>, outcome(15_000, 'timeout'));
   const lane = round.lane((turn as Turn<string>).lane.key);
   round.empty(lane);
-  round.drawn(lane, 'first', null);
+  round.noteFetched(lane, 'first', null);
   let slow = 0;
   while (round.add(lane.key, 'x', 'first')) slow += 1;
   assert.equal(slow, 4, 'the rest waits in the queue');
@@ -217,12 +217,12 @@ test('what finds no room is drawn from the queue in its order, and what comes la
   assert.equal(lane?.key, 'a');
   assert.equal(round.add('a', 'late', 'first'), false);
   assert.equal(round.add('a', 'again', 'again'), true, 'it has a queue of its own');
-  round.addDrawn('a', 'early', 'first');
-  round.drawn(lane, 'first', place);
+  round.addFetched('a', 'early', 'first');
+  round.noteFetched(lane, 'first', place);
   assert.deepEqual(lane.wanted('first')?.place, place, 'there is more behind it');
-  round.drawn(lane, 'first', null);
+  round.noteFetched(lane, 'first', null);
   assert.notEqual(lane.wanted('first')?.place ?? place, place, 'what was late may lie before that place');
-  round.drawn(lane, 'first', null);
+  round.noteFetched(lane, 'first', null);
   assert.deepEqual([lane.wanted('first'), round.wanting(9)], [null, []]);
   assert.equal(round.add('a', 'last', 'first'), true);
   const entries = round.take(9, 0).map(({ entry, isRetry }) => [entry, isRetry]);
@@ -310,9 +310,9 @@ test('what comes while its backlog is drawn to the end is drawn after that', () 
     assert.deepEqual(round.wanting(1), [lane]);
     // The draw has looked, and its answer is under way.
     assert.equal(round.add(kind, 'committed after the look', kind), false);
-    round.drawn(lane, kind, null);
+    round.noteFetched(lane, kind, null);
     assert.deepEqual(round.wanting(1), [lane], 'somebody has to look again');
-    round.drawn(lane, kind, null);
+    round.noteFetched(lane, kind, null);
     assert.deepEqual(round.wanting(1), []);
     assert.equal(round.add(kind, 'next', kind), true);
   }

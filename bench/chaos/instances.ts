@@ -27,7 +27,7 @@ export interface InstanceOptions {
   readonly servers: TestServers;
   readonly settings: Settings;
   /** Told when it cannot start, which is no wonder while its servers are away. */
-  readonly onTrouble: (what: string) => void;
+  readonly onTransientError: (what: string) => void;
   /** Told when it ends without having been told to, or not as it was told to. */
   readonly onCrash: (what: string) => void;
 }
@@ -39,7 +39,7 @@ const CRASH_LENGTH_MAX = 1_500;
 const RETIREMENT_MAX_MS = 600_000;
 
 export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instance {
-  const { name, servers, settings, onTrouble, onCrash } = options;
+  const { name, servers, settings, onTransientError, onCrash } = options;
   let daemon: Daemon | null = null;
   let isRetired = false;
   let wasEnded = false;
@@ -67,7 +67,7 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
       } catch (error) {
         const { message } = error as Error;
         if (UNCAUGHT.test(message)) onCrash(`${name} crashed as it started: ${message.slice(-CRASH_LENGTH_MAX)}`);
-        else onTrouble(`${name} could not start: ${lastLine(error as Error)}`);
+        else onTransientError(`${name} could not start: ${lastLine(error as Error)}`);
       }
       if (!isRetired) await wait(START_AGAIN_MS);
       await mayStart;

@@ -39,7 +39,7 @@ const SETTINGS = {
 };
 /** As many properties that cannot be stored as a run may bring, and few adverts a property, which a burst exceeds. */
 const BORNE = {
-  setAside: { propertiesMax: 1_000, windowMs: 600_000, restMs: 30_000 },
+  breaker: { propertiesMax: 1_000, windowMs: 600_000, restMs: 30_000 },
   recordBounds: { ...readConfig({}).recordBounds, advertsMax: PROPERTY_ADVERTS_MAX },
 };
 const PATIENT = tuned(BORNE);
@@ -88,7 +88,7 @@ export interface SceneOptions {
   readonly random: Random;
   readonly instanceCount: number;
   readonly withDisk: boolean;
-  readonly onTrouble: (what: string) => void;
+  readonly onTransientError: (what: string) => void;
   readonly onCrash: (what: string) => void;
 }
 

@@ -14,7 +14,7 @@ const [databaseUrl = '', natsUrl = '', retryDelay = '3600000'] = process.argv.sl
 const ATTEMPT_TIMEOUT_MS = 15_000;
 const ATTEMPTS_IN_FLIGHT_MAX = 256;
 const retryDelayMs = Number(retryDelay);
-const onTrouble = (what: string, error: Error): void => console.error(what, error.message);
+const onTransientError = (what: string, error: Error): void => console.error(what, error.message);
 
 const database = openDatabase({
   url: databaseUrl,
@@ -30,7 +30,7 @@ const sender = createSender({
   userAgent: 'Vigie/bench',
 });
 const announcer = createDueAnnouncer(broker);
-const parts = { broker, announcer, database, retryDelayMs, onTrouble };
+const parts = { broker, announcer, database, retryDelayMs, onTransientError };
 let attempts = 0;
 const courier = await startCourier({
   ...parts,
@@ -45,7 +45,7 @@ const courier = await startCourier({
   },
   onMissing: (count) => console.error('missing', count),
   onAborted: (count) => console.error('aborted', count),
-  supervisor: quietSupervisor(({ actor, error }) => onTrouble(actor, error)),
+  supervisor: quietSupervisor(({ actor, error }) => onTransientError(actor, error)),
 });
 startRecoveries({ ...parts, attemptsInFlightMax: ATTEMPTS_IN_FLIGHT_MAX });
 process.send?.('ready');

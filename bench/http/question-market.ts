@@ -1,5 +1,5 @@
 /**
- * Very many live properties, with their digests, and whose adverts go on changing: a tenth of them is made and written as
+ * Very many live properties, with their summaries, and whose adverts go on changing: a tenth of them is made and written as
  * the recorder does, and copied by PostgreSQL under other UUIDs.
  */
 
@@ -10,7 +10,7 @@ import { readingOf } from '../../src/engine/domain/property-document.ts';
 import type { Reference } from '../../src/engine/reference/communes.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 import { insertProperties } from '../../src/engine/store/properties.ts';
-import { insertDigests } from '../../src/engine/store/property-digests.ts';
+import { insertSummaries } from '../../src/engine/store/property-summaries.ts';
 import { runStatements } from '../../test/support/statements.ts';
 
 /** Of each property that is made; made ones take a while. */
@@ -43,7 +43,7 @@ async function seedProperties(database: Database, reference: Reference, crawler:
       [...batch.keys()],
     ]);
     const fresh = writes.filter(({ held: { state } }) => !known.rows.some(({ uuid }) => uuid === state.uuid));
-    await runStatements(database, [...insertProperties(fresh), ...insertDigests(fresh)]);
+    await runStatements(database, [...insertProperties(fresh), ...insertSummaries(fresh)]);
     batch = new Map();
   }
 }
@@ -61,11 +61,11 @@ async function copyProperties(database: Database): Promise<void> {
      from copied join properties using (uuid)`,
   );
   await database.query(
-    `insert into property_digests
+    `insert into property_summaries
      select (d).* from (
-       select jsonb_populate_record(digest, jsonb_build_object('property_uuid', copy,
+       select jsonb_populate_record(summary, jsonb_build_object('property_uuid', copy,
          'sample_key', (random() * 4294967295 - 2147483648)::bigint)) as d
-       from copied join property_digests digest on property_uuid = uuid offset 0
+       from copied join property_summaries summary on property_uuid = uuid offset 0
      ) changed`,
   );
   await database.query('drop table copied');

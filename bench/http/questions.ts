@@ -189,7 +189,7 @@ async function keyOf(database: Database, name: string): Promise<string> {
 
 async function someProperty(database: Database): Promise<string> {
   const { rows } = await database.query<{ uuid: string }>(
-    'select property_uuid as uuid from property_digests where is_live order by sample_key limit 1',
+    'select property_uuid as uuid from property_summaries where is_live order by sample_key limit 1',
   );
   return rows[0]?.uuid ?? '';
 }

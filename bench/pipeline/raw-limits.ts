@@ -11,7 +11,7 @@ import { type Database, type Queryable, transaction } from '../../src/engine/sto
 /** What recording and delivering write. */
 const TABLES = [
   'properties',
-  'property_digests',
+  'property_summaries',
   'events',
   'matches',
   'snapshots',

@@ -13,7 +13,7 @@ import { InFlight } from '../engine/actor/in-flight.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { type Publication, publish } from '../engine/broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../engine/broker/topology.ts';
-import { decodeIntakeMessage, PoisonError } from '../engine/domain/intake-message.ts';
+import { decodeIntakeMessage, RejectedMessageError } from '../engine/domain/intake-message.ts';
 import { nearestHint } from '../engine/domain/nearest-name.ts';
 import type { UnknownMember } from '../engine/domain/unknown-members.ts';
 import { natsUrlOf } from './connect.ts';
@@ -139,7 +139,7 @@ function readLine(line: string, isStrict: boolean): ReadLine {
     const messageId = createHash('sha256').update(bytes).digest('hex');
     return { publication: { subject: advertSubject(propertyUuid), messageId, bytes }, reason, unknown };
   } catch (error) {
-    if (error instanceof PoisonError) return { publication: null, reason: error.message, unknown };
+    if (error instanceof RejectedMessageError) return { publication: null, reason: error.message, unknown };
     throw error;
   }
 }

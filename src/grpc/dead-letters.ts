@@ -1,7 +1,7 @@
 /** Dead letters: list, show, requeue, purge. */
 
 import { isOvertaken } from '../engine/domain/change.ts';
-import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../engine/domain/intake-message.ts';
+import { decodeIntakeMessage, type IntakeMessage, RejectedMessageError } from '../engine/domain/intake-message.ts';
 import type { Database } from '../engine/store/database.ts';
 import {
   countDeadLetters,
@@ -101,7 +101,7 @@ function understood(body: Buffer): IntakeMessage | null {
   try {
     return decodeIntakeMessage(body);
   } catch (error) {
-    if (error instanceof PoisonError) return null;
+    if (error instanceof RejectedMessageError) return null;
     throw error;
   }
 }

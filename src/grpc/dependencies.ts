@@ -77,7 +77,7 @@ export interface AdminDependencies {
   readonly requeueMail: (id: Uuid) => Promise<Requeued | null>;
   /** Puts a message back into the stream, once however often it is asked. */
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
-  /** Whether a failure of these is only NATS's trouble. */
+  /** Whether a failure of these is only a transient error of NATS. */
   readonly isBrokerOutage: (error: unknown) => boolean;
   readonly feeds: {
     readonly list: (after: string, limit: number) => Promise<readonly ShownFeed[]>;

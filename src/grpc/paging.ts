@@ -1,4 +1,4 @@
-/** Pages (AIP-158). A token holds where the next page starts, and a digest of the conditions that it belongs to. */
+/** Pages (AIP-158). A token holds where the next page starts, and a hash of the conditions that it belongs to. */
 
 import { createHash } from 'node:crypto';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
@@ -22,8 +22,8 @@ export function pageOf(
   if (pageSize < 0) throw invalidArgument('page_size', 'must not be negative');
   const size = pageSize === 0 ? sizeDefault : Math.min(pageSize, PAGE_SIZE_MAX);
   if (pageToken === '') return { size, cursor: null };
-  const [digest, cursor] = readToken(pageToken);
-  if (digest !== digestOf(conditions)) throw invalidArgument('page_token', 'belongs to other conditions');
+  const [hash, cursor] = readToken(pageToken);
+  if (hash !== hashOf(conditions)) throw invalidArgument('page_token', 'belongs to other conditions');
   return { size, cursor };
 }
 
@@ -44,7 +44,7 @@ export function cutPage<T>(
   const page = rows.slice(0, size);
   const last = page.at(-1);
   if (rows.length <= size || last === undefined) return { rows: page, nextPageToken: '' };
-  return { rows: page, nextPageToken: writeToken(digestOf(conditions), cursorOf(last, page.length - 1)) };
+  return { rows: page, nextPageToken: writeToken(hashOf(conditions), cursorOf(last, page.length - 1)) };
 }
 
 /** Pages of a list that is in memory as a whole; the cursor is the number of rows before. */
@@ -62,20 +62,20 @@ export function pageOfList<T>(
   );
 }
 
-function writeToken(digest: string, cursor: string): string {
-  return Buffer.from(JSON.stringify([digest, cursor])).toString('base64url');
+function writeToken(hash: string, cursor: string): string {
+  return Buffer.from(JSON.stringify([hash, cursor])).toString('base64url');
 }
 
 function readToken(token: string): readonly [string, string] {
   try {
-    const [digest, cursor] = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown[];
-    if (typeof digest === 'string' && typeof cursor === 'string') return [digest, cursor];
+    const [hash, cursor] = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown[];
+    if (typeof hash === 'string' && typeof cursor === 'string') return [hash, cursor];
   } catch {
     // Said below.
   }
   throw invalidArgument('page_token', 'is not one of ours');
 }
 
-function digestOf(conditions: unknown): string {
+function hashOf(conditions: unknown): string {
   return createHash('sha256').update(JSON.stringify(conditions)).digest('base64url').slice(0, 12);
 }

@@ -3,7 +3,7 @@
 import type { HeldProperty } from '../engine/domain/change.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import type { Queryable } from '../engine/store/database.ts';
-import { findHeld, type WantedProperty } from '../engine/store/property-digests.ts';
+import { findHeld, type WantedProperty } from '../engine/store/property-summaries.ts';
 import { invalidArgument, notFound } from './errors.ts';
 import { optionalUuidOfName } from './names.ts';
 

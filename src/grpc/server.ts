@@ -172,13 +172,13 @@ interface Doorman {
 
 /** `token` null: whoever gets here may call. */
 function requireToken(token: string | null, { onAdmitted, onRefused }: Doorman): ServerInterceptor {
-  const expected = token === null ? null : digestOf(token);
+  const expected = token === null ? null : hashOf(token);
   return (method, call) => {
     if (isHealthCall(method.path)) return new ServerInterceptingCall(call);
     const listener = new ServerListenerBuilder()
       .withOnReceiveMetadata((metadata, next) => {
         const [, sent = ''] = BEARER.exec(String(metadata.get('authorization')[0] ?? '')) ?? [];
-        if (expected === null || timingSafeEqual(digestOf(sent), expected)) {
+        if (expected === null || timingSafeEqual(hashOf(sent), expected)) {
           onAdmitted(call.getPeer());
           return next(metadata);
         }
@@ -191,7 +191,7 @@ function requireToken(token: string | null, { onAdmitted, onRefused }: Doorman):
 }
 
 /** Equal lengths, whatever was sent. */
-function digestOf(text: string): Buffer {
+function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 

@@ -3,7 +3,7 @@
 import { type FileHandle, open, rename, stat } from 'node:fs/promises';
 import { startTask } from '../engine/actor/task.ts';
 
-/** A file larger than this at a start is set aside; a quiet server writes some kilobytes a day. */
+/** A file larger than this at a start is renamed; a quiet server writes some kilobytes a day. */
 const ROTATE_BYTES = 8 * 1024 * 1024;
 const TAIL_BYTES = 4_096;
 const TAIL_LINES = 12;

@@ -20,7 +20,7 @@ import { matchRoutes } from './matches.ts';
 import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
 import { propertyRoutes } from './properties.ts';
-import { createQuestions } from './questions.ts';
+import { createQueryLimiter } from './query-limiter.ts';
 import { referenceRoutes } from './reference.ts';
 import { takeTurns } from './request-turns.ts';
 import { searchRoutes } from './searches.ts';
@@ -59,20 +59,20 @@ export function createRoutes(dependencies: ApiDependencies): {
   readonly shortCut: Middleware;
 } {
   const router = new Router({ sensitive: true });
-  const questions = createQuestions(dependencies);
+  const limiter = createQueryLimiter(dependencies);
   const shortCut = pointRoutes(router, dependencies);
   documentationRoutes(router, dependencies);
   consoleRoutes(router, dependencies);
   searchRoutes(router, dependencies);
   matchRoutes(router, dependencies);
-  deliveryRoutes(router, dependencies, questions);
+  deliveryRoutes(router, dependencies, limiter);
   feedRoutes(router, dependencies);
   propertyRoutes(router, dependencies);
   referenceRoutes(router, dependencies);
-  locationRoutes(router, dependencies, questions);
+  locationRoutes(router, dependencies, limiter);
   webhookTestRoutes(router, dependencies);
   webhookSecretRoutes(router, dependencies);
-  for (const { routes } of FEATURES) routes?.(router, dependencies, questions);
+  for (const { routes } of FEATURES) routes?.(router, dependencies, limiter);
   return { router, shortCut };
 }
 

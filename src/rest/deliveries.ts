@@ -19,7 +19,7 @@ import {
   type SentContent,
 } from '../engine/store/delivery-reads.ts';
 import { readEndpointHealth } from '../engine/store/endpoints.ts';
-import { findHeld, type WantedProperty } from '../engine/store/property-digests.ts';
+import { findHeld, type WantedProperty } from '../engine/store/property-summaries.ts';
 import { resendDelivery } from '../engine/store/resends.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
@@ -37,7 +37,7 @@ import {
   textParameter,
   timeRangeOf,
 } from './query.ts';
-import type { Questions } from './questions.ts';
+import type { QueryLimiter } from './query-limiter.ts';
 import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
 import { REFUSALS, THINGS } from './sentences.ts';
@@ -65,7 +65,7 @@ export const DELIVERY_LIST_PARAMETERS = {
   ...SEARCH_DELIVERY_PARAMETERS,
 } as const;
 
-export function deliveryRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
+export function deliveryRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const { database } = dependencies;
 
   /** Health is the client's own. */
@@ -97,14 +97,12 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, qu
     const endpointKey = endpoint === null ? null : endpointKeyOf(principalOf(ctx).clientId, endpoint);
     const filter = { state, kind, channel, endpointKey };
     const wanted = { filter, range: timeRangeOf(query), ...timeOrderedPage(query) };
-    const targets = await targetsOf(ctx, query, dependencies, questions);
+    const targets = await targetsOf(ctx, query, dependencies, limiter);
     const page =
       targets === null
         ? await listWithinReach(ctx, wanted, (part) =>
             // What is rare may lie far back: its statement is given up after a while.
-            questions.answeringSingle(ctx, () =>
-              listDeliveriesOfClient(questions.database, principalOf(ctx).clientId, part),
-            ),
+            limiter.runSingle(ctx, () => listDeliveriesOfClient(limiter.database, principalOf(ctx).clientId, part)),
           )
         : await listDeliveries(database, targets, wanted);
     await answerPage(ctx, page, query, DELIVERY_LIST_PARAMETERS);
@@ -155,11 +153,11 @@ async function targetsOf(
   ctx: Context,
   wanted: Wanted,
   dependencies: ApiDependencies,
-  questions: Questions,
+  limiter: QueryLimiter,
 ): Promise<readonly DeliveryTarget[] | null> {
   const { search, match } = wanted;
   const searchNumber = search === null ? null : (await ownSearch(ctx, dependencies, search)).number;
-  const properties = await propertiesOf(ctx, wanted, questions);
+  const properties = await propertiesOf(ctx, wanted, limiter);
   const [propertyUuid = null] = properties;
   if (properties.some((each) => each === null || each !== propertyUuid)) return [];
   if (match === null && propertyUuid === null) return searchNumber === null ? null : [targetOf(searchNumber)];
@@ -171,11 +169,11 @@ async function targetsOf(
 async function propertiesOf(
   ctx: Context,
   { property, advert, url }: WantedProperty,
-  questions: Questions,
+  limiter: QueryLimiter,
 ): Promise<readonly (Uuid | null)[]> {
   const find = (way: Partial<WantedProperty>): Promise<Uuid | null> =>
-    questions.answeringSingle(ctx, async () => {
-      const held = await findHeld(questions.database, { property: null, advert: null, url: null, ...way });
+    limiter.runSingle(ctx, async () => {
+      const held = await findHeld(limiter.database, { property: null, advert: null, url: null, ...way });
       // As long as not all properties can be found, it may be held all the same.
       return held?.state.uuid ?? null;
     });

@@ -78,7 +78,7 @@ export interface ApiDependencies {
   /** Told of each request whose key is good; false: the client has too many connections. */
   readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
   /** For single explanations: connections of their own, whose statements are given up after a while. */
-  readonly questionDatabase?: Database;
+  readonly queryDatabase?: Database;
   /** Asks a thread of a feature, which has connections of its own. */
   readonly askThread: AskThread;
   /** What explanations may have forgotten; for ever without it. */

@@ -9,7 +9,7 @@ import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { PAGING, readQuery, textParameter } from './query.ts';
-import type { Questions } from './questions.ts';
+import type { QueryLimiter } from './query-limiter.ts';
 import type { SearchMemberName } from './search-schema.ts';
 
 /** Far beyond the longest name of a commune. */
@@ -26,10 +26,10 @@ export const LOCATION_PARAMETERS = {
   ...PAGING,
 } as const;
 
-export function locationRoutes(router: Router, { reference }: ApiDependencies, questions: Questions): void {
+export function locationRoutes(router: Router, { reference }: ApiDependencies, limiter: QueryLimiter): void {
   router.get('/public/location-autocomplete', acceptable, async (ctx) => {
     const { query, ...paging } = readQuery(ctx, LOCATION_PARAMETERS);
-    const { total, places } = await questions.answeringSingle(ctx, async () =>
+    const { total, places } = await limiter.runSingle(ctx, async () =>
       reference.completePlaces(query ?? '', offsetOf(paging)),
     );
     const page = { context: 'Location', members: places.map(locationDocument), totalItems: total, paging };

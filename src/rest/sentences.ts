@@ -164,11 +164,11 @@ export type Thing = (typeof THINGS)[keyof typeof THINGS];
 
 /** What is limited. */
 export const LIMITED = {
-  questions: said(
+  queries: said(
     'previews, near-misses, lists of properties and of explanations',
     'aperçus, biens proches, listes de biens et d’explications',
   ),
-  singleQuestions: said('explanations and completions', 'explications et recherches de lieux'),
+  singleQueries: said('explanations and completions', 'explications et recherches de lieux'),
   webhookTests: said('webhook tests', 'essais de webhook'),
   feedPolls: said('waiting polls of the feed', 'attentes du flux'),
   lists: said('lists over all searches', 'listes de toutes les recherches'),

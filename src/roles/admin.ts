@@ -20,7 +20,7 @@ import type { Parts } from './parts.ts';
 
 /** Resolves with the address, `host:port`. */
 export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<string> {
-  const { config, log, metrics, database, broker, announcer, reference, feed, presence } = parts;
+  const { config, log, metrics, database, broker, announcer, reference, feed, heartbeat } = parts;
   const { ending, announced, draining } = parts;
   const { token, clientAuthorities } = config.admin;
   const isTokenNeeded = token === null && clientAuthorities === null;
@@ -38,7 +38,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       adoptStreams: (isTrial) => adoptStreams(parts, isTrial),
       async controlsChanged() {
         announceControlChange(broker);
-        await presence.look();
+        await heartbeat.look();
       },
       keysChanged: () => announceKeyChange(broker),
       isIndexed: (number) => matcher?.has(number) ?? null,
@@ -74,11 +74,11 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
 }
 
 /** Refused while the other database takes adverts in: two would notify of the same. */
-async function adoptStreams({ broker, whereabouts, topology, presence }: Parts, isTrial: boolean): Promise<Adoption> {
+async function adoptStreams({ broker, whereabouts, topology, heartbeat }: Parts, isTrial: boolean): Promise<Adoption> {
   const refusal = await findOtherLead(broker, whereabouts);
   if (refusal !== null) return { refusal, adopted: [] };
   const adopted = await adoptTopology(broker, isTrial);
   if (!isTrial) await topology.look();
-  await presence.look();
+  await heartbeat.look();
   return { refusal, adopted };
 }

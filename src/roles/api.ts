@@ -22,13 +22,13 @@ import type { Parts } from './parts.ts';
 
 /** Resolves with its URL. */
 export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
-  const { config, database, broker, announcer, reference, observers, onTrouble } = parts;
+  const { config, database, broker, announcer, reference, observers, onTransientError } = parts;
   const { ending, announced, draining, closing } = parts;
   const points = createPointsOfInterest();
-  const keeper = await keepPoints(database, points, onTrouble);
+  const keeper = await keepPoints(database, points, onTransientError);
   closing('points of interest', () => keeper.stop());
   const sender = openSender(parts);
-  const questionDatabase = openQuestionDatabase(parts, databaseUrl);
+  const queryDatabase = openQuestionDatabase(parts, databaseUrl);
   const strangersDatabase = openStrangersDatabase(parts, databaseUrl);
   const connectionLimits = createConnectionLimits(config.api.proxies, config.api.connectionsMax);
   const streets = await openStreets(parts);
@@ -36,7 +36,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   const api = createHttpServer(
     createApi({
       database,
-      questionDatabase,
+      queryDatabase,
       askThread: parts.askThread,
       prepareEstimate: FEATURES.find(({ estimate }) => estimate)?.estimate?.(database),
       strangersDatabase,
@@ -71,35 +71,35 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
 }
 
 /** An outage is told once, and not with each request that meets it. */
-function loggerOf({ log, onTrouble }: Parts): ApiLogger {
+function loggerOf({ log, onTransientError }: Parts): ApiLogger {
   return {
     infoJson: log.infoJson,
     info: log.info.bind(log),
     error(fields, message) {
-      if (isDatabaseOutage(fields.err)) onTrouble('request', fields.err as Error);
+      if (isDatabaseOutage(fields.err)) onTransientError('request', fields.err as Error);
       else log.error(fields, message);
     },
   };
 }
 
 /** Connections of its own: what clients ask keeps no statement of the others waiting. */
-function openQuestionDatabase({ config, onTrouble, closing }: Parts, databaseUrl: string): Database {
+function openQuestionDatabase({ config, onTransientError, closing }: Parts, databaseUrl: string): Database {
   const database = openDatabase({
     url: databaseUrl,
     connectionsMax: config.questionConnectionsMax,
     statementTimeoutMs: QUESTION_STATEMENT_MS,
-    onConnectionLost: (error) => onTrouble('connection to PostgreSQL', error),
+    onConnectionLost: (error) => onTransientError('connection to PostgreSQL', error),
   });
   closing('database of questions', () => database.end());
   return database;
 }
 
 /** One connection: what strangers guess costs the clients none of theirs. */
-function openStrangersDatabase({ onTrouble, closing }: Parts, databaseUrl: string): Database {
+function openStrangersDatabase({ onTransientError, closing }: Parts, databaseUrl: string): Database {
   const database = openDatabase({
     url: databaseUrl,
     connectionsMax: 1,
-    onConnectionLost: (error) => onTrouble('connection to PostgreSQL', error),
+    onConnectionLost: (error) => onTransientError('connection to PostgreSQL', error),
   });
   closing('database of strangers', () => database.end());
   return database;

@@ -22,16 +22,16 @@ export async function openDelivery(parts: Parts): Promise<void> {
     announcer,
     documents,
     observers,
-    presence,
+    heartbeat,
     draining,
     supervisor,
-    onTrouble,
+    onTransientError,
   } = parts;
   const sender = openSender(parts);
   const gate = createPauseGate();
   let inFlight = (): number => 0;
   let waiting = (): number => 0;
-  await presence.addStage({ name: 'deliver', gate, inFlight: () => inFlight() });
+  await heartbeat.addStage({ name: 'deliver', gate, inFlight: () => inFlight() });
   // An attempt under way is progress, however long its endpoint hangs: it ends in time.
   const noteProgress = parts.stalls.follow('deliver', () => gate.isOpen && sender.inFlight === 0 && waiting() > 0);
   const courier = await startCourier({
@@ -54,7 +54,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
     onMissing: observers.onMissing,
     onAborted: observers.onAborted,
     supervisor,
-    onTrouble,
+    onTransientError,
   });
   draining('courier', () => courier.drain());
   waiting = () => courier.inFlight;
@@ -66,7 +66,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
   });
   inFlight = () => tasks.reduce((sum, { inFlight: own = 0 }) => sum + own, courier.inFlight);
   measureStage(metrics, 'deliver', gate, inFlight);
-  const cancellations = startCancellations({ database: parts.database, onTrouble });
+  const cancellations = startCancellations({ database: parts.database, onTransientError });
   draining('cancellations', () => cancellations.stop());
 }
 

@@ -11,11 +11,11 @@ const UNSEEN_EVERY_MS = 6 * 3_600_000;
 
 /** Throws `FeedsFileError` when `VIGIE_FEEDS_FILE` is wrong. */
 export async function openFeeds(parts: Parts): Promise<void> {
-  const { config, log, database, broker, draining, onTrouble } = parts;
+  const { config, log, database, broker, draining, onTransientError } = parts;
   const sources = config.feedsFile === null ? [] : readFeedsFile(config.feedsFile);
   if (sources.length > 0) {
     const feeds = await startFeeds({
-      ...{ database, broker, sources, onTrouble, allowPrivateNetworks: config.allowPrivateEndpoints },
+      ...{ database, broker, sources, onTransientError, allowPrivateNetworks: config.allowPrivateEndpoints },
       clock: () => new Date(),
       nowMs: () => performance.now(),
       onRead: (source, { counts, complaints }) => log.info({ source, ...counts, complaints }, 'feed read'),
@@ -27,9 +27,9 @@ export async function openFeeds(parts: Parts): Promise<void> {
   if (config.unseenDays > 0) openUnseen(parts);
 }
 
-function openUnseen({ config, log, database, broker, draining, onTrouble }: Parts): void {
+function openUnseen({ config, log, database, broker, draining, onTransientError }: Parts): void {
   const task = startTask({
-    ...{ what: 'unseen adverts', everyMs: UNSEEN_EVERY_MS, isDueAtOnce: true, onTrouble },
+    ...{ what: 'unseen adverts', everyMs: UNSEEN_EVERY_MS, isDueAtOnce: true, onTransientError },
     async work(stopping) {
       const options = { database, broker, days: config.unseenDays, clock: () => new Date(), stopping };
       const count = await expireUnseen(options).catch((error: Error) => {

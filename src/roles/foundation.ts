@@ -15,7 +15,7 @@ import { untilElected } from '../engine/broker/topology.ts';
 import { UNNAMED_CELL } from '../engine/domain/cell.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
 import { keepCoordinates } from '../engine/maintenance/imported-tables.ts';
-import { startPresence } from '../engine/maintenance/presence.ts';
+import { startInstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
 import { startTopologyWatch, type TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import { createCommuneLocator } from '../engine/matching/commune-locator.ts';
 import { loadReference } from '../engine/reference/communes.ts';
@@ -88,15 +88,15 @@ async function openParts(
 ): Promise<Parts> {
   const { ending, draining, closing } = shutdown;
   const metrics = createMetrics(VERSION);
-  const troubles = createTroubles(log);
-  const { onTrouble } = troubles;
-  const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, log, onTrouble, closing);
+  const transientErrors = createTransientErrors(log);
+  const { onTransientError } = transientErrors;
+  const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, log, onTransientError, closing);
   const threads = createWorkerThreads({
     settings: {
       ...{ databaseUrl, connectionsMax: config.questionConnectionsMax },
       statementTimeoutMs: QUESTION_STATEMENT_MS,
     },
-    onLost: (error) => onTrouble('query worker', error),
+    onLost: (error) => onTransientError('query worker', error),
   });
   closing('query worker', threads.stop);
   const renumbered = await renumberRestored(database);
@@ -108,33 +108,33 @@ async function openParts(
     database: await readDatabaseLabel(database, databaseUrl),
     cell: config.cell,
     name: config.cell === null ? `vigie ${VERSION}` : `vigie ${VERSION} ${config.cell}`,
-    onStatus: troubles.onBrokerStatus,
+    onStatus: transientErrors.onBrokerStatus,
   });
   closing('broker', () => broker.close());
   await untilElected(broker);
-  const supervisor = openSupervisor(config, metrics, troubles, fail);
+  const supervisor = openSupervisor(config, metrics, transientErrors, fail);
   const checks: Parts['checks'] = {};
   const failing = () => failingParts(supervisor, checks);
   const clock = () => new Date();
   const instance = { roles: config.roles, version: VERSION };
   const whereabouts = { place: await readDatabasePlace(database), address: addressOf(databaseUrl) };
-  const topology = await watchTopology(broker, whereabouts, log, onTrouble, closing);
+  const topology = await watchTopology(broker, whereabouts, log, onTransientError, closing);
   checks.streams = () => topology.reason;
   const isHeld = () => (topology.found?.foreign ?? null) !== null;
-  const presence = await startPresence({
-    ...{ broker, database, ...instance, clock, failing, isHeld, onTrouble, onOutdated: fail },
+  const heartbeat = await startInstanceHeartbeat({
+    ...{ broker, database, ...instance, clock, failing, isHeld, onTransientError, onOutdated: fail },
   });
-  closing('presence', () => presence.stop());
+  closing('heartbeat', () => heartbeat.stop());
   const reference = await loadReference({ nearest: createCommuneLocator });
-  const coordinates = await keepCoordinates(database, reference.relocate, onTrouble);
+  const coordinates = await keepCoordinates(database, reference.relocate, onTransientError);
   closing('commune centres', () => coordinates.stop());
   onCoordinates(broker, coordinates.ask);
-  const feed = createActivityFeed({ broker, database, instanceId: presence.id });
+  const feed = createActivityFeed({ broker, database, instanceId: heartbeat.id });
   return {
     ...{ config, log, metrics, database, pipelineDatabase, askThread: threads.ask, broker, whereabouts, topology },
-    ...{ feed, presence, reference, announcer: createDueAnnouncer(broker) },
+    ...{ feed, heartbeat, reference, announcer: createDueAnnouncer(broker) },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
-    ...{ supervisor, checks, fail, onTrouble, stalls: watchStalls(metrics, closing) },
+    ...{ supervisor, checks, fail, onTransientError, stalls: watchStalls(metrics, closing) },
     documents: createDocumentCache(pipelineDatabase),
     observers: createObservers(metrics, log, feed),
   };
@@ -144,13 +144,13 @@ async function openDatabases(
   config: Config,
   url: string,
   log: Log,
-  onTrouble: Parts['onTrouble'],
+  onTransientError: Parts['onTransientError'],
   closing: Parts['closing'],
 ): Promise<Pick<Parts, 'database' | 'pipelineDatabase'>> {
   const connecting = {
     url,
     connectionsMax: config.databaseConnectionsMax,
-    onConnectionLost: (error: Error) => onTrouble('connection to PostgreSQL', error),
+    onConnectionLost: (error: Error) => onTransientError('connection to PostgreSQL', error),
   };
   const database = openDatabase(connecting);
   closing('database', () => database.end());
@@ -176,7 +176,7 @@ async function assertCell(database: Queryable, cell: string | null): Promise<voi
 function openSupervisor(
   { retryPausesMs }: Config,
   metrics: Metrics,
-  { onFailure }: Troubles,
+  { onFailure }: TransientErrors,
   fail: (reason: string) => void,
 ): Supervisor {
   return createSupervisor({
@@ -204,7 +204,7 @@ async function watchTopology(
   broker: Broker,
   whereabouts: Parts['whereabouts'],
   log: Log,
-  onTrouble: Parts['onTrouble'],
+  onTransientError: Parts['onTransientError'],
   closing: Parts['closing'],
 ): Promise<TopologyWatch> {
   const topology = await startTopologyWatch({
@@ -216,7 +216,7 @@ async function watchTopology(
       if (isInOrder) log.info('streams and consumers are in order');
       else log.warn(found, 'streams and consumers are not as they have to be');
     },
-    onTrouble,
+    onTransientError,
   });
   closing('look at the streams', topology.stop);
   return topology;
@@ -242,63 +242,66 @@ function announcement(ending: AbortSignal, announceMs: number): () => Promise<vo
   return () => announced;
 }
 
-export interface Troubles {
-  /** `what`: the work that met the trouble and goes on by itself. */
-  readonly onTrouble: (what: string, error: Error) => void;
+export interface TransientErrors {
+  /** `what`: the work that met the error and goes on by itself. */
+  readonly onTransientError: (what: string, error: Error) => void;
   readonly onFailure: (failure: ActorFailure) => void;
   /** Of the connection to NATS. */
   readonly onBrokerStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
 
-interface OpenTrouble {
+interface OpenError {
   readonly beganAt: number;
   count: number;
-  /** Rings when it has not come back for a while. */
+  /** Fires when it has not come back for a while. */
   over: NodeJS.Timeout | undefined;
 }
 
 /** Longer than the pauses between attempts of anything that repeats them. */
 const OVER_AFTER_MS = 30_000;
 
-/** What is one trouble, whatever work meets it; null: that of the work. */
-function serverTrouble(error: Error): string | null {
+/** The server whose errors count as one, whatever work meets them; null: those of each work are counted apart. */
+function serverOf(error: Error): string | null {
   if (isBrokerSilence(error)) return 'NATS';
   const reason = databaseRefusal(error);
   return reason === null ? null : `PostgreSQL: ${reason}`;
 }
 
 /**
- * Troubles of a server that is away come back with every attempt of every loop until it is there again. One line when
- * such a trouble begins and one when it is over say the same, and can be read.
+ * While a server is away every attempt of every loop fails. In place of a line for each attempt, one line is logged when
+ * such an error begins and one when it is over.
  */
-export function createTroubles(log: Pick<Log, 'info' | 'warn' | 'error'>): Troubles {
-  const open = new Map<string, OpenTrouble>();
+export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>): TransientErrors {
+  const open = new Map<string, OpenError>();
 
-  /** True when nobody has told it yet. */
+  /** True when it is not logged yet. */
   function isNews(what: string, error: Error): boolean {
-    // Partitions, ports and sequences differ between those who meet one trouble.
-    const key = serverTrouble(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
+    // Partitions, ports and sequences differ between works that meet one error.
+    const key = serverOf(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
     const known = open.get(key);
     const lastAt = performance.now();
-    const trouble = known ?? { beganAt: lastAt, count: 0, over: undefined };
-    trouble.count += 1;
-    open.set(key, trouble);
-    clearTimeout(trouble.over);
-    trouble.over = setTimeout(() => {
+    const current = known ?? { beganAt: lastAt, count: 0, over: undefined };
+    current.count += 1;
+    open.set(key, current);
+    clearTimeout(current.over);
+    current.over = setTimeout(() => {
       open.delete(key);
-      const { count, beganAt } = trouble;
-      log.info({ what, reason: error.message, count, durationMs: Math.round(lastAt - beganAt) }, 'trouble over');
+      const { count, beganAt } = current;
+      log.info(
+        { what, reason: error.message, count, durationMs: Math.round(lastAt - beganAt) },
+        'transient error over',
+      );
     }, OVER_AFTER_MS);
-    trouble.over.unref();
+    current.over.unref();
     return known === undefined;
   }
 
   return {
-    onTrouble(what, error) {
-      if (isNews(what, error)) log.warn({ what, err: error }, 'trouble');
+    onTransientError(what, error) {
+      if (isNews(what, error)) log.warn({ what, err: error }, 'transient error');
     },
     onBrokerStatus(status, detail) {
-      // A connection that is lost is the same trouble as the answers that do not come.
+      // A connection that is lost counts with the answers that do not come.
       const isOver = status === 'reconnected';
       if (isOver) log.info({ status, detail }, 'connection to NATS');
       else if (isNews('connection to NATS', new BrokerSilentError(detail))) {

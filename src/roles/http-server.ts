@@ -47,9 +47,9 @@ export function listen(
   { host, port }: { readonly host: string; readonly port: number },
   ending: AbortSignal,
 ): Promise<string> {
-  const sayFarewell = (_: IncomingMessage, response: ServerResponse): void =>
+  const closeKeepAlive = (_: IncomingMessage, response: ServerResponse): void =>
     void response.setHeader('Connection', 'close');
-  ending.addEventListener('abort', () => server.prependListener('request', sayFarewell), { once: true });
+  ending.addEventListener('abort', () => server.prependListener('request', closeKeepAlive), { once: true });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {

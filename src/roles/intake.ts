@@ -18,7 +18,7 @@ import { startTrimming } from '../engine/intake/trimming.ts';
 import { startRetention } from '../engine/maintenance/retention.ts';
 import { createMarketMedians, type MarketMedians } from '../engine/matching/market-medians.ts';
 import { createSearchIndex } from '../engine/matching/search-index.ts';
-import { readSetAside } from '../engine/store/dead-letters.ts';
+import { readFailedKeys } from '../engine/store/dead-letters.ts';
 import type { IndexFigures } from '../engine/store/instances.ts';
 import { openLeaderSession, type Term } from '../engine/store/intake-leader.ts';
 import { writeMedians } from '../engine/store/market-medians.ts';
@@ -35,21 +35,21 @@ const CORRECT_ESTIMATES_EVERY_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
-  const { config, log, metrics, database, broker, presence, draining, supervisor, fail, onTrouble } = parts;
+  const { config, log, metrics, database, broker, heartbeat, draining, supervisor, fail, onTransientError } = parts;
   const medians = createMarketMedians();
   const matcher = await openMatcher(parts, medians);
   // Each term tries again; what is asked of PostgreSQL alone need not wait for a NATS that takes nothing.
-  await ensureIntake(broker).catch((error: Error) => onTrouble('stream of adverts', error));
-  await ensureRejections(broker).catch((error: Error) => onTrouble('stream of refused messages', error));
+  await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
+  await ensureRejections(broker).catch((error: Error) => onTransientError('stream of refused messages', error));
   const gate = createPauseGate();
   let intake: Intake | null = null;
   let leadsSince: number | null = null;
   answerLeadClaims(broker, () => (leadsSince === null ? null : { ...parts.whereabouts, since: leadsSince }));
   const inFlight = (): number => intake?.inFlight ?? 0;
   const leads = (): boolean => intake !== null;
-  await presence.addStage({ name: 'intake', gate, inFlight, leads });
+  await heartbeat.addStage({ name: 'intake', gate, inFlight, leads });
   const breaker = createIntakeBreaker({
-    ...config.setAside,
+    ...config.breaker,
     nowMs: () => performance.now(),
     onHopeless: (reason) => fail(`intake: ${reason}`),
   });
@@ -64,7 +64,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     { gate, breaker, noteProgress },
   );
   const leadership = await startLeadership({
-    openSession: () => openLeaderSession(databaseUrl, onTrouble),
+    openSession: () => openLeaderSession(databaseUrl, onTransientError),
     isFit: () => broker.isConnected() && breaker.restReason === null && parts.topology.found?.foreign === null,
     async lead(term) {
       const taken = await takeIn(term);
@@ -83,7 +83,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   measureRetention(metrics, database);
   measureLead(metrics, database);
   measureAnswers(metrics, database);
-  presence.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
+  heartbeat.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
   metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
   metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);
   metrics.gauge('vigie_intake_depth', 'Messages pulled and not yet recorded', () => intake?.depth ?? 0);
@@ -94,7 +94,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
 }
 
 async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matcher> {
-  const { log, database, broker, closing, supervisor, onTrouble } = parts;
+  const { log, database, broker, closing, supervisor, onTransientError } = parts;
   const startedAt = performance.now();
   let noteProgress = (): void => undefined;
   const matcher = await startMatcher({
@@ -120,7 +120,7 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
   closing('matcher', () => matcher.stop());
   const durationMs = Math.round(performance.now() - startedAt);
   log.info({ searches: matcher.stats.searches, durationMs }, 'searches loaded');
-  onSearchChange(broker, () => void matcher.refresh().catch((error: Error) => onTrouble('refresh', error)));
+  onSearchChange(broker, () => void matcher.refresh().catch((error: Error) => onTransientError('refresh', error)));
   return matcher;
 }
 
@@ -138,7 +138,7 @@ function createTermStart(
   { gate, breaker, noteProgress }: IntakeControls,
 ): (term: Term) => Promise<Intake> {
   const { config, log, database, pipelineDatabase, broker, announcer, documents } = parts;
-  const { reference, observers, supervisor, onTrouble } = parts;
+  const { reference, observers, supervisor, onTransientError } = parts;
   const features = FEATURES.flatMap(({ record }) => record?.(parts) ?? []);
   const recordBatch = createRecorder({
     database: pipelineDatabase,
@@ -153,7 +153,7 @@ function createTermStart(
     log.info({ reason }, 'the database was restored: webhooks are numbered on far above');
   return async (term) => {
     matcher.medians.clear();
-    breaker.recall(await readSetAside(database, config.setAside.windowMs));
+    breaker.recall(await readFailedKeys(database, config.breaker.windowMs));
     await readMarketPrices(database, (market, price) => matcher.medians.add(market, price));
     return startIntake(term, {
       broker,
@@ -163,7 +163,7 @@ function createTermStart(
       recordBatchBytesMax: config.recordBounds.batchBytesMax,
       gate,
       breaker,
-      onForgotten: () => noteRestored('a message that was acknowledged is news to it'),
+      onRestored: () => noteRestored('a message that was acknowledged is news to it'),
       onStart({ behind, isKnownStream, isRestored }) {
         if (!isKnownStream) {
           log.warn('the stream of adverts is another than was recorded, or an older copy: taken in by its clock');
@@ -173,7 +173,7 @@ function createTermStart(
       },
       onHeld(error) {
         noteProgress();
-        onTrouble('recording', error);
+        onTransientError('recording', error);
       },
       announceDue: announcer.announce,
       onRecorded(recorded, batch, seconds) {
@@ -185,7 +185,7 @@ function createTermStart(
       },
       ...observers.crawlers,
       supervisor,
-      onTrouble,
+      onTransientError,
     });
   };
 }
@@ -196,7 +196,7 @@ interface Housekeeping {
 
 /** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
 function maintainAlongside(
-  { config, log, database, broker, observers, onTrouble }: Parts,
+  { config, log, database, broker, observers, onTransientError }: Parts,
   medians: MarketMedians,
   sampling: MatchSampling,
 ): Housekeeping {
@@ -207,7 +207,7 @@ function maintainAlongside(
       features: FEATURES,
       onForgotten: (market, price) => void medians.remove(market, price),
       onSwept: observers.onSwept,
-      onTrouble,
+      onTransientError,
     }),
     startTrimming({
       broker,
@@ -217,7 +217,7 @@ function maintainAlongside(
         if (heldBy === null) log.info({ removed }, 'recorded adverts were removed from the stream to make room');
         else log.warn({ heldBy }, 'the stream of adverts is full and nothing may be removed from it');
       },
-      onTrouble,
+      onTransientError,
     }),
     // By which medians prices are judged, for those who explain it elsewhere.
     startTask({
@@ -225,13 +225,13 @@ function maintainAlongside(
       everyMs: WRITE_MEDIANS_EVERY_MS,
       isDueAtOnce: true,
       work: () => writeMedians(database, [...medians.all()]),
-      onTrouble,
+      onTransientError,
     }),
     startTask({
       what: 'estimates of matches',
       everyMs: CORRECT_ESTIMATES_EVERY_MS,
       work: () => correctMatchTotals(database, sampling.take()),
-      onTrouble,
+      onTransientError,
     }),
   ];
   return {

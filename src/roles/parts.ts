@@ -7,7 +7,7 @@ import type { Broker } from '../engine/broker/connection.ts';
 import type { DueAnnouncer } from '../engine/broker/due-announcements.ts';
 import type { LeadClaim } from '../engine/broker/lead-claims.ts';
 import type { ActivityFeed } from '../engine/maintenance/activity.ts';
-import type { Presence } from '../engine/maintenance/presence.ts';
+import type { InstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
 import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { DatabasePool } from '../engine/store/database.ts';
@@ -34,7 +34,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly reference: Reference;
   readonly feed: ActivityFeed;
   readonly observers: Observers;
-  readonly presence: Presence;
+  readonly heartbeat: InstanceHeartbeat;
   readonly stalls: Stalls;
   readonly supervisor: Supervisor;
   readonly topology: TopologyWatch;
@@ -44,7 +44,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly fail: (reason: string) => void;
   /** By name: why this instance is not ready, or null. A part adds its own when it opens. */
   readonly checks: Record<string, () => string | null>;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
   /** Resolves when load balancers have had their time to hear that this process ends: it may refuse connections now. */
   readonly announced: () => Promise<void>;
 }

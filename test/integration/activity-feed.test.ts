@@ -114,7 +114,7 @@ test('a watch is refused while NATS is away', async (t) => {
   await servers.nats.stop();
   await assert.rejects(
     feed.watch(() => undefined),
-    { code: 'BROKER_TROUBLE' },
+    { code: 'BROKER_UNAVAILABLE' },
   );
 });
 

@@ -67,7 +67,7 @@ async function openScene(t: TestContext) {
   const startWork = () => {
     const work = startCancellations({
       database,
-      onTrouble(what, error) {
+      onTransientError(what, error) {
         throw new Error(what, { cause: error });
       },
     });

@@ -42,7 +42,7 @@ test('of several hosts the one that takes writes is found, wherever it stands, a
     (await database.query<{ port: string }>(`select current_setting('port') as port`)).rows[0]?.port;
   assert.equal(await portOf(), new URL(second.url).port);
   const session = await openLeaderSession(url);
-  assert.equal(await session.stand(), '1');
+  assert.equal(await session.campaign(), '1');
   await session.close();
   await second.kill();
   await assert.rejects(portOf);

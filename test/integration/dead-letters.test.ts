@@ -18,7 +18,7 @@ function letter(sequence: number, bytes: Uint8Array, members: Partial<DeadLetter
     headers: {},
     bytes,
     reason: 'r',
-    setAsideFor: null,
+    failedKey: null,
     ...members,
   };
 }
@@ -37,7 +37,7 @@ test('letters that are written together keep each its own bytes, headers and rea
       reason: 'bad \0 "JSON" \ud800',
     }),
     letter(2, Buffer.alloc(0)),
-    letter(3, Buffer.from('é€😀'), { setAsideFor: 'property' }),
+    letter(3, Buffer.from('é€😀'), { failedKey: 'property' }),
     // More than one statement carries.
     letter(4, Buffer.alloc(5 * MEGABYTE, 'a')),
     letter(5, Buffer.alloc(MEGABYTE, 'b'), { subject: 'adverts.y' }),
@@ -47,7 +47,7 @@ test('letters that are written together keep each its own bytes, headers and rea
   assert.equal(statements.length, 3);
   await runStatements(database, statements);
   const { rows } = await database.query(
-    'select sequence::integer, subject, headers, body, reason, set_aside_for from dead_letters order by id',
+    'select sequence::integer, subject, headers, body, reason, failed_key from dead_letters order by id',
   );
   assert.deepEqual(
     rows.map(({ sequence, body }) => [sequence, body]),
@@ -55,7 +55,7 @@ test('letters that are written together keep each its own bytes, headers and rea
   );
   assert.deepEqual(rows[0].headers, { 'Nats-Msg-Id': 'a"\\\ufffd' });
   assert.equal(rows[0].reason, 'bad \ufffd "JSON" \ufffd');
-  assert.deepEqual([rows[2].set_aside_for, rows[4].subject, rows[5].set_aside_for], ['property', 'adverts.y', null]);
+  assert.deepEqual([rows[2].failed_key, rows[4].subject, rows[5].failed_key], ['property', 'adverts.y', null]);
 });
 
 test('a message that comes again is kept once, in the same statement or a later one', async (t) => {

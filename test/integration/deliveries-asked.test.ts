@@ -8,7 +8,7 @@ import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { readingOf } from '../../src/engine/domain/property-document.ts';
 import { type DeliveryRead, readDelivery } from '../../src/engine/store/delivery-reads.ts';
 import { insertProperties } from '../../src/engine/store/properties.ts';
-import { insertDigests } from '../../src/engine/store/property-digests.ts';
+import { insertSummaries } from '../../src/engine/store/property-summaries.ts';
 import { resendDelivery } from '../../src/engine/store/resends.ts';
 import { deliveryDocument } from '../../src/rest/deliveries.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
@@ -111,7 +111,7 @@ async function hold(propertyUuid: Uuid, advertUuid: Uuid, url: string): Promise<
   const reading = readingOf(held.state, held.crawls, api.reference.resolvePlace);
   await runStatements(database, [
     ...insertProperties([{ held, priced: reading.priced, expiredAt: null }]),
-    ...insertDigests([{ reading, crawls: held.crawls }]),
+    ...insertSummaries([{ reading, crawls: held.crawls }]),
   ]);
 }
 

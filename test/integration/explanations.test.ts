@@ -256,7 +256,7 @@ describe('stored properties', () => {
     const property = randomUuid();
     await scene.record([flat(property, randomUuid(), {})]);
     await api.database.query('delete from properties where uuid = $1', [property]);
-    const { rows } = await api.database.query('select from property_digests where property_uuid = $1', [property]);
+    const { rows } = await api.database.query('select from property_summaries where property_uuid = $1', [property]);
     assert.equal(rows.length, 0);
   });
 

@@ -69,7 +69,7 @@ function take(scene: Scene, source: string, file: Buffer, options: Partial<Snaps
   async function* bytes(): AsyncGenerator<Buffer> {
     yield file;
   }
-  const input = { rows: () => readPoliris(bytes(), source), digest: () => String(file.length) + String(file.at(400)) };
+  const input = { rows: () => readPoliris(bytes(), source), hash: () => String(file.length) + String(file.at(400)) };
   return takeSnapshot(input, { ...defaults, ...options });
 }
 
@@ -480,7 +480,7 @@ test('a file is read when it has stood still for a minute, and a silent sourceâ€
     nowMs: () => nowMs,
     onRead: (_, { counts }) => void read.push(`${counts.new} new, ${counts.republished} again`),
     onRefused: (_, reason) => void read.push(reason),
-    onTrouble: (_, error) => assert.fail(error),
+    onTransientError: (_, error) => assert.fail(error),
     lookEveryMs: Number.POSITIVE_INFINITY,
   });
   t.after(() => task.stop());

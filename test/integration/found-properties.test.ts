@@ -6,8 +6,8 @@ import { parse } from 'csv-parse/sync';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
-import type { MedianOf } from '../../src/engine/domain/property-digest.ts';
 import { propertyDocument } from '../../src/engine/domain/property-document.ts';
+import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { siteCategoryNames } from '../../src/engine/store/site-categories.ts';
@@ -96,7 +96,7 @@ describe('what a search finds now', () => {
       );
       const byUuid = new Map(expected.map((one) => [one.uuid, one]));
       for (const { uuid, satisfiedSince: since } of answer.page) {
-        assert.equal(since, satisfiedSince(criteria, (byUuid.get(uuid) as KnownProperty).digest, median).at);
+        assert.equal(since, satisfiedSince(criteria, (byUuid.get(uuid) as KnownProperty).summary, median).at);
       }
       assertOrdered(
         answer.page.map(({ uuid }) => byUuid.get(uuid) as KnownProperty),
@@ -229,10 +229,10 @@ describe('where too many come into question', () => {
       create table copied as select uuid, gen_random_uuid() as copy from properties, generate_series(1, 6);
       insert into properties (uuid, state, state_bytes, crawls, is_land, changed_at)
         select copy, state, state_bytes, crawls, is_land, changed_at from copied join properties using (uuid);
-      insert into property_digests select (d).* from (
-        select jsonb_populate_record(digest, jsonb_build_object('property_uuid', copy,
+      insert into property_summaries select (d).* from (
+        select jsonb_populate_record(summary, jsonb_build_object('property_uuid', copy,
           'sample_key', (random() * 4294967295 - 2147483648)::bigint)) as d
-        from copied join property_digests digest on property_uuid = uuid offset 0) changed;
+        from copied join property_summaries summary on property_uuid = uuid offset 0) changed;
       insert into events (property_uuid, advert_uuid, kind, created_at)
         select copy, copy, 'property.ad.update', now() from copied order by copy limit 12000;`);
     const [message] = sampleMessages(77, api.reference, 1, new Date('2026-06-01T08:00:00Z'));
@@ -241,7 +241,7 @@ describe('where too many come into question', () => {
     const { rows } = await api.database.query<{ uuid: Uuid; isRental: boolean }>(`
       select property_uuid as uuid, transaction_type = 1 as "isRental"
       from (select property_uuid, max(id) as last from events group by property_uuid) changed
-      join property_digests using (property_uuid) where is_live order by last desc limit 10000`);
+      join property_summaries using (property_uuid) where is_live order by last desc limit 10000`);
     assert.equal(rows.length, 10_000);
     const rentals = { ...anything(), transactionType: 1 };
     const answer = await find({ criteria: rentals });

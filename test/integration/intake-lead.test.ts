@@ -19,7 +19,7 @@ test('the time without a leader is told by whoever looks, and then by the next l
   assert.deepEqual(await readIntakeLead(database), { beganAt: null, gapSeconds: 0, leaderlessSeconds: 0 });
 
   const first = await openLeaderSession(postgres.url);
-  assert.equal(await first.stand(), '1');
+  assert.equal(await first.campaign(), '1');
   await first.showLead();
   const led = await readIntakeLead(database);
   assert.ok(led.beganAt);
@@ -31,7 +31,7 @@ test('the time without a leader is told by whoever looks, and then by the next l
   assert.ok(orphaned.leaderlessSeconds >= 40);
   const second = await openLeaderSession(postgres.url);
   t.after(() => second.close());
-  assert.equal(await second.stand(), '2');
+  assert.equal(await second.campaign(), '2');
   assert.ok((await readIntakeLead(database)).leaderlessSeconds >= 40, 'a term is no work yet');
   await second.showLead();
   const { beganAt, gapSeconds, leaderlessSeconds } = await readIntakeLead(database);
@@ -46,7 +46,7 @@ test('a long time without a leader is remembered, however often one begins after
   const database = connectDatabase(t, postgres.url);
   const lead = async (): Promise<void> => {
     const session = await openLeaderSession(postgres.url);
-    await session.stand();
+    await session.campaign();
     await session.showLead();
     await session.close();
   };
@@ -79,7 +79,7 @@ test('one that is alone keeps the lead, however late PostgreSQL answers its sign
   const database = connectDatabase(t, postgres.url);
   const session = await openLeaderSession(postgres.url);
   t.after(() => session.close());
-  assert.equal(await session.stand(), '1');
+  assert.equal(await session.campaign(), '1');
   await session.showLead();
   const { rows } = await database.query(`select pid from pg_stat_activity where application_name = 'vigie leader'`);
   process.kill(rows[0].pid, 'SIGSTOP');
@@ -105,12 +105,12 @@ test('one that is alone keeps the lead, however late it gives its sign of life; 
   );
   const other = await openLeaderSession(servers.postgres.url);
   t.after(() => other.close());
-  assert.equal(await other.stand(), null);
+  assert.equal(await other.campaign(), null);
   assert.equal(await termOf(), '1');
   daemon.process.kill('SIGSTOP');
   assert.equal(
     await until(
-      () => other.stand(),
+      () => other.campaign(),
       (term) => term !== null,
     ),
     '2',
@@ -136,7 +136,7 @@ test('a leader whose PostgreSQL says nothing for a while asks one thing at a tim
   t.mock.timers.enable({ apis: ['setInterval'] });
   const session = await openLeaderSession(url);
   t.after(() => session.close());
-  assert.equal(await session.stand(), '1');
+  assert.equal(await session.campaign(), '1');
   proxy.stall();
   for (let second = 0; second < 5; second++) t.mock.timers.tick(1_000);
   proxy.heal();

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import pg from 'pg';
-import { BrokerTroubleError, isBrokerOutage } from '../../src/engine/broker/outage.ts';
+import { BrokerUnavailableError, isBrokerOutage } from '../../src/engine/broker/outage.ts';
 import { loadReference } from '../../src/engine/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { isDatabaseOutage, isPassingRefusal } from '../../src/engine/store/outage.ts';
@@ -108,7 +108,7 @@ test('a start waits for a PostgreSQL that cannot now, and not for what may be a 
 
 const failed = (code: string, extra: object = {}) => Object.assign(new Error('failed'), { code, ...extra });
 
-test('trouble of a server is told from a bug by named codes', () => {
+test('a transient error differs from a bug by named codes', () => {
   const outages = ['08006', '28P01', '53100', '53300', '57P01', '57P03', '57014', '40001', '40P01', '55P03', '58030'];
   const sockets = ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT', 'EMFILE'];
   for (const code of [...outages, ...sockets]) assert.ok(isDatabaseOutage(failed(code)), code);
@@ -125,6 +125,6 @@ test('trouble of a server is told from a bug by named codes', () => {
   }
   assert.ok(isDatabaseOutage(failed('XX000', { severity: 'FATAL' })), 'whatever lets no session begin, or ends it');
   assert.ok(!isDatabaseOutage(failed('XX000', { severity: 'ERROR' })), 'tried again, but no outage by its name');
-  assert.ok(isBrokerOutage(new BrokerTroubleError('no stream takes the subject')));
+  assert.ok(isBrokerOutage(new BrokerUnavailableError('no stream takes the subject')));
   assert.ok(!isBrokerOutage(failed('TIMEOUT')), 'a word of NATS counts from NATS alone');
 });

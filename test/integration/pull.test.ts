@@ -36,7 +36,7 @@ test('a message of a stream that was deleted settles none of the stream that too
     consumer: CONSUMER,
     batchMax: 10,
     onMessage: async (message) => void pulled.push(message),
-    onTrouble: () => undefined,
+    onTransientError: () => undefined,
     async ensure() {
       await ensureRetries(broker);
       restored += 1;
@@ -78,7 +78,7 @@ test('so it is for a stream that was replaced while the stage was paused', async
     consumer: CONSUMER,
     batchMax: 10,
     onMessage: async (message) => void pulled.push(message),
-    onTrouble: () => undefined,
+    onTransientError: () => undefined,
     ensure: () => ensureRetries(broker).then(() => undefined),
     gate,
   });
@@ -133,7 +133,7 @@ test('what waits longer than `ack_wait` is handed out once, in the inbox as well
       // The first ten wait for their recorder, the eleventh for room, and the rest in the inbox.
       if (pulled.length > 10) await held;
     },
-    onTrouble: () => undefined,
+    onTransientError: () => undefined,
     ensure: async () => undefined,
   });
   t.after(async () => {
@@ -185,7 +185,7 @@ test('no request of an idle pull ends before the next one waits', async (t) => {
     consumer: CONSUMER,
     batchMax: 10,
     onMessage: async () => undefined,
-    onTrouble: () => undefined,
+    onTransientError: () => undefined,
     ensure: async () => undefined,
   });
   t.after(() => pull.stop());

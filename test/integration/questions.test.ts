@@ -12,7 +12,7 @@ import {
   withoutCriterion,
 } from '../../src/engine/domain/criteria.ts';
 import { CRITERIA } from '../../src/engine/domain/criterion-table.ts';
-import type { MedianOf } from '../../src/engine/domain/property-digest.ts';
+import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
@@ -95,7 +95,7 @@ describe('a preview', () => {
         removableCriteria(criteria),
       );
       const since = satisfied
-        .map(({ uuid, digest }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, digest, median).at }))
+        .map(({ uuid, summary }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, summary, median).at }))
         .sort((a, b) =>
           a.satisfiedSince === b.satisfiedSince
             ? a.uuid < b.uuid
@@ -188,9 +188,9 @@ describe('near-misses', () => {
       all = await nearOf(criteria);
     }
     const crawlOf = (uuid: string): string => {
-      const { held, digest } = properties.find((property) => property.uuid === uuid) as KnownProperty;
+      const { held, summary } = properties.find((property) => property.uuid === uuid) as KnownProperty;
       return (
-        digest.adverts
+        summary.adverts
           .map((advert) => held.crawls[advert.uuid]?.[0] ?? '')
           .sort()
           .at(-1) ?? ''
@@ -223,13 +223,13 @@ describe('near-misses', () => {
     const wider = preview.withoutCriterion.find(({ criterion }: { criterion: string }) => criterion === 'budget');
     assert.equal(some['hydra:totalItems'], wider.satisfiedNow - preview.satisfiedNow);
     // The second page is of the same list, whatever has happened since the first.
-    await api.database.query('update property_digests set is_live = false where property_uuid = $1', [uuids[0]]);
+    await api.database.query('update property_summaries set is_live = false where property_uuid = $1', [uuids[0]]);
     const { body: second } = await api.call('GET', `${search['@id']}/near-misses?days=90&itemsPerPage=5&page=2`);
     assert.deepEqual(
       second['hydra:member'].map((miss: { property: string }) => miss.property.split('/').at(-1)),
       uuids.slice(5, 10),
     );
-    await api.database.query('update property_digests set is_live = true where property_uuid = $1', [uuids[0]]);
+    await api.database.query('update property_summaries set is_live = true where property_uuid = $1', [uuids[0]]);
     const other = await api.newClient('other misses');
     assert.equal((await api.call('GET', `${search['@id']}/near-misses`, undefined, { key: other })).status, 404);
   });
@@ -302,7 +302,7 @@ describe('questions', () => {
 
   it('that take too long are given up, and say so', async (t) => {
     const other = await startTestApi(t, { queryBounds: { statementTimeoutMs: 50 } });
-    await withLockedDigests(other, async () => {
+    await withLockedSummaries(other, async () => {
       const { status, headers } = await other.call('POST', '/searches/preview', {});
       assert.equal(status, 429);
       assert.ok(headers.get('Retry-After'));
@@ -313,7 +313,7 @@ describe('questions', () => {
   it('of a client that leaves end at once, and so do their statements', async (t) => {
     const other = await startTestApi(t);
     const headers = { 'X-API-KEY': other.key, 'Content-Type': 'application/json' };
-    await withLockedDigests(other, async (countWaiting) => {
+    await withLockedSummaries(other, async (countWaiting) => {
       const leaving = new AbortController();
       const asked = [1, 2].map(() => {
         const { signal } = leaving;
@@ -344,15 +344,15 @@ describe('questions', () => {
   });
 });
 
-/** While `work` runs, statements that read digests wait. */
-async function withLockedDigests(
+/** While `work` runs, statements that read summaries wait. */
+async function withLockedSummaries(
   { database }: TestApi,
   work: (countWaiting: () => Promise<number>) => Promise<void>,
 ): Promise<void> {
   const connection = await database.connect();
   try {
     await connection.query('begin');
-    await connection.query('lock table property_digests in access exclusive mode');
+    await connection.query('lock table property_summaries in access exclusive mode');
     await work(async () => {
       const { rows } = await database.query<{ count: number }>(
         `select count(*)::integer as count from pg_stat_activity where wait_event_type = 'Lock'`,
@@ -373,24 +373,24 @@ describe('a preview from a sample', () => {
    * Copies of every live property, each with a place of its own in the sample: the same places in every run, for the
    * samples of two hours share properties, and so their errors.
    */
-  async function copyDigests(): Promise<void> {
+  async function copySummaries(): Promise<void> {
     await api.database.query(
       `select setseed(0.5);
-       insert into property_digests select gen_random_uuid(), keys, location, (random() * 4294967295 - 2147483648)::integer,
+       insert into property_summaries select gen_random_uuid(), keys, location, (random() * 4294967295 - 2147483648)::integer,
          is_live, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom, furnished, facts
-       from (select *, row_number() over (order by property_uuid) as place from property_digests where is_live) one
-       join generate_series(1, ${COPIES}) copy on copy % (select count(*) from property_digests where is_live) + 1 = place`,
+       from (select *, row_number() over (order by property_uuid) as place from property_summaries where is_live) one
+       join generate_series(1, ${COPIES}) copy on copy % (select count(*) from property_summaries where is_live) + 1 = place`,
     );
   }
 
   it('is within its margin of what there is, and another sample in each hour', async () => {
     const { rows: before } = await api.database.query<{ uuid: string }>(
-      'select property_uuid as uuid from property_digests',
+      'select property_uuid as uuid from property_summaries',
     );
-    await copyDigests();
+    await copySummaries();
     const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: 'x', transactionType: 0, budgetMax: 300_000 }, () => null);
     const { rows } = await api.database.query<{ count: number }>(
-      `select count(*)::integer as count from property_digests
+      `select count(*)::integer as count from property_summaries
        where is_live and transaction_type = 0 and price <= 300000`,
     );
     const truth = rows[0]?.count ?? 0;
@@ -407,7 +407,7 @@ describe('a preview from a sample', () => {
     // With a confidence of 95 % each.
     assert.ok(within >= 40, `${within} of ${HOURS}`);
     assert.ok(answers.size > HOURS / 4, `${answers.size} different answers`);
-    await api.database.query('delete from property_digests where property_uuid <> all($1::uuid[])', [
+    await api.database.query('delete from property_summaries where property_uuid <> all($1::uuid[])', [
       before.map(({ uuid }) => uuid),
     ]);
   });

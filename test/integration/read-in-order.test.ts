@@ -15,7 +15,7 @@ const COUNT = 2_000;
 const SUBJECT = advertSubject('11111111-0000-4000-8000-000000000000');
 const CREATE_READER = `$JS.API.CONSUMER.CREATE.${ADVERTS_STREAM}`;
 
-function trouble(what: string, error: Error): never {
+function failOn(what: string, error: Error): never {
   throw new Error(what, { cause: error });
 }
 
@@ -46,7 +46,7 @@ function publishNumbers(broker: Broker, first: number, last: number): Promise<vo
 function pullInto(broker: Broker, onMessage: (message: PulledMessage) => Promise<void>) {
   const ensure = async () => undefined;
   const ofConsumer = { stream: ADVERTS_STREAM, consumer: broker.names.intakeConsumer };
-  return startPull(broker, { ...ofConsumer, batchMax: COUNT, onMessage, onTrouble: () => undefined, ensure });
+  return startPull(broker, { ...ofConsumer, batchMax: COUNT, onMessage, onTransientError: () => undefined, ensure });
 }
 
 const textOf = ({ bytes }: PulledMessage): number => Number(Buffer.from(bytes).toString());
@@ -65,7 +65,7 @@ test('what is in flight comes first, without the messages that are gone, in a fe
     recordedUpTo: 1,
     handOn: async (message) => void read.push(textOf(message)),
     onOtherStream: () => assert.fail('the stream is the same'),
-    onTrouble: trouble,
+    onTransientError: failOn,
   });
   const pull = pullInto(broker, inOrder.take);
   t.after(() => pull.stop());
@@ -98,7 +98,7 @@ test('a reading that breaks off goes on where it was', async (t) => {
       read.push(textOf(message));
     },
     onOtherStream: () => assert.fail('the stream is the same'),
-    onTrouble: (what) => void broken.push(what),
+    onTransientError: (what) => void broken.push(what),
   });
   t.after(async () => inOrder.stop());
   await until(
@@ -129,7 +129,7 @@ test('one that is stopped hands nothing on', async (t) => {
       await gate;
     },
     onOtherStream: () => assert.fail('the stream is the same'),
-    onTrouble: trouble,
+    onTransientError: failOn,
   });
   await until(
     async () => handedOn,
@@ -168,7 +168,7 @@ test('a stream that an operator made a work queue is read in order too', async (
     recordedUpTo: 0,
     handOn: async (message) => void read.push(textOf(message)),
     onOtherStream: () => assert.fail('the stream is the same'),
-    onTrouble: trouble,
+    onTransientError: failOn,
   });
   t.after(async () => inOrder.stop());
   await until(

@@ -37,7 +37,8 @@ async function openScene(t: TestContext, count: number) {
   );
   const ids = await seed('/hook', search, states);
   await stage.start();
-  const work = () => startRecoveries({ database, announcer, attemptsInFlightMax: SLOTS, onTrouble: () => undefined });
+  const work = () =>
+    startRecoveries({ database, announcer, attemptsInFlightMax: SLOTS, onTransientError: () => undefined });
   const ask = (includesDelivered = false, of: SeededSearch = search) =>
     createRecovery(database, {
       ...{ id: timeOrderedUuid(new Date()), clientId: of.clientId, searchNumber: null, endpoint: null },
@@ -112,7 +113,7 @@ describe('a recovery', () => {
       database: busy,
       announcer: stage.announcer,
       attemptsInFlightMax: SLOTS,
-      onTrouble: assert.fail,
+      onTransientError: assert.fail,
     });
     const done = await untilState(id, 'finished');
     await worker.stop();

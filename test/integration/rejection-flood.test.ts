@@ -79,8 +79,8 @@ test('a flood of refused messages is kept and told, and stands in nobody’s way
     ({ recorded, kept }) => recorded === GOOD && kept === REFUSED,
   );
   // What a busy machine makes the intake take in again may be told again.
-  await until(samples, (seen) => (seen.get('vigie_rejections_total{result="told"}') ?? 0) >= REFUSED);
-  assert.equal((await samples()).get('vigie_rejections_total{result="untold"}'), 0);
+  await until(samples, (seen) => (seen.get('vigie_rejections_total{result="published"}') ?? 0) >= REFUSED);
+  assert.equal((await samples()).get('vigie_rejections_total{result="unpublished"}'), 0);
   assert.equal((await broker.manager.streams.info('REJECTED')).state.messages, REFUSED);
   assert.ok(most - before < GROWTH_MAX_KB, `${before} KiB before, ${most} at most`);
   // No more than the consumer hands out.
@@ -98,6 +98,6 @@ test('a stream of refusals that does not answer stands in nobody’s way either'
     () => count('properties'),
     (recorded) => recorded === GOOD,
   );
-  const seen = await until(samples, (now) => (now.get('vigie_rejections_total{result="untold"}') ?? 0) >= 5_000);
-  assert.equal(seen.get('vigie_rejections_total{result="told"}'), 0);
+  const seen = await until(samples, (now) => (now.get('vigie_rejections_total{result="unpublished"}') ?? 0) >= 5_000);
+  assert.equal(seen.get('vigie_rejections_total{result="published"}'), 0);
 });

@@ -100,7 +100,7 @@ test('a refused message is told with its reason, violations, subject, sequence a
     [byReason(/would have 2 adverts/).on, byReason(/would have 2 adverts/).messageId],
     [`adverts-rejected.${property}`, null],
   );
-  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="told"}'), 4);
+  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="published"}'), 4);
   const { config, state } = await (await connection.jetstreamManager()).streams.info('REJECTED');
   assert.equal(state.messages, 4);
   const week = 7 * 24 * 3_600 * 1e9;
@@ -172,7 +172,7 @@ test('an operator’s stream is left as it is, and one that was deleted is made 
   await send(connection, 'more nonsense');
   const second = await until(held, (info) => info?.state.messages === 1);
   assert.equal(second?.config.max_bytes, 256 * 1024 ** 2);
-  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="untold"}'), 0);
+  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
 });
 
 test('where nothing can be told intake goes on, with a warning and a counter', async (t) => {
@@ -191,17 +191,17 @@ test('where nothing can be told intake goes on, with a warning and a counter', a
     (count) => count === 1,
   );
   await until(
-    () => countOf(daemon, 'vigie_rejections_total{result="untold"}'),
+    () => countOf(daemon, 'vigie_rejections_total{result="unpublished"}'),
     (count) => count === 20,
   );
   assert.equal((await database.query('select 1 from dead_letters')).rowCount, 20, 'they are all kept');
-  const warnings = daemon.log.filter(({ what }) => what === 'tell of refused messages');
+  const warnings = daemon.log.filter(({ what }) => what === 'publish rejections');
   assert.equal(warnings.length, 1, 'one line, not twenty');
   await manager.streams.delete('FOREIGN');
   await until(
     async () => {
       await send(connection, `nonsense ${randomUUID()}`);
-      return countOf(daemon, 'vigie_rejections_total{result="told"}');
+      return countOf(daemon, 'vigie_rejections_total{result="published"}');
     },
     (count) => count > 0,
   );
@@ -234,10 +234,10 @@ test('a refusal that an outage of NATS keeps from being told is told after it', 
   }, Boolean);
   await servers.nats.restart();
   await until(
-    () => countOf(daemon, 'vigie_rejections_total{result="told"}'),
+    () => countOf(daemon, 'vigie_rejections_total{result="published"}'),
     (count) => count >= 1,
   );
-  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="untold"}'), 0);
+  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
   const held = await connection.jetstreamManager().then((manager) => manager.streams.info('REJECTED'));
   assert.equal(held.state.messages, 1, 'told once, as far as the stream can tell repeats');
   assert.equal((await database.query('select 1 from dead_letters')).rowCount, 1, 'and kept once');

@@ -9,7 +9,7 @@ import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { randomUuid, timeOrderedUuid } from '../../src/engine/domain/ids.ts';
 import { readingOf } from '../../src/engine/domain/property-document.ts';
 import { insertProperties } from '../../src/engine/store/properties.ts';
-import { insertDigests } from '../../src/engine/store/property-digests.ts';
+import { insertSummaries } from '../../src/engine/store/property-summaries.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { searchNumberOfId, seedMatch } from '../support/seeded-matches.ts';
@@ -75,7 +75,7 @@ async function own(): Promise<Owned> {
   const reading = readingOf(held.state, held.crawls, api.reference.resolvePlace);
   await runStatements(api.database, [
     ...insertProperties([{ held, priced: reading.priced, expiredAt: null }]),
-    ...insertDigests([{ reading, crawls: held.crawls }]),
+    ...insertSummaries([{ reading, crawls: held.crawls }]),
   ]);
   const user = created.body.user.slice(7);
   const number = '(select number from searches where id = $1)';

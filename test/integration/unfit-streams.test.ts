@@ -174,7 +174,7 @@ test('a change is found while the daemon works, told once, and told again when i
     everyMs: 20,
     findOther: async () => null,
     onFound: ({ faults }) => void told.push(faults.join()),
-    onTrouble: (_, error) => assert.fail(error),
+    onTransientError: (_, error) => assert.fail(error),
   });
   t.after(() => watch.stop());
   assert.equal(watch.reason, null);

@@ -31,7 +31,7 @@ async function propertiesOf(t: TestContext, url: string): Promise<readonly strin
     `select jsonb_build_array(uuid, state, crawls, keys, facts, (
          select jsonb_agg(jsonb_build_array(kind, field_name, events.created_at, recorded_at) order by id)
          from events where events.property_uuid = uuid))::text as row
-     from properties left join property_digests on property_uuid = uuid order by uuid`,
+     from properties left join property_summaries on property_uuid = uuid order by uuid`,
   );
   return rows.map(({ row }) => row);
 }

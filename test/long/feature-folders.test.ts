@@ -13,7 +13,7 @@ import { FEATURES } from '../../src/features.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Of the engine: what a change leads to, an advert's way to a webhook, and searches. */
 const ENGINE_TESTS = [
-  'test/consequences.test.ts',
+  'test/alerts.test.ts',
   'test/consequences-histories.test.ts',
   'test/integration/intake-journey.test.ts',
   'test/integration/webhook-courier.test.ts',

@@ -103,14 +103,14 @@ const entriesOf = (messages: readonly IntakeMessage[]): readonly RecordedEntry[]
   messages.map((message) => ({ message, origin: nextOrigin(), bytes: 100, traceparent: null, letter: LETTER }));
 
 /** Its headers are a step. */
-function poisonOf(sequence: number, fault: Fault) {
+function letterOf(sequence: number, fault: Fault) {
   const headers = {
     get traced() {
       step(fault);
       return 'yes';
     },
   };
-  return { ...LETTER, sequence, headers, reason: 'poison', setAsideFor: null };
+  return { ...LETTER, sequence, headers, reason: 'rejected', failedKey: null };
 }
 
 /** Medians that can be looked into. */
@@ -215,7 +215,7 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
       const failing = createRecorder({ ...standing, ...arrange(fault, scene) });
       const messages = messagesOf(at, price, inTexts);
       fault.in = at;
-      const error = await failing(TERM, entriesOf(messages), [poisonOf(at, inTexts)]).then(
+      const error = await failing(TERM, entriesOf(messages), [letterOf(at, inTexts)]).then(
         () => null,
         (thrown: Error) => thrown,
       );

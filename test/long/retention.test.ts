@@ -23,7 +23,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const DAYS: RetentionDays = { events: 6, deliveries: 4, expired: 5 };
 const LISTED_DAYS = 4;
 const PROPERTIES_PER_DAY = 12;
-const PARKED = 30;
+const BACKLOGGED = 30;
 /** A delivery that fails every day is final on the sixth, and goes four days later; everything else is quicker. */
 const STEADY_FROM_DAY = 12;
 const LAST_DAY = 36;
@@ -56,7 +56,7 @@ async function openStage(t: TestContext, endpoint = 'https://hooks.example'): Pr
     listedDays: LISTED_DAYS,
     searches: 20,
     endpoint,
-    parkedOnFirstDay: PARKED,
+    backloggedOnFirstDay: BACKLOGGED,
   });
   cleanup.after(() => market.stop());
   return { postgres, database, clock, clientId, market };
@@ -144,12 +144,12 @@ async function bodiesOf(database: Database, ids: readonly string[]): Promise<Rea
 test('over a month every table reaches its size and keeps it, and what is open is sent with its bytes after all', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { postgres, database, clientId, market } = await openStage(t, receiver.url);
-  let parked: ReadonlyMap<string, string> = new Map();
+  let backlog: ReadonlyMap<string, string> = new Map();
   let steadyRows: Readonly<Record<string, number>> = {};
   const steadyBytes: Readonly<Record<string, number>>[] = [];
   for (let day = 0; day <= LAST_DAY; day++) {
     await market.live();
-    if (day === 0) parked = await bodiesOf(database, market.parkedIds);
+    if (day === 0) backlog = await bodiesOf(database, market.backlogIds);
     const staying = await digests(database, STAYING);
     let forgottenPrices = 0;
     const swept = await sweepNow(database, DAYS, () => void forgottenPrices++);
@@ -170,12 +170,12 @@ test('over a month every table reaches its size and keeps it, and what is open i
     assert.ok(later <= 1.1 * earlier, `${table}: ${bytes.join(' ')} bytes`);
   }
 
-  assert.equal(parked.size, PARKED);
-  assert.deepEqual(await bodiesOf(database, market.parkedIds), parked, 'older than every horizon, and open');
+  assert.equal(backlog.size, BACKLOGGED);
+  assert.deepEqual(await bodiesOf(database, market.backlogIds), backlog, 'older than every horizon, and open');
   const nats = await startTestNats(t);
   const daemon = await startDaemon(t, { postgres, nats });
-  await receiver.until((posts) => market.parkedIds.every((id) => posts.some((post) => post.id === id)));
-  for (const [id, body] of parked) assert.equal(hash('sha256', receiver.postsOf(id)[0]?.body ?? '', 'hex'), body);
+  await receiver.until((posts) => market.backlogIds.every((id) => posts.some((post) => post.id === id)));
+  for (const [id, body] of backlog) assert.equal(hash('sha256', receiver.postsOf(id)[0]?.body ?? '', 'hex'), body);
 
   const rest = restClient(daemon, (await createApiKey(database, clientId, 'test')).key);
   const statusOf = async (path: string): Promise<number> => (await rest.request('GET', path)).status;

@@ -74,7 +74,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       announcer: ownAnnouncer,
       database: ownDatabase,
       retryDelayMs: settings.retryDelayMs,
-      onTrouble: () => undefined,
+      onTransientError: () => undefined,
     };
     const courier = await startCourier({
       ...parts,

@@ -114,7 +114,7 @@ export async function openMailScene(cleanup: Cleanup): Promise<MailScene> {
         clock: () => new Date(),
         onMail: (mail) => void settled.push(mail),
         supervisor: quietSupervisor(),
-        onTrouble: (what, error) => assertNever(what, error),
+        onTransientError: (what, error) => assertNever(what, error),
         ...options,
       });
       closers.push(() => mailing.drain());
@@ -126,7 +126,7 @@ export async function openMailScene(cleanup: Cleanup): Promise<MailScene> {
 
 const ENDED = new Set(['delivered', 'failed', 'cancelled']);
 
-/** Trouble here is a bug: it ends the test's process with its reason. */
+/** A transient error here is a bug: it ends the test's process with its reason. */
 function assertNever(what: string, error: Error): void {
   if (/terminat|connect|shutting down|ECONN/i.test(error.message)) return;
   setImmediate(() => {

@@ -6,9 +6,9 @@ import type { HeldProperty } from '../../src/engine/domain/change.ts';
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
-import { digestOf, type MedianOf, type PropertyDigest } from '../../src/engine/domain/property-digest.ts';
 import { propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import { type MedianOf, type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder, type Recorder } from '../../src/engine/intake/recorder.ts';
@@ -93,7 +93,7 @@ export interface KnownProperty {
   readonly uuid: Uuid;
   readonly held: HeldProperty;
   readonly facts: PropertyFacts;
-  readonly digest: PropertyDigest;
+  readonly summary: PropertySummary;
 }
 
 /** Every property that is held, from its document. */
@@ -110,7 +110,7 @@ export async function knownProperties(
       uuid: held.state.uuid,
       held,
       facts: propertyFacts(reading, median),
-      digest: digestOf(reading, held.crawls),
+      summary: summaryOf(reading, held.crawls),
     };
   });
 }

@@ -35,13 +35,13 @@ export interface SimulatedMarketOptions {
   readonly searches: number;
   /** Without path. */
   readonly endpoint: string;
-  /** Of the deliveries of the first day, how many are parked and never attempted. */
-  readonly parkedOnFirstDay: number;
+  /** Of the deliveries of the first day, how many stay in the backlog and are never attempted. */
+  readonly backloggedOnFirstDay: number;
 }
 
 export interface SimulatedMarket {
   readonly searchIds: readonly Uuid[];
-  readonly parkedIds: readonly Uuid[];
+  readonly backlogIds: readonly Uuid[];
   /** From the morning of one day to its evening, with everything in it. */
   live(): Promise<void>;
   /** Property that appeared on `day` (from 0) as number `position` of that day. */
@@ -67,7 +67,7 @@ const entryOf = (message: IntakeMessage) => ({
   origin: nextOrigin(),
   bytes: 1_024,
   traceparent: null,
-  letter: poisonOf(0),
+  letter: letterOf(0),
 });
 
 /** The database must be migrated. */
@@ -87,7 +87,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
   });
   const failingForGood = new Set<Uuid>();
   const failingOnce = new Set<Uuid>();
-  const parkedIds: Uuid[] = [];
+  const backlogIds: Uuid[] = [];
   let day = 0;
   let waiting: Uuid[] = [];
   let passing: Uuid | null = null;
@@ -130,23 +130,23 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
 
   return {
     searchIds,
-    parkedIds,
+    backlogIds,
     propertyOf,
     async live() {
       if (day > 0) await clock.advance(0.5);
-      // On the first day nobody comes: what is parked then belongs to searches that stay.
+      // On the first day nobody comes: what is backlogged then belongs to searches that stay.
       if (day > 0) await changeSearches();
       const due = waiting;
       waiting = [];
       const created = await record(messagesOf(options, day, clock.now(), propertyOf));
-      if (day === 0) parkedIds.push(...created.slice(0, options.parkedOnFirstDay));
+      if (day === 0) backlogIds.push(...created.slice(0, options.backloggedOnFirstDay));
       for (const [position, id] of created.entries()) {
         if (position % FAILING_FOR_GOOD_EACH === 1) failingForGood.add(id);
         else if (position % FAILING_ONCE_EACH === 0) failingOnce.add(id);
       }
       await database.query('update open_deliveries set lane = 2 where id = any($1::uuid[]) and lane = -1', [due]);
-      await attempt([...due, ...created.slice(day === 0 ? options.parkedOnFirstDay : 0)]);
-      await recordBatch(FIRST_TERM, [], [poisonOf(day)]);
+      await attempt([...due, ...created.slice(day === 0 ? options.backloggedOnFirstDay : 0)]);
+      await recordBatch(FIRST_TERM, [], [letterOf(day)]);
       day += 1;
       await clock.advance(0.5);
     },
@@ -241,14 +241,14 @@ function settle(delivery: ClaimedDelivery, fails: boolean): SettledAttempt {
   };
 }
 
-function poisonOf(sequence: number) {
+function letterOf(sequence: number) {
   return {
     stream: 'ADVERTS',
     sequence,
     subject: 'adverts.unknown',
     headers: {},
     bytes: Buffer.from(`nonsense ${sequence}`),
-    setAsideFor: null,
+    failedKey: null,
     reason: 'not JSON',
   };
 }

@@ -10,5 +10,5 @@ export interface Tuning {
   readonly attemptsInFlightMax?: number;
   readonly recordBatchMax?: number;
   readonly retryPausesMs?: readonly number[];
-  readonly setAside?: { readonly propertiesMax: number; readonly windowMs: number; readonly restMs: number };
+  readonly breaker?: { readonly propertiesMax: number; readonly windowMs: number; readonly restMs: number };
 }

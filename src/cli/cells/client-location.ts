@@ -18,7 +18,7 @@ export type MovedClient = Pick<ClientStanding, 'id' | 'name'>;
 
 export interface ClientLocation {
   readonly client: MovedClient;
-  /** Null while it has left one cell and not been woken in the other. */
+  /** Null while it has left one cell and was not activated in the other. */
   readonly home: ReachedCell | null;
 }
 

@@ -11,6 +11,7 @@ import { ADVERTS_STREAM } from '../../engine/broker/topology.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import { copyClient, copySnapshots, countOpen } from '../../engine/store/client-copy.ts';
 import {
+  activateClient,
   closeClient,
   findStandings,
   holdCells,
@@ -24,7 +25,6 @@ import {
   renewClosing,
   renewHold,
   reopenClient,
-  wake,
 } from '../../engine/store/client-move.ts';
 import { removeCopy } from '../../engine/store/client-removal.ts';
 import { transaction } from '../../engine/store/database.ts';
@@ -95,11 +95,11 @@ async function bring(
     if (rows.length === 0 || left !== target.name)
       throw new CommandError(`${client.name} is moving to ${left}: repeat that`);
   } else if (home !== target) {
-    await travel(home, target, client, stopping);
+    await moveRows(home, target, client, stopping);
   }
-  const isWoken = await wake(target.database, client.id);
+  const isActivated = await activateClient(target.database, client.id);
   await tellCells(cells);
-  print(isWoken ? `${client.name} is in ${target.name}` : `${client.name} was in ${target.name} already`);
+  print(isActivated ? `${client.name} is in ${target.name}` : `${client.name} was in ${target.name} already`);
 }
 
 async function takeBack(cells: readonly ReachedCell[], home: ReachedCell | null, client: MovedClient): Promise<void> {
@@ -128,7 +128,7 @@ const ATTEMPTS_MAX_MS = 60_000;
  * (store/client-move.ts). If anything breaks the move off before, the client stays where it was. Throws `CommandError`
  * when the move is not possible, or not now.
  */
-async function travel(
+async function moveRows(
   source: ReachedCell,
   target: ReachedCell,
   client: MovedClient,
@@ -153,7 +153,7 @@ async function travel(
   }
 }
 
-interface TravelOptions {
+interface MovingOptions {
   readonly progress: Progress;
   readonly stopping: AbortSignal;
 }
@@ -163,7 +163,7 @@ async function copyAhead(
   source: ReachedCell,
   target: ReachedCell,
   { id, name }: MovedClient,
-  { progress, stopping }: TravelOptions,
+  { progress, stopping }: MovingOptions,
 ): Promise<string> {
   let copied = 0;
   return copySnapshots(source.database, target.database, id, (count) => {
@@ -194,7 +194,7 @@ async function underHold(
   source: ReachedCell,
   target: ReachedCell,
   client: MovedClient,
-  { copiedBefore, progress, stopping }: TravelOptions & { readonly copiedBefore: string },
+  { copiedBefore, progress, stopping }: MovingOptions & { readonly copiedBefore: string },
 ): Promise<void> {
   const { id, name } = client;
   await closeClient(source.database, id);
@@ -205,10 +205,10 @@ async function underHold(
     await Promise.all([source, target].map(({ database }) => renewHold(database, id)));
     await putOff(source.database, id);
   };
-  const onTrouble = (_: string, error: Error): void => {
+  const onTransientError = (_: string, error: Error): void => {
     lapsed = error;
   };
-  const renewing = startTask({ what: 'move', everyMs: RENEW_EVERY_MS, work: renew, onTrouble });
+  const renewing = startTask({ what: 'move', everyMs: RENEW_EVERY_MS, work: renew, onTransientError });
   let openCount = 0;
   const goOn = (): void => {
     if (stopping.aborted) throw new InterruptedError(stopping, `${name} is where it was`);

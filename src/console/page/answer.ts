@@ -69,14 +69,14 @@ export function useAnswer<Value>(
   return { ...state, again };
 }
 
-export interface Deed {
+export interface Mutation {
   readonly isUnderWay: boolean;
   readonly problem: string | null;
   run(work: () => Promise<void>): void;
 }
 
 /** What a button does: one at a time, and what went wrong stays told until it is tried again. */
-export function useDeed(): Deed {
+export function useMutation(): Mutation {
   const words = useWords();
   const [isUnderWay, setUnderWay] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);

@@ -13,8 +13,8 @@ import { useValue } from './observable.ts';
 import { createRest } from './rest.ts';
 import { hrefOf, type Route, route, VIEWS, type View } from './route.ts';
 import { forgetKey, hasBroughtKey, keepKey, takeKey } from './session.ts';
+import { openSharedMap, type SharedMap, SharedMapContext } from './shared-map.ts';
 import { SignIn } from './sign-in.tsx';
-import { openStage, type Stage, StageContext } from './stage.ts';
 import { DeliveriesView } from './views/deliveries-view.tsx';
 import { EndpointsView } from './views/endpoints-view.tsx';
 import { MapView } from './views/map-view.tsx';
@@ -86,14 +86,14 @@ function Page({ onLeave }: { onLeave(): void }) {
   const { view, id } = open;
   const words = useWords();
   const arrival = useArrival(open);
-  const [stage, setStage] = useState<Stage | null>(null);
-  const attach = useMemo(() => stageAttacher(setStage), []);
-  useEffect(() => stage?.name(words), [stage, words]);
+  const [sharedMap, setSharedMap] = useState<SharedMap | null>(null);
+  const attach = useMemo(() => sharedMapAttacher(setSharedMap), []);
+  useEffect(() => sharedMap?.name(words), [sharedMap, words]);
   useEffect(() => {
     document.title = words.titleOf(words.views[view]);
   }, [view, words]);
   return (
-    <StageContext.Provider value={stage}>
+    <SharedMapContext.Provider value={sharedMap}>
       <div class="page" data-layout={WITH_MAP.includes(view) ? 'map' : 'plain'}>
         <a class="skip" href="#view" onClick={focusView}>
           {words.skip}
@@ -105,19 +105,19 @@ function Page({ onLeave }: { onLeave(): void }) {
         </main>
         <section class="stage" aria-label={words.map}>
           <div class="map" ref={attach} />
-          {stage !== null && <MapContents />}
+          {sharedMap !== null && <MapContents />}
         </section>
       </div>
-    </StageContext.Provider>
+    </SharedMapContext.Provider>
   );
 }
 
 /** The map lives as long as its element. */
-function stageAttacher(set: (stage: Stage | null) => void) {
-  let opened: Stage | null = null;
+function sharedMapAttacher(set: (sharedMap: SharedMap | null) => void) {
+  let opened: SharedMap | null = null;
   return (element: HTMLElement | null): void => {
     opened?.close();
-    opened = element === null ? null : openStage(element);
+    opened = element === null ? null : openSharedMap(element);
     set(opened);
   };
 }

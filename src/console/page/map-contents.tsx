@@ -11,8 +11,8 @@ import { useValue } from './observable.ts';
 import { type Pin, panelIdOf } from './pins.ts';
 import { hrefOf, open, route } from './route.ts';
 import { SETTINGS } from './session.ts';
+import { type SharedMap, useSharedMap } from './shared-map.ts';
 import { useShownPins } from './shown-pins.ts';
-import { type Stage, useStage } from './stage.ts';
 import { useWords } from './words/language.ts';
 
 const NO_AREAS: readonly SearchArea[] = [];
@@ -22,9 +22,9 @@ const NEAR_MAX = 50;
 
 export function MapContents() {
   const model = useModel();
-  const stage = useStage() as Stage;
+  const sharedMap = useSharedMap() as SharedMap;
   const { list } = useValue(model.searches);
-  const base = useValue(stage.base);
+  const base = useValue(sharedMap.base);
   const chosenFilters = useValue(filters);
   const { view, id } = useValue(route);
   const areas = useMemo(() => list.map((search) => areaOf(search, base)), [list, base]);
@@ -32,23 +32,23 @@ export function MapContents() {
   const chosen = edited ?? chosenFilters.search;
   // While a search is drawn its saved form would lie below it.
   useEffect(
-    () => stage.showAreas(view === 'places' ? NO_AREAS : areas.filter(({ search }) => search !== edited), chosen),
+    () => sharedMap.showAreas(view === 'places' ? NO_AREAS : areas.filter(({ search }) => search !== edited), chosen),
     [areas, chosen, edited, view],
   );
   const shown = useShownPins();
   // Matches of others would be taken for what the search that is written finds.
-  useEffect(() => stage.showPins(view === 'places' || edited !== null ? [] : shown), [shown, view, edited]);
-  useGoingThere(stage, base === NO_BASE_MAP || view !== 'map' || id !== null ? NO_AREAS : areas);
-  usePings(stage);
-  usePicking(stage, view === 'map' ? shown : null);
+  useEffect(() => sharedMap.showPins(view === 'places' || edited !== null ? [] : shown), [shown, view, edited]);
+  useGoingThere(sharedMap, base === NO_BASE_MAP || view !== 'map' || id !== null ? NO_AREAS : areas);
+  usePings(sharedMap);
+  usePicking(sharedMap, view === 'map' ? shown : null);
   const words = useWords();
   const boxes = areas.flatMap(({ box }) => box ?? []);
   return (
     <>
-      <button type="button" class="whole" onClick={() => stage.goTo(boxes.length === 0 ? null : hull(boxes))}>
+      <button type="button" class="whole" onClick={() => sharedMap.goTo(boxes.length === 0 ? null : hull(boxes))}>
         {words.wholeMap}
       </button>
-      <NoStreets stage={stage} />
+      <NoStreets sharedMap={sharedMap} />
     </>
   );
 }
@@ -60,14 +60,14 @@ const BUILT_AT = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10
 const HOW_TO_GET_STREETS = `pmtiles extract https://build.protomaps.com/${BUILT_AT}.pmtiles france.pmtiles --bbox=-5.2,41.3,9.6,51.2
 VIGIE_MAP_FILE=france.pmtiles`;
 
-function NoStreets({ stage }: { readonly stage: Stage }) {
+function NoStreets({ sharedMap }: { readonly sharedMap: SharedMap }) {
   const words = useWords();
-  const [zoom, setZoom] = useState(stage.map.getZoom());
+  const [zoom, setZoom] = useState(sharedMap.map.getZoom());
   useEffect(() => {
-    const read = (): void => setZoom(stage.map.getZoom());
-    stage.map.on('zoomend', read);
-    return () => void stage.map.off('zoomend', read);
-  }, [stage]);
+    const read = (): void => setZoom(sharedMap.map.getZoom());
+    sharedMap.map.on('zoomend', read);
+    return () => void sharedMap.map.off('zoomend', read);
+  }, [sharedMap]);
   if (SETTINGS.streets !== null || SETTINGS.tilesUrl !== null || zoom < STREETS_WANTED_FROM_ZOOM) return null;
   return (
     <details class="no-streets">
@@ -79,45 +79,45 @@ function NoStreets({ stage }: { readonly stage: Stage }) {
 }
 
 /** To where the searches look, once, unless the reader was faster: from then on the map is theirs. */
-function useGoingThere(stage: Stage, areas: readonly SearchArea[]): void {
+function useGoingThere(sharedMap: SharedMap, areas: readonly SearchArea[]): void {
   const isReaders = useRef(false);
   useEffect(() => {
     const take = (): void => {
       isReaders.current = true;
     };
-    const container = stage.map.getContainer();
+    const container = sharedMap.map.getContainer();
     for (const kind of ['pointerdown', 'wheel', 'keydown']) container.addEventListener(kind, take, { once: true });
-  }, [stage]);
+  }, [sharedMap]);
   useEffect(() => {
     const boxes = areas.flatMap(({ box }) => box ?? []);
     if (isReaders.current || boxes.length === 0) return;
     isReaders.current = true;
-    stage.goTo(hull(boxes));
+    sharedMap.goTo(hull(boxes));
   }, [areas]);
 }
 
-function usePings(stage: Stage): void {
+function usePings(sharedMap: SharedMap): void {
   const model = useModel();
-  const happenings = useValue(model.happenings);
+  const activity = useValue(model.activity);
   const told = useRef(new Set<string>());
   useEffect(() => {
-    for (const { id, match } of happenings) {
+    for (const { id, match } of activity) {
       if (told.current.has(id)) continue;
       told.current.add(id);
       const pin = model.pins.get(match);
       if (pin === null || pin.x === null || pin.y === null) continue;
-      const { lat, lng } = stage.map.unproject([pin.x * 256, pin.y * 256], 0);
-      stage.ping({ lat, lng });
+      const { lat, lng } = sharedMap.map.unproject([pin.x * 256, pin.y * 256], 0);
+      sharedMap.ping({ lat, lng });
     }
-    for (const id of told.current) if (!happenings.some((one) => one.id === id)) told.current.delete(id);
-  }, [happenings]);
+    for (const id of told.current) if (!activity.some((one) => one.id === id)) told.current.delete(id);
+  }, [activity]);
 }
 
 /** A click opens the match beneath it; of several at one place the panel lists them. */
-function usePicking(stage: Stage, shown: readonly Pin[] | null): void {
+function usePicking(sharedMap: SharedMap, shown: readonly Pin[] | null): void {
   useEffect(() => {
     if (shown === null) return;
-    const { map } = stage;
+    const { map } = sharedMap;
     const near = ({ latlng }: L.LeafletMouseEvent) => {
       const reach = REACH_PIXELS / (256 * 2 ** map.getZoom());
       return pinsNear(shown, worldX(latlng.lng), worldY(latlng.lat), reach);

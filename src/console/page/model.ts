@@ -12,7 +12,7 @@ import { createPinTable, PINS_MAX, type PinTable } from './pins.ts';
 import { Refusal, type Rest, Unreachable } from './rest.ts';
 
 /** That a match was told of. */
-export interface Happening {
+export interface ActivityEntry {
   readonly id: string;
   readonly match: string;
 }
@@ -37,7 +37,7 @@ export interface Model {
   /** What the chosen search finds now; null while none is chosen. */
   readonly found: Observable<FoundList | null>;
   /** Newest first. */
-  readonly happenings: Observable<readonly Happening[]>;
+  readonly activity: Observable<readonly ActivityEntry[]>;
   readonly siteCategories: Observable<readonly SiteCategory[]>;
   /** Days that the map goes back; null: as far as there is something. */
   readonly days: Observable<number | null>;
@@ -54,7 +54,7 @@ export interface Model {
 const SEARCHES_MAX = 2_000;
 const SEARCHES_PER_PAGE = 100;
 const MATCHES_PER_PAGE = 100;
-const HAPPENINGS_MAX = 100;
+const ACTIVITY_MAX = 100;
 /** Matches are numbered before they are committed: those of the last minute may still be coming. */
 const OVERLAP_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -65,7 +65,7 @@ export function openModel(rest: Rest): Model {
   const { signal } = closing;
   const connection = observable<Connection>('connecting');
   const searches = observable<SearchTable>(NO_SEARCHES);
-  const happenings = observable<readonly Happening[]>([]);
+  const activity = observable<readonly ActivityEntry[]>([]);
   const siteCategories = observable<readonly SiteCategory[]>([]);
   const matches = createMatchReader(rest, signal);
   const changes = searchChanges(searches, matches.drop);
@@ -86,7 +86,7 @@ export function openModel(rest: Rest): Model {
       const told = items.flatMap((item) => matches.take(item));
       // One that was made elsewhere since this page was opened.
       if (items.some(({ search }) => isStrange(search, searches.get()))) void refreshSearches();
-      happenings.set([...told.reverse(), ...happenings.get()].slice(0, HAPPENINGS_MAX));
+      activity.set([...told.reverse(), ...activity.get()].slice(0, ACTIVITY_MAX));
     },
     onConnection(next) {
       const before = connection.get();
@@ -110,7 +110,7 @@ export function openModel(rest: Rest): Model {
     pinsVersion: matches.version,
     isReadingMatches: matches.isReading,
     found: createFoundList(rest, signal, tolerant),
-    happenings,
+    activity,
     siteCategories,
     days: matches.days,
     refreshSearches: () => void refreshSearches(),
@@ -258,7 +258,7 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
       put(await readUnknown(rest, pins, iris, until));
     },
     /** What it tells, if it is known whereof. */
-    take(item: FeedItem): Happening[] {
+    take(item: FeedItem): ActivityEntry[] {
       if (item.body === null) return [];
       put([item.body.match]);
       return [{ id: item.id, match: item.body.match['@id'] }];

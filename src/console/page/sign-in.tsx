@@ -1,7 +1,7 @@
 /** The door: the API key, tried before anything else is shown. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { useDeed } from './answer.ts';
+import { useMutation } from './answer.ts';
 import { Field } from './elements.tsx';
 import { useValue } from './observable.ts';
 import { createRest, Refusal } from './rest.ts';
@@ -17,7 +17,7 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
   const words = useWords();
   const [typed, setTyped] = useState('');
   const [isWrong, setWrong] = useState(isRefused);
-  const deed = useDeed();
+  const mutation = useMutation();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), [isWrong]);
   const other = useValue(language) === 'fr' ? 'en' : 'fr';
@@ -25,14 +25,14 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
     event.preventDefault();
     const key = typed.trim();
     if (key === '') return;
-    deed.run(async () => {
+    mutation.run(async () => {
       setWrong(false);
       const isKnown = await tryKey(key);
       if (isKnown) onKey(key);
       else setWrong(true);
     });
   };
-  const violation = isWrong ? words.wrongKey : (deed.problem ?? undefined);
+  const violation = isWrong ? words.wrongKey : (mutation.problem ?? undefined);
   return (
     <main class="door">
       <form onSubmit={enter}>
@@ -59,7 +59,7 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
           <button type="button" class="quiet" lang={other} onClick={() => chooseLanguage(other)}>
             {words.otherLanguage}
           </button>
-          <button type="submit" class="primary" disabled={deed.isUnderWay}>
+          <button type="submit" class="primary" disabled={mutation.isUnderWay}>
             {words.signIn}
           </button>
         </div>

@@ -6,10 +6,10 @@
  * message is handled or, when the actor stops before, lost, so durable work is acknowledged by its handler, never by its
  * sender.
  *
- * When `receive` throws, the failure's class decides (supervisor.ts). Trouble of a server: the same batch again, with
+ * When `receive` throws, the failure's class decides (supervisor.ts). A transient error of a server: the same batch again, with
  * growing pauses. Anything else: the batch is halved until the message that causes it stands alone; that one is tried
- * again while the others go on, and set aside when that does not help. Where nothing can be set aside the
- * state may be wrong: the actor stops after the same tries, and its supervisor is told.
+ * again while the others go on, and dead-lettered when that does not help. Where nothing can be dead-lettered the
+ * state may be wrong: the actor stops after the same tries, and its supervisor is notified.
  */
 
 import { Mailbox, type Weighing } from './mailbox.ts';
@@ -31,7 +31,7 @@ export interface ActorOptions<M> {
   /** What a message is about: those of one key keep their order while one of them is tried again. Each its own unless said. */
   readonly keyOf?: (message: M) => unknown;
   /** Takes the message that a bug stands alone with; absent, a bug stops the actor. */
-  readonly setAside?: (message: M, error: Error) => Promise<void>;
+  readonly deadLetter?: (message: M, error: Error) => Promise<void>;
   readonly supervisor: Pick<Supervisor, 'watch'>;
 }
 
@@ -124,7 +124,7 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
 
 /** What becomes of messages that cannot be handled. */
 function createHandling<M>(
-  { receive, setAside }: Pick<ActorOptions<M>, 'receive' | 'setAside'>,
+  { receive, deadLetter }: Pick<ActorOptions<M>, 'receive' | 'deadLetter'>,
   suspects: Suspects<M>,
   watch: Watch,
   budget: RetryBudget,
@@ -134,10 +134,10 @@ function createHandling<M>(
     const messages = suspects.holdBack(admitted);
     if (messages.length === 0) return [];
     try {
-      return (await retryUntilDone(() => receive(messages), watch, budget, setAside && [])) ?? [];
+      return (await retryUntilDone(() => receive(messages), watch, budget, deadLetter && [])) ?? [];
     } catch (error) {
-      if (error instanceof RetryAbandonedError || setAside === undefined) throw error;
-      if (messages.length === 1) return fail(suspects.suspect(messages[0] as M), error as Error, setAside);
+      if (error instanceof RetryAbandonedError || deadLetter === undefined) throw error;
+      if (messages.length === 1) return fail(suspects.suspect(messages[0] as M), error as Error, deadLetter);
       const middle = messages.length >> 1;
       const left = await handle(messages.slice(0, middle));
       return handle([...left, ...messages.slice(middle)]);
@@ -149,8 +149,8 @@ function createHandling<M>(
       const left = await retryUntilDone(() => receive([suspect.message]), watch, budget, []);
       return [...(left ?? []), ...suspects.release(suspect, null)];
     } catch (error) {
-      if (error instanceof RetryAbandonedError || setAside === undefined) throw error;
-      return fail(suspect, error as Error, setAside);
+      if (error instanceof RetryAbandonedError || deadLetter === undefined) throw error;
+      return fail(suspect, error as Error, deadLetter);
     }
   }
 
@@ -158,7 +158,7 @@ function createHandling<M>(
   async function fail(
     suspect: Suspect<M>,
     error: Error,
-    giveUp: NonNullable<ActorOptions<M>['setAside']>,
+    giveUp: NonNullable<ActorOptions<M>['deadLetter']>,
   ): Promise<readonly M[]> {
     const retryInMs = suspects.retryInMs(suspect, error);
     watch.failed({ error, isBug: retryInMs === null, isFinal: false, retryInMs });

@@ -1,5 +1,5 @@
 /**
- * Supervision: what becomes of work that fails. Trouble of a server passes by itself, so the work is tried again with
+ * Supervision: what becomes of work that fails. A transient error of a server passes by itself, so the work is tried again with
  * growing pauses for as long as the budget lasts; anything else is tried three times more over half a minute before
  * it counts as a bug. The supervisor is told of each failure, and knows who has been failing for how long.
  */
@@ -9,7 +9,7 @@ import { pause } from './waiting.ts';
 export interface ActorFailure {
   readonly actor: string;
   readonly error: Error;
-  /** True when it is no server's trouble. */
+  /** True when it is no transient error of a server. */
   readonly isBug: boolean;
   /** True when the actor stops because of it. */
   readonly isFinal: boolean;
@@ -48,7 +48,7 @@ export interface Watch {
 }
 
 export interface SupervisorOptions {
-  /** Whether a failure is a named server's trouble. */
+  /** Whether a failure is a transient error of a named server. */
   readonly isOperational: (error: Error) => boolean;
   readonly retryPausesMs: readonly number[];
   readonly onFailure: (failure: ActorFailure) => void;
@@ -93,12 +93,12 @@ export function createSupervisor({ isOperational, retryPausesMs, onFailure, nowM
   };
 }
 
-/** For work that no actor does: whatever it meets is told to `onTrouble` and passes by itself. */
-export function troubleWatch(what: string, onTrouble: (what: string, error: Error) => void): Watch {
+/** For work that no actor does: whatever fails is reported to `onTransientError` and tried again. */
+export function transientErrorWatch(what: string, onTransientError: (what: string, error: Error) => void): Watch {
   return {
     isOperational: () => true,
     retryPausesMs: [],
-    failed: ({ error }) => onTrouble(what, error),
+    failed: ({ error }) => onTransientError(what, error),
     recovered: () => undefined,
     dismissed: () => undefined,
   };

@@ -19,7 +19,7 @@ export interface TaskOptions {
    */
   readonly work: (stopping: AbortSignal) => Promise<number | void> | number | void;
   /** Absent, a failure is a bug that ends the process, as one in a callback of a timer does. */
-  readonly onTrouble?: (what: string, error: Error) => void;
+  readonly onTransientError?: (what: string, error: Error) => void;
   /** False: a process that has nothing else to do may end. */
   readonly keepsProcess?: boolean;
 }
@@ -41,7 +41,7 @@ interface Asking {
 const UNHEARD: Asking = { ended: () => undefined, failed: () => undefined };
 
 export function startTask(options: TaskOptions): Task {
-  const { what, everyMs, isDueAtOnce = false, work, onTrouble, keepsProcess } = options;
+  const { what, everyMs, isDueAtOnce = false, work, onTransientError, keepsProcess } = options;
   const stopping = new AbortController();
   const wakeUp = new Signal();
   let asking: Asking[] = [];
@@ -65,8 +65,8 @@ export function startTask(options: TaskOptions): Task {
       restMs = await work(stopping.signal);
       for (const each of askedBefore) each.ended();
     } catch (error) {
-      if (onTrouble === undefined) throw error;
-      onTrouble(what, error as Error);
+      if (onTransientError === undefined) throw error;
+      onTransientError(what, error as Error);
       for (const each of askedBefore) each.failed(error as Error);
     }
     return restMs ?? untilNext(performance.now() - startedAt, everyMs);

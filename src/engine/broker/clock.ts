@@ -5,7 +5,7 @@
 
 import { inTime } from '../actor/waiting.ts';
 import type { Broker } from './connection.ts';
-import { BrokerTroubleError } from './outage.ts';
+import { BrokerUnavailableError } from './outage.ts';
 
 const ADVISORIES = '$JS.EVENT.ADVISORY.API';
 const ACCOUNT_INFO = '$JS.API.INFO';
@@ -32,7 +32,7 @@ export function brokerClock({ connection, manager }: Broker): () => Promise<numb
       end = () => subscription.unsubscribe();
     });
     try {
-      const late = (): Error => new BrokerTroubleError('NATS does not tell its time');
+      const late = (): Error => new BrokerUnavailableError('NATS does not tell its time');
       const [atMs] = await inTime(Promise.all([told, manager.getAccountInfo()]), ANSWER_MAX_MS, late);
       return atMs;
     } finally {

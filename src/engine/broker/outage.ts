@@ -1,17 +1,17 @@
 /**
- * Which failures are NATS's trouble: out of reach, without JetStream or a stream at this moment, or not answering. They
+ * Which failures are transient errors of NATS: out of reach, without JetStream or a stream at this moment, or not answering. They
  * pass; every other failure is a bug.
  */
 
 import { ErrorCode, NatsError } from 'nats';
 
 /** JetStream did not take or answer something that it should have. */
-export class BrokerTroubleError extends Error {
-  readonly code = 'BROKER_TROUBLE';
+export class BrokerUnavailableError extends Error {
+  readonly code = 'BROKER_UNAVAILABLE';
 }
 
 /** It answered nothing at all. */
-export class BrokerSilentError extends BrokerTroubleError {}
+export class BrokerSilentError extends BrokerUnavailableError {}
 
 const CODES: ReadonlySet<string> = new Set([
   ErrorCode.AccountExpired,
@@ -34,7 +34,7 @@ const CODES: ReadonlySet<string> = new Set([
   ErrorCode.Timeout,
 ]);
 
-/** True when NATS did not answer: that is one trouble, whatever work met it. */
+/** True when NATS did not answer: that counts as one error, whatever work met it. */
 export function isBrokerSilence(error: unknown): boolean {
   if (error instanceof BrokerSilentError) return true;
   return error instanceof NatsError && error.api_error === undefined && CODES.has(error.code);
@@ -42,7 +42,7 @@ export function isBrokerSilence(error: unknown): boolean {
 
 /** True for a failure that says something about NATS and nothing about what it was asked. */
 export function isBrokerOutage(error: unknown): boolean {
-  if (error instanceof BrokerTroubleError) return true;
+  if (error instanceof BrokerUnavailableError) return true;
   if (!(error instanceof NatsError)) return false;
   // Whatever JetStream's own interface refuses: a stream that is gone or full, a cluster without a leader.
   return error.api_error !== undefined || CODES.has(error.code);

@@ -5,7 +5,7 @@
 
 import { createInbox, type Msg, type MsgHdrs, headers as natsHeaders } from 'nats';
 import { type Broker, REQUEST_TIMEOUT_MS, STATUS_NO_RESPONDERS } from './connection.ts';
-import { BrokerSilentError, BrokerTroubleError } from './outage.ts';
+import { BrokerSilentError, BrokerUnavailableError } from './outage.ts';
 
 export interface Publication {
   readonly subject: string;
@@ -89,11 +89,11 @@ function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 
 
 /** Why the stream did not take a message; null when it did (JetStream API, `PubAck`). */
 function refusalIn(answer: Msg): Error | null {
-  if (answer.headers?.code === STATUS_NO_RESPONDERS) return new BrokerTroubleError('no stream takes the subject');
+  if (answer.headers?.code === STATUS_NO_RESPONDERS) return new BrokerUnavailableError('no stream takes the subject');
   try {
     const { error } = answer.json<{ error?: { code: number; description: string } }>();
-    return error === undefined ? null : new BrokerTroubleError(`${error.code} ${error.description}`);
+    return error === undefined ? null : new BrokerUnavailableError(`${error.code} ${error.description}`);
   } catch (cause) {
-    return new BrokerTroubleError('the answer is no acknowledgement', { cause });
+    return new BrokerUnavailableError('the answer is no acknowledgement', { cause });
   }
 }

@@ -51,7 +51,7 @@ export interface PullOptions {
   /** Resolves when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
   /** Told when pulling or settling fails; both go on by themselves. */
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
   /** Puts a stream or consumer back that somebody deleted. */
   readonly ensure: () => Promise<void>;
   /** Closed, it keeps the pull from asking for more. */
@@ -75,7 +75,7 @@ const PULL_EXPIRES_MS = 10_000;
 const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
 /** How soon a pull sees that it is to pause or stop, or that a connection that broke has taken its requests along. */
 const LOOK_EVERY_MS = 500;
-const TROUBLE_PAUSE_MS = 500;
+const ERROR_PAUSE_MS = 500;
 /** A message counts with its subject and headers. */
 const LARGEST_FACTOR = 2;
 const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
@@ -141,7 +141,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   const pulling = startTask({ what: 'pull', everyMs: 0, work: pullOn });
   const extending =
     options.extendsWait === true
-      ? startTask({ what: 'extend', everyMs: LOOK_EVERY_MS, work: extend, onTrouble: options.onTrouble })
+      ? startTask({ what: 'extend', everyMs: LOOK_EVERY_MS, work: extend, onTransientError: options.onTransientError })
       : null;
   return {
     async stop() {
@@ -189,10 +189,10 @@ async function takeBatch(
   }
 }
 
-async function recover(error: Error, { onTrouble, ensure }: PullOptions, stopping: AbortSignal): Promise<void> {
-  onTrouble('pull', error);
-  await pause(TROUBLE_PAUSE_MS, stopping);
-  await ensure().catch((cause: Error) => onTrouble('ensure', cause));
+async function recover(error: Error, { onTransientError, ensure }: PullOptions, stopping: AbortSignal): Promise<void> {
+  onTransientError('pull', error);
+  await pause(ERROR_PAUSE_MS, stopping);
+  await ensure().catch((cause: Error) => onTransientError('ensure', cause));
 }
 
 export interface PullRequest {
@@ -267,7 +267,7 @@ function pulledMessage(
             unreachable(disposition);
         }
       } catch (error) {
-        options.onTrouble('settle', error as Error);
+        options.onTransientError('settle', error as Error);
       }
     },
   };

@@ -6,7 +6,7 @@
  */
 
 import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
-import { budgetUntil, orNull, retryUntilDone, troubleWatch } from '../actor/supervisor.ts';
+import { budgetUntil, orNull, retryUntilDone, transientErrorWatch } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
 import { headersOf, type PulledMessage, placeOf, requestBatch } from './pull.ts';
 import { openInbox } from './pull-inbox.ts';
@@ -31,7 +31,7 @@ export interface InOrderOptions {
   readonly handOn: HandOn;
   /** Told when a message can only be from another stream of this name, which counts from 1 again. */
   readonly onOtherStream: () => void;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 /** A message may have a mebibyte, and a batch waits in memory. */
@@ -47,11 +47,11 @@ const FORGOTTEN_AFTER_MS = 30_000;
  * when NATS is away.
  */
 export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
-  const { stream, consumer, handOn, onTrouble } = options;
+  const { stream, consumer, handOn, onTransientError } = options;
   const unsettled = new Set<number>();
   const stopping = new AbortController();
   const { signal } = stopping;
-  const watch = troubleWatch('read in order', onTrouble);
+  const watch = transientErrorWatch('read in order', onTransientError);
   let isCaughtUp = false;
   let next = options.recordedUpTo + 1;
 
@@ -101,7 +101,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
 /** From `first` to `last`, as one reading of the stream; those that it no longer holds are left out. */
 async function* storedMessages(
   broker: Broker,
-  { stream, consumer, onTrouble }: InOrderOptions,
+  { stream, consumer, onTransientError }: InOrderOptions,
   first: number,
   last: number,
 ): AsyncGenerator<PulledMessage, void, void> {
@@ -141,7 +141,7 @@ async function* storedMessages(
     await inbox.close();
     await broker.manager.consumers
       .delete(stream, reader.name)
-      .catch((error: Error) => onTrouble('end of reading in order', error));
+      .catch((error: Error) => onTransientError('end of reading in order', error));
   }
 }
 

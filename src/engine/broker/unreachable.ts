@@ -16,7 +16,7 @@ export class BrokerUnfitError extends Error {
   }
 }
 
-interface Trouble {
+interface ConnectionError {
   readonly code?: string;
   readonly message: string;
   readonly chainedError?: Error;
@@ -32,7 +32,7 @@ const KNOWN: Readonly<Record<string, readonly [reason: string, remedy: string]>>
 };
 
 /** `url`: of one server or several. User and password are not said. */
-export function brokerUnreachable(url: string, cause: Trouble): BrokerUnreachableError {
+export function brokerUnreachable(url: string, cause: ConnectionError): BrokerUnreachableError {
   const addresses = url.split(',').map((each) => {
     const { hostname, port } = new URL(each.trim());
     return `${hostname}:${port || 4222}`;
@@ -41,7 +41,7 @@ export function brokerUnreachable(url: string, cause: Trouble): BrokerUnreachabl
   return new BrokerUnreachableError(`NATS at ${addresses.join(', ')} cannot be used (${reason}). ${remedy}`, { cause });
 }
 
-function explain(cause: Trouble): readonly [reason: string, remedy: string] {
+function explain(cause: ConnectionError): readonly [reason: string, remedy: string] {
   if (cause instanceof BrokerUnfitError) return [cause.message, cause.remedy];
   const { code, message, chainedError } = cause;
   return KNOWN[code ?? ''] ?? [chainedError?.message ?? message, START_OR_CORRECT];

@@ -1,7 +1,7 @@
 /**
- * The courier: what is due comes into its memory (draw.ts), gets a slot in a fair round (delivery/fair-scheduler.ts), is
- * claimed and posted (send.ts) and recorded (settle.ts). What failed waits for its hour (retries.ts). The row is the
- * queue: whatever is in memory here may be lost at any moment.
+ * The courier: due deliveries come into its memory (due-queue.ts), get a slot (fair-scheduler.ts), are claimed and posted
+ * (send.ts) and recorded (settle.ts). Failed ones wait for their hour (retries.ts). The row is the queue: whatever is in
+ * memory here may be lost at any moment.
  */
 
 import { startGrace } from '../actor/actor.ts';
@@ -12,7 +12,7 @@ import type { SearchNumber } from '../domain/ids.ts';
 import { noteAlerts, readAbandoned, type SettledAttempt } from '../store/attempts.ts';
 import { beat, registerCourier, removeCouriers } from '../store/couriers.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
-import { DueStore } from './draw.ts';
+import { DueQueue } from './due-queue.ts';
 import { FairScheduler } from './fair-scheduler.ts';
 import { startRetries } from './retries.ts';
 import { Sending } from './send.ts';
@@ -32,51 +32,51 @@ const LANE_SHARE = 1 / 8;
 const RECORD_GRACE_MS = 10_000;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
-  const { announcer, onTrouble, broker } = dependencies;
-  const round = openRound(dependencies);
-  const upkeep = await CourierMaintenance.open(dependencies, round);
+  const { announcer, onTransientError, broker } = dependencies;
+  const scheduler = openScheduler(dependencies);
+  const maintenance = await CourierMaintenance.open(dependencies, scheduler);
   const onAttempt = (settled: SettledAttempt): void => {
-    upkeep.noteAlert(settled);
+    maintenance.noteAlert(settled);
     dependencies.onAttempt(settled);
   };
   const onDue = (due: readonly DueDelivery[]): void => announcer.announce(due);
   const settlement: Settlement = startSettlement({ ...dependencies, onAttempt }, onDue);
   const sending = new Sending(dependencies, {
-    round,
-    holder: () => upkeep.number,
+    scheduler,
+    holder: () => maintenance.number,
     due: () => due,
     settlement: () => settlement,
   });
-  const due: DueStore = new DueStore(dependencies, round, sending.pump);
+  const due: DueQueue = new DueQueue(dependencies, scheduler, sending.pump);
   const endListening = announcer.listen({
     admit: (announced) => due.admit(announced),
     get isAlone() {
-      return upkeep.isAlone;
+      return maintenance.isAlone;
     },
   });
-  upkeep.start({ due, settlement, pump: sending.pump });
+  maintenance.start({ due, settlement, pump: sending.pump });
   const retries = startRetries(dependencies, onDue);
   return {
     get inFlight() {
-      return round.waiting + round.inFlight + settlement.unrecorded;
+      return scheduler.waiting + scheduler.inFlight + settlement.unrecorded;
     },
     async drain() {
       endListening();
       await Promise.all([retries.stop(), due.stop()]);
       // Another courier need not find them by itself.
-      announcer.pass([...round.lanes()].flatMap((lane) => due.empty(lane)));
+      announcer.pass([...scheduler.lanes()].flatMap((lane) => due.empty(lane)));
       await sending.stop();
-      await upkeep.stop();
+      await maintenance.stop();
       const grace = startGrace(RECORD_GRACE_MS);
       await settlement.drain(grace);
       grace.end();
-      await upkeep.end(round.inFlight + settlement.unrecorded > 0);
-      await broker.connection.flush().catch((error: Error) => onTrouble('flush', error));
+      await maintenance.end(scheduler.inFlight + settlement.unrecorded > 0);
+      await broker.connection.flush().catch((error: Error) => onTransientError('flush', error));
     },
   };
 }
 
-function openRound({ attemptsInFlightMax, attemptTimeoutMs }: CourierDependencies): FairScheduler<DueDelivery> {
+function openScheduler({ attemptsInFlightMax, attemptTimeoutMs }: CourierDependencies): FairScheduler<DueDelivery> {
   return new FairScheduler({
     slots: attemptsInFlightMax,
     concurrencyMax: Math.max(2, Math.floor(attemptsInFlightMax * LANE_SHARE)),
@@ -98,8 +98,8 @@ interface Watched {
 }
 
 /** The rest of the courier. */
-interface UpkeepParts {
-  readonly due: DueStore;
+interface MaintenanceParts {
+  readonly due: DueQueue;
   readonly settlement: Settlement;
   readonly pump: () => void;
 }
@@ -110,26 +110,26 @@ interface UpkeepParts {
  */
 class CourierMaintenance {
   readonly #dependencies: CourierDependencies;
-  readonly #round: FairScheduler<DueDelivery>;
+  readonly #scheduler: FairScheduler<DueDelivery>;
   #number: number;
   #watched = new Map<number, Watched>();
   #lookedAt = performance.now();
   #alerts = new Map<SearchNumber, Date>();
   #task: Task | null = null;
 
-  constructor(dependencies: CourierDependencies, round: FairScheduler<DueDelivery>, number: number) {
+  constructor(dependencies: CourierDependencies, scheduler: FairScheduler<DueDelivery>, number: number) {
     this.#dependencies = dependencies;
-    this.#round = round;
+    this.#scheduler = scheduler;
     this.#number = number;
   }
 
-  /** Resolves when the round knows what earlier processes knew. */
-  static async open(dependencies: CourierDependencies, round: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
-    const { database } = dependencies;
+  /** Resolves when the scheduler knows what earlier processes knew. */
+  static async open(parts: CourierDependencies, scheduler: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
+    const { database } = parts;
     for (const endpoint of await readRememberedEndpoints(database, REMEMBERED_MAX)) {
-      round.lane(endpoint.key).remember(endpoint);
+      scheduler.lane(endpoint.key).remember(endpoint);
     }
-    return new CourierMaintenance(dependencies, round, await registerCourier(database));
+    return new CourierMaintenance(parts, scheduler, await registerCourier(database));
   }
 
   /** The number that claims carry. */
@@ -147,19 +147,19 @@ class CourierMaintenance {
     this.#alerts.set(searchNumber, new Date(outcome.startedAt.getTime() + Math.round(outcome.durationMs)));
   }
 
-  start(parts: UpkeepParts): void {
-    const { onTrouble } = this.#dependencies;
+  start(parts: MaintenanceParts): void {
+    const { onTransientError } = this.#dependencies;
     const work = async (): Promise<void> => {
       try {
         await this.#followCouriers(parts.settlement);
         await this.#write();
         await this.#followPauses(parts.due);
       } finally {
-        this.#round.forgetIdle();
+        this.#scheduler.forgetIdle();
         parts.pump();
       }
     };
-    this.#task = startTask({ what: 'courier upkeep', everyMs: EVERY_MS, isDueAtOnce: true, work, onTrouble });
+    this.#task = startTask({ what: 'courier state', everyMs: EVERY_MS, isDueAtOnce: true, work, onTransientError });
   }
 
   async stop(): Promise<void> {
@@ -168,10 +168,10 @@ class CourierMaintenance {
 
   /** Writes what has been seen since the last write, and that nothing is claimed any more: unless something may be. */
   async end(mayHold: boolean): Promise<void> {
-    const { database, onTrouble } = this.#dependencies;
+    const { database, onTransientError } = this.#dependencies;
     await this.#write()
       .then(() => (mayHold ? undefined : removeCouriers(database, [this.#number])))
-      .catch((error: Error) => onTrouble('courier upkeep', error));
+      .catch((error: Error) => onTransientError('courier state', error));
   }
 
   /** By this process's own clock: no two clocks are compared. */
@@ -209,7 +209,7 @@ class CourierMaintenance {
   /** What a failed write loses are a second's counts; the attempts themselves are logged. */
   async #write(): Promise<void> {
     const { database } = this.#dependencies;
-    const observed = [...this.#round.lanes()].flatMap((lane) => lane.takeObservation() ?? []);
+    const observed = [...this.#scheduler.lanes()].flatMap((lane) => lane.takeObservation() ?? []);
     const alerts = this.#alerts;
     this.#alerts = new Map();
     await recordObservations(database, observed);
@@ -217,12 +217,12 @@ class CourierMaintenance {
   }
 
   /** A pause of a URL holds for the lanes of all clients that name it. */
-  async #followPauses(due: DueStore): Promise<void> {
+  async #followPauses(due: DueQueue): Promise<void> {
     const paused = new Set(await readPausedEndpoints(this.#dependencies.database));
-    for (const key of paused) this.#round.lane(key);
-    for (const lane of this.#round.lanes()) {
+    for (const key of paused) this.#scheduler.lane(key);
+    for (const lane of this.#scheduler.lanes()) {
       const isPaused = paused.has(lane.key) || paused.has(urlKeyOfKey(lane.key));
-      if (lane.isPaused !== isPaused) this.#round.setPaused(lane.key, isPaused);
+      if (lane.isPaused !== isPaused) this.#scheduler.setPaused(lane.key, isPaused);
       if (isPaused) due.empty(lane);
     }
   }

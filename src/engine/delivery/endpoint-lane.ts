@@ -115,19 +115,19 @@ export class EndpointLane<T> {
     return this.#backlogs[lane].isOpen;
   }
 
-  /** To be drawn from the beginning, unless `isKnown` and being drawn already. */
+  /** To be fetched from the beginning, unless `isKnown` and being fetched already. */
   noteBacklog(lane: Lane, isKnown = false): void {
     const backlog = this.#backlogs[lane];
     if (!isKnown || !backlog.isOpen) backlog.place = BEFORE_ALL;
     backlog.isOpen = true;
   }
 
-  /** Something came behind the others of its backlog: a draw that is under way may not see it. */
+  /** Something came behind the others of its backlog: a fetch that is under way may not see it. */
   noteArrival(lane: Lane): void {
     this.#backlogs[lane].hasArrivals = true;
   }
 
-  /** What to draw of its backlog now: where from, and how much. */
+  /** What to fetch of its backlog now: where from, and how much. */
   wanted(lane: Lane): { readonly place: Uuid; readonly count: number } | null {
     const { isOpen, place } = this.#backlogs[lane];
     if (!isOpen || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
@@ -136,7 +136,7 @@ export class EndpointLane<T> {
   }
 
   /** Drawn up to `place`; null: to the end. */
-  drawn(lane: Lane, place: Uuid | null): void {
+  noteFetched(lane: Lane, place: Uuid | null): void {
     const backlog = this.#backlogs[lane];
     const isOver = place === null;
     backlog.isOpen = !isOver || backlog.hasArrivals;

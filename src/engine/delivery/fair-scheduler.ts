@@ -1,6 +1,6 @@
 /**
  * Who gets the next slot. Slots are the attempts that may run at once; clients that have something to send take turns
- * for them, one attempt a turn (actor/turn-ring.ts). Reserves keep one kind of trouble from becoming everybody's:
+ * for them, one attempt a turn (actor/turn-ring.ts). Reserves keep one kind of slowness from becoming everybody's:
  *
  * - retries never hold more than three quarters of the slots, so the due retries of an outage leave room for what is
  *   new;
@@ -70,7 +70,7 @@ export class FairScheduler<T> {
   /** Lanes that may be able to send something. */
   readonly #ring = new TurnRing<EndpointLane<T>>(2 * RETRIES_ONLY);
   readonly #unanswered = new UnansweredLimit<EndpointLane<T>>();
-  /** Lanes whose backlog may be drawn from. */
+  /** Lanes whose backlog may be fetched from. */
   readonly #wanting = new Set<EndpointLane<T>>();
   /** Lanes that hold slots. */
   readonly #active = new Set<EndpointLane<T>>();
@@ -111,14 +111,14 @@ export class FairScheduler<T> {
   add(key: string, entry: T, kind: Lane): boolean {
     const lane = this.lane(key);
     const hasRoom = !lane.isPaused && lane.room > 0 && this.#waiting < this.#options.waitingMax;
-    if (hasRoom && !lane.hasBacklog(kind)) return this.addDrawn(key, entry, kind);
+    if (hasRoom && !lane.hasBacklog(kind)) return this.addFetched(key, entry, kind);
     if (lane.hasBacklog(kind)) lane.noteArrival(kind);
     else this.noteBacklog(key, kind);
     return false;
   }
 
   /** From the backlog of its lane. */
-  addDrawn(key: string, entry: T, kind: Lane): true {
+  addFetched(key: string, entry: T, kind: Lane): true {
     const lane = this.lane(key);
     lane.add(entry, kind);
     this.#waiting += 1;
@@ -133,7 +133,7 @@ export class FairScheduler<T> {
     this.#place(lane);
   }
 
-  /** Lanes whose backlog may be drawn from now, at most `max` of them. */
+  /** Lanes whose backlog may be fetched from now, at most `max` of them. */
   wanting(max: number): readonly EndpointLane<T>[] {
     const lanes: EndpointLane<T>[] = [];
     if (this.#waiting >= this.#options.waitingMax) return lanes;
@@ -144,9 +144,9 @@ export class FairScheduler<T> {
     return lanes;
   }
 
-  /** Its backlog was drawn from, up to `place`; null: to the end. */
-  drawn(lane: EndpointLane<T>, kind: Lane, place: Uuid | null): void {
-    lane.drawn(kind, place);
+  /** Its backlog was fetched, up to `place`; null: to the end. */
+  noteFetched(lane: EndpointLane<T>, kind: Lane, place: Uuid | null): void {
+    lane.noteFetched(kind, place);
     // Behind the others that want some.
     this.#wanting.delete(lane);
     this.#place(lane);

@@ -8,7 +8,7 @@ import { type Actor, spawn, startGrace } from '../actor/actor.ts';
 import { startTask, type Task } from '../actor/task.ts';
 import { inTime } from '../actor/waiting.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
-import { BrokerTroubleError } from '../broker/outage.ts';
+import { BrokerUnavailableError } from '../broker/outage.ts';
 import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages.ts';
 import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
@@ -38,7 +38,7 @@ const OVERDUE_MS = 5_000;
 const LOOKED_FOR_MAX = 100;
 
 export function startRetries(dependencies: CourierDependencies, onDue: (due: readonly DueDelivery[]) => void): Retries {
-  const { broker, database, gate, supervisor, onTrouble } = dependencies;
+  const { broker, database, gate, supervisor, onTransientError } = dependencies;
   const release: Release = async (retries) => {
     await releaseRetries(database, retries);
     onDue(retries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'again' })));
@@ -50,7 +50,7 @@ export function startRetries(dependencies: CourierDependencies, onDue: (due: rea
     gatherMs: GATHER_MS,
     supervisor,
     // Its message is not acknowledged, and comes again.
-    setAside: async () => undefined,
+    deadLetter: async () => undefined,
     async receive(batch) {
       await release(batch.map(({ retry }) => retry));
       // Behind the announcement: should this process end before it, the message comes again.
@@ -66,14 +66,14 @@ export function startRetries(dependencies: CourierDependencies, onDue: (due: rea
         batchMax: PULL_MAX,
         sliceMax: SLICE_MAX,
         onMessage,
-        onTrouble,
+        onTransientError,
         ensure: () => ensureRetries(broker),
         ...(gate === undefined ? {} : { gate }),
       }),
     );
   // Nobody waits for NATS here: first attempts need none, and each pull makes up for what is missing by itself.
   const pulls = ensureRetries(broker)
-    .catch((error: Error) => onTrouble('stream of retries', error))
+    .catch((error: Error) => onTransientError('stream of retries', error))
     .then(openPulls);
   const looking = startLook(dependencies, release);
   return {
@@ -102,15 +102,16 @@ function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (messag
 }
 
 /** Rows whose message is there are passed over, and looked at again when all others have been. */
-function startLook({ broker, database, gate, onMissing, onTrouble }: CourierDependencies, release: Release): Task {
+function startLook(dependencies: CourierDependencies, release: Release): Task {
+  const { broker, database, gate, onMissing, onTransientError } = dependencies;
   let place: OverduePlace | null = null;
   /** A NATS that is away holds nothing. */
   const isHeld = async (retry: WaitingRetry): Promise<boolean> => {
     if (!broker.isConnected()) return false;
-    const late = (): Error => new BrokerTroubleError('no answer about a retry');
+    const late = (): Error => new BrokerUnavailableError('no answer about a retry');
     return inTime(holdsRetry(broker, retry), ANSWER_MAX_MS, late).catch(() => false);
   };
-  async function look(): Promise<void> {
+  async function work(): Promise<void> {
     if (gate?.isOpen === false) return;
     const overdue = await readOverdueRetries(database, OVERDUE_MS, place, LOOKED_FOR_MAX);
     place = overdue.length < LOOKED_FOR_MAX ? null : (overdue.at(-1) ?? null);
@@ -120,5 +121,5 @@ function startLook({ broker, database, gate, onMissing, onTrouble }: CourierDepe
     await release(missing);
     onMissing(missing.length);
   }
-  return startTask({ what: 'missing retries', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTrouble });
+  return startTask({ what: 'missing retries', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work, onTransientError });
 }

@@ -1,5 +1,5 @@
 /**
- * From the slot to the endpoint's answer: takes turns from the fair round, claims their deliveries in one batch, so that
+ * From the slot to the endpoint's answer: takes turns from the fair scheduler, claims their deliveries in one batch, so that
  * each is counted before any byte of it is sent, and posts them. A turn whose delivery may not be sent now gives its slot
  * back. PostgreSQL may be away: the slots stay taken meanwhile, so nothing piles up.
  */
@@ -13,7 +13,7 @@ import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
 import { CLAIM_USED_WITHIN_MS } from '../store/claim-fence.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack, type Refusal } from '../store/delivery-claims.ts';
-import type { DueStore } from './draw.ts';
+import type { DueQueue } from './due-queue.ts';
 import type { FairScheduler, Turn } from './fair-scheduler.ts';
 import type { CourierDependencies, Settlement } from './settle.ts';
 
@@ -30,10 +30,10 @@ interface Claim {
 type Taken = Claim | { readonly id: Uuid; readonly refusal: Refusal };
 
 export interface SendingParts {
-  readonly round: FairScheduler<DueDelivery>;
+  readonly scheduler: FairScheduler<DueDelivery>;
   /** The number that this courier's claims carry. */
   readonly holder: () => number;
-  readonly due: () => DueStore;
+  readonly due: () => DueQueue;
   readonly settlement: () => Settlement;
 }
 
@@ -60,7 +60,7 @@ export class Sending {
   /** Starts what there are slots for. Call it whenever something has come or ended: what comes together is claimed together. */
   readonly pump = oncePerTick(() => {
     while (this.#mayClaim) {
-      const turns = this.#parts.round.take(CLAIMS_MAX, performance.now());
+      const turns = this.#parts.scheduler.take(CLAIMS_MAX, performance.now());
       if (turns.length === 0) break;
       for (const { entry } of turns) this.#parts.due().take(entry.id);
       this.#claiming.add(this.#begin(turns).finally(this.pump));
@@ -145,7 +145,7 @@ export class Sending {
   }
 
   async #attempt(turn: DeliveryTurn, { delivery, holder, expiresAt }: Claim, content: Content): Promise<void> {
-    const { round, due, settlement } = this.#parts;
+    const { scheduler, due, settlement } = this.#parts;
     if (content === null || performance.now() > expiresAt) {
       const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [delivery.id]);
       await retryUntilDone(back, this.#watch, this.#budget).catch(orNull);
@@ -156,7 +156,7 @@ export class Sending {
     }
     const outcome = await this.#post(delivery, content);
     const endedAt = performance.now();
-    round.answered(turn, delivery.endpoint, outcome);
+    scheduler.answered(turn, delivery.endpoint, outcome);
     this.pump();
     const onRecorded = (): void => {
       due().forget(delivery.id);
@@ -183,21 +183,21 @@ export class Sending {
 
   /** Null: it has ended, or somebody else has it, or had it locked. */
   #refuse(turn: DeliveryTurn, refusal: Refusal | null): void {
-    const { round, due } = this.#parts;
+    const { scheduler, due } = this.#parts;
     const { entry } = turn;
     this.#withdraw(turn);
     if (refusal === 'contended') return due().admitSoon([entry]);
-    if (refusal === null) return due().drawSoon(entry.endpointKey, entry.lane);
+    if (refusal === null) return due().fetchSoon(entry.endpointKey, entry.lane);
     if (refusal !== 'paused' && refusal !== 'closed') return;
     // Until the next look at the pauses, and whatever else waits for it.
-    round.setPaused(entry.endpointKey, true);
-    due().empty(round.lane(entry.endpointKey));
-    round.noteBacklog(entry.endpointKey, entry.lane);
+    scheduler.setPaused(entry.endpointKey, true);
+    due().empty(scheduler.lane(entry.endpointKey));
+    scheduler.noteBacklog(entry.endpointKey, entry.lane);
   }
 
   #withdraw(turn: DeliveryTurn): void {
     this.#parts.due().forget(turn.entry.id);
-    this.#parts.round.withdraw(turn);
+    this.#parts.scheduler.withdraw(turn);
   }
 }
 

@@ -43,7 +43,7 @@ export interface CourierDependencies {
   /** Attempts whose courier has died. */
   readonly onAborted: (count: number) => void;
   readonly supervisor: Supervisor;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 export interface EndedAttempt {
@@ -73,7 +73,7 @@ const GATHER_MS = 20;
 const PUBLISHING_MAX = 64;
 
 export function startSettlement(
-  { broker, database, retryDelayMs, clock, onAttempt, supervisor, onTrouble }: CourierDependencies,
+  { broker, database, retryDelayMs, clock, onAttempt, supervisor, onTransientError }: CourierDependencies,
   onDue: (due: readonly DueDelivery[]) => void,
 ): Settlement {
   const publishing = new InFlight();
@@ -95,7 +95,7 @@ export function startSettlement(
     const retries = settled.flatMap(({ after, retryInMs, ...attempt }) =>
       after.state === 'retry_wait' ? [{ ...attempt, dueAtMs: nowMs + Math.max(0, retryInMs) }] : [],
     );
-    await publishRetries(broker, retries).catch((error: Error) => onTrouble('publish retries', error));
+    await publishRetries(broker, retries).catch((error: Error) => onTransientError('publish retries', error));
   }
 
   const actor = spawn<EndedAttempt>({
@@ -105,9 +105,9 @@ export function startSettlement(
     gatherMs: GATHER_MS,
     supervisor,
     // A bug keeps its outcome from being recorded: it counts as aborted, so that neither its slot nor its row stays taken.
-    async setAside(ended) {
+    async deadLetter(ended) {
       const aborted = abortedAttempt({ ...ended.delivery, holder: ended.holder }, retryDelayMs);
-      await record([aborted]).catch((error: Error) => onTrouble('outcomes', error));
+      await record([aborted]).catch((error: Error) => onTransientError('outcomes', error));
       noteRecorded(ended);
     },
     async receive(batch) {

@@ -29,12 +29,12 @@ export function endpointKeyOf(clientId: Uuid, url: string): string {
 function madeKey(clientId: Uuid, url: string): string {
   const { text, host } = normalised(url);
   // The end of a UUID is random, whichever version it is.
-  return `${digest(text, URL_DIGITS)}${clientId.slice(-PARTY_DIGITS)}${digest(host, PARTY_DIGITS)}`;
+  return `${hexHash(text, URL_DIGITS)}${clientId.slice(-PARTY_DIGITS)}${hexHash(host, PARTY_DIGITS)}`;
 }
 
 /** The key of a URL, for all clients that name it. */
 export function urlKeyOf(url: string): string {
-  return digest(normalised(url).text, URL_DIGITS);
+  return hexHash(normalised(url).text, URL_DIGITS);
 }
 
 /** However it is written: the case of the scheme and the host, a path of nothing, and a fragment, which is not sent. */
@@ -57,7 +57,7 @@ export function partiesOf(key: string): { readonly client: string; readonly host
   return { client: parties.slice(0, PARTY_DIGITS), host: parties.slice(PARTY_DIGITS) };
 }
 
-function digest(text: string, digits: number): string {
+function hexHash(text: string, digits: number): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
 }
 

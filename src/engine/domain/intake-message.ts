@@ -1,6 +1,6 @@
 /**
- * The intake contract (decisions, section 8): bytes from a crawler become an `IntakeMessage` or a `PoisonError` that
- * says what is wrong with them. Members the contract does not know are told and ignored; an absent member is unknown.
+ * The intake contract (decisions, section 8): bytes from a crawler become an `IntakeMessage` or a `RejectedMessageError` that
+ * says what is wrong with them. Members that the contract does not know are reported and ignored; an absent member is unknown.
  */
 
 import type { AdvertContent } from './advert.ts';
@@ -33,8 +33,8 @@ export interface ExpireMessage extends IntakeMessageBase {
 export type IntakeMessage = UpsertMessage | ExpireMessage;
 
 /** A message that no retry can make understood. */
-export class PoisonError extends Error {
-  readonly code = 'POISON';
+export class RejectedMessageError extends Error {
+  readonly code = 'REJECTED';
   /** The first of them; empty when it is no message at all. */
   readonly violations: readonly IntakeViolation[];
   /** As far as it can be read. */
@@ -42,7 +42,7 @@ export class PoisonError extends Error {
 
   constructor(
     reason: string,
-    { violations = [], propertyUuid = null, cause }: Partial<PoisonError> & { readonly cause?: unknown } = {},
+    { violations = [], propertyUuid = null, cause }: Partial<RejectedMessageError> & { readonly cause?: unknown } = {},
   ) {
     super(reason, { cause });
     this.violations = violations;
@@ -50,7 +50,7 @@ export class PoisonError extends Error {
   }
 }
 
-/** Throws `PoisonError`. `tellUnknown`: told of members that nobody knows. */
+/** Throws `RejectedMessageError`. `tellUnknown`: called for members that the contract does not know. */
 export function decodeIntakeMessage(bytes: Uint8Array, tellUnknown: TellUnknown = () => undefined): IntakeMessage {
   const sent = validated(parseJson(bytes), tellUnknown);
   const { kind } = sent;
@@ -62,19 +62,19 @@ export function decodeIntakeMessage(bytes: Uint8Array, tellUnknown: TellUnknown 
   if (kind === 'expire') return { ...identity, kind, expiredAt: inUtcIfKnown(sent.expiredAt) };
   if (isHalf(sent.property.locations)) {
     const fault = { propertyPath: 'property.locations', message: 'must have both lat and lon, or none', code: 'anyOf' };
-    throw poisonOf(sent, [fault]);
+    throw rejectedFor(sent, [fault]);
   }
   return { ...identity, kind, property: statedProperty(sent.property), advert: advertContent(sent.advert) };
 }
 
-/** Throws `PoisonError` when the subject names another property than the message, whose watchers would miss it. */
+/** Throws `RejectedMessageError` when the subject names another property than the message, whose watchers would miss it. */
 export function onItsSubject(subject: string, message: IntakeMessage): IntakeMessage {
   const { propertyUuid } = message;
   const named = propertyOf(null, subject);
   if (named === null || named === propertyUuid) return message;
   const reason = `is ${propertyUuid}, and the subject names ${named}: publish it on ${ADVERTS.subjectOf(propertyUuid)}`;
   const violation = { propertyPath: 'property.uuid', message: reason, code: 'subject' };
-  throw new PoisonError(`property.uuid: ${reason}`, { propertyUuid, violations: [violation] });
+  throw new RejectedMessageError(`property.uuid: ${reason}`, { propertyUuid, violations: [violation] });
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -85,34 +85,34 @@ function parseJson(bytes: Uint8Array): unknown {
   } catch (cause) {
     // The reason quotes the bytes, and is stored itself.
     const reason = storable((cause as Error).message);
-    throw new PoisonError(`not JSON in UTF-8: ${reason}`, { cause });
+    throw new RejectedMessageError(`not JSON in UTF-8: ${reason}`, { cause });
   }
 }
 
 function validated(sent: unknown, tellUnknown: TellUnknown): SentMessage {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) {
-    throw poisonOf(sent, [{ propertyPath: '', message: 'must be an object', code: 'type' }]);
+    throw rejectedFor(sent, [{ propertyPath: '', message: 'must be an object', code: 'type' }]);
   }
   const { kind } = sent as { kind?: unknown };
   if (kind !== 'upsert' && kind !== 'expire') {
-    throw poisonOf(sent, [{ propertyPath: 'kind', message: 'must be one of upsert, expire', code: 'enum' }]);
+    throw rejectedFor(sent, [{ propertyPath: 'kind', message: 'must be one of upsert, expire', code: 'enum' }]);
   }
   dropUnknownMembers(sent, kind, tellUnknown);
   const validate = VALIDATORS[kind];
-  if (!validate(sent)) throw poisonOf(sent, violationsOf(validate.errors ?? []));
+  if (!validate(sent)) throw rejectedFor(sent, violationsOf(validate.errors ?? []));
   return sent;
 }
 
 const FAULTS_SHOWN = 5;
 const VIOLATIONS_MAX = 50;
 
-function poisonOf(sent: unknown, violations: readonly IntakeViolation[]): PoisonError {
+function rejectedFor(sent: unknown, violations: readonly IntakeViolation[]): RejectedMessageError {
   const shown = violations.slice(0, FAULTS_SHOWN);
   const faults = shown.map(({ propertyPath, message }) => `${propertyPath || 'message'}: ${message}`);
   if (violations.length > FAULTS_SHOWN) faults.push(`and ${violations.length - FAULTS_SHOWN} more`);
   const uuid = (sent as { property?: { uuid?: unknown } | null } | null)?.property?.uuid;
   const propertyUuid = typeof uuid === 'string' ? parseUuid(uuid) : null;
-  return new PoisonError(faults.join('; '), { violations: violations.slice(0, VIOLATIONS_MAX), propertyUuid });
+  return new RejectedMessageError(faults.join('; '), { violations: violations.slice(0, VIOLATIONS_MAX), propertyUuid });
 }
 
 function statedProperty(sent: SentUpsert['property']): StatedProperty {

@@ -1,4 +1,4 @@
-/** What a crawler is told of a message that was refused (decisions, section 8). */
+/** What a crawler learns of a message of its own that was rejected (decisions, section 8). */
 
 import { parseUuid, type Uuid } from './ids.ts';
 import type { IntakeViolation } from './intake-schema.ts';
@@ -17,12 +17,12 @@ export interface Rejection {
   readonly receivedAt: string;
 }
 
-/** Crawlers choose both: what is told of a message must not be larger than a message. */
+/** Crawlers choose both: a rejection must not be larger than a message. */
 export const REASON_LENGTH_MAX = 2_000;
 export const MESSAGE_ID_LENGTH_MAX = 1_024;
 
 /** Instead of the words of a bug, which are the operators'. */
-const SET_ASIDE = 'could not be recorded: a bug of the service, whose operators are told';
+const FAILED = 'could not be recorded: a bug of the service, whose operators are told';
 
 export interface RejectedMessage {
   readonly subject: string;
@@ -33,13 +33,13 @@ export interface RejectedMessage {
   readonly reason: string;
   readonly violations: readonly IntakeViolation[];
   /** Not null when a bug keeps it from being recorded. */
-  readonly setAsideFor: string | null;
+  readonly failedKey: string | null;
 }
 
 export function rejectionOf(message: RejectedMessage): Rejection {
-  const { subject, sequence, headers, storedAtMs, reason, violations, setAsideFor } = message;
+  const { subject, sequence, headers, storedAtMs, reason, violations, failedKey } = message;
   return {
-    reason: setAsideFor === null ? reason.slice(0, REASON_LENGTH_MAX) : SET_ASIDE,
+    reason: failedKey === null ? reason.slice(0, REASON_LENGTH_MAX) : FAILED,
     violations,
     subject,
     sequence,
@@ -49,6 +49,6 @@ export function rejectionOf(message: RejectedMessage): Rejection {
 }
 
 /** The property that the message names, or its subject; null when neither does. */
-export function propertyOf(told: Uuid | null, subject: string): Uuid | null {
-  return told ?? parseUuid(subject.slice(subject.indexOf('.') + 1));
+export function propertyOf(stated: Uuid | null, subject: string): Uuid | null {
+  return stated ?? parseUuid(subject.slice(subject.indexOf('.') + 1));
 }

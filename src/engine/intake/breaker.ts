@@ -6,7 +6,7 @@
  */
 
 export interface BreakerOptions {
-  /** Different properties whose messages may be set aside within the window. */
+  /** Different properties whose messages may be dead-lettered within the window. */
   readonly propertiesMax: number;
   readonly windowMs: number;
   readonly restMs: number;
@@ -19,20 +19,20 @@ export interface BreakerOptions {
 export interface IntakeBreaker {
   /** Why intake rests; null while it may lead. */
   readonly restReason: string | null;
-  /** Counts what was set aside before this term, by whichever instance: milliseconds ago, by property. */
+  /** Counts what was dead-lettered before this term, by whichever instance: milliseconds ago, by property. */
   recall(agesMs: ReadonlyMap<string, number>): void;
-  /** True when a message of the property may be set aside because of `error`; else intake rests from now on. */
+  /** True when a message of the property may be dead-lettered because of `error`; else intake rests from now on. */
   admits(property: string, error: Error): boolean;
 }
 
 export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
   const { propertiesMax, windowMs, restMs, nowMs, onHopeless } = options;
-  const setAsideAtMs = new Map<string, number>();
+  const failedAtMs = new Map<string, number>();
   let rest: { readonly reason: string; readonly sinceMs: number } | null = null;
 
   function forgetOld(): void {
-    for (const [property, atMs] of setAsideAtMs) {
-      if (atMs < nowMs() - windowMs) setAsideAtMs.delete(property);
+    for (const [property, atMs] of failedAtMs) {
+      if (atMs < nowMs() - windowMs) failedAtMs.delete(property);
     }
   }
 
@@ -48,15 +48,15 @@ export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
       return rest !== null && nowMs() - rest.sinceMs < restMs ? rest.reason : null;
     },
     recall(agesMs) {
-      for (const [property, ageMs] of agesMs) setAsideAtMs.set(property, nowMs() - ageMs);
+      for (const [property, ageMs] of agesMs) failedAtMs.set(property, nowMs() - ageMs);
     },
     admits(property, error) {
       forgetOld();
-      if (!setAsideAtMs.has(property) && setAsideAtMs.size >= propertiesMax) {
+      if (!failedAtMs.has(property) && failedAtMs.size >= propertiesMax) {
         trip(error);
         return false;
       }
-      setAsideAtMs.set(property, nowMs());
+      failedAtMs.set(property, nowMs());
       return true;
     },
   };

@@ -24,7 +24,7 @@ interface Pulled {
 const PAUSE_MS = 200;
 
 /** Records what comes before the hold, for it waits for that; else tries again a moment later. */
-export async function recordUpToBarrier<Item extends Pulled, Part extends { readonly left: readonly Item[] }>(
+export async function recordUpToBarrier<Item extends Pulled, Part extends { readonly deferred: readonly Item[] }>(
   held: BarrierError,
   items: readonly Item[],
   record: (items: readonly Item[]) => Promise<Part | null>,
@@ -38,5 +38,5 @@ export async function recordUpToBarrier<Item extends Pulled, Part extends { read
   }
   const part = await record(before);
   const beyond = items.filter(({ pulled }) => pulled.sequence > held.behind);
-  return part === null ? null : { ...part, left: [...part.left, ...beyond] };
+  return part === null ? null : { ...part, deferred: [...part.deferred, ...beyond] };
 }

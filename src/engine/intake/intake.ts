@@ -25,7 +25,7 @@ export interface Intake {
 }
 
 export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
-  const { broker, database, recordBatchMax, recordBatchBytesMax, gate, onStart, onTrouble } = dependencies;
+  const { broker, database, recordBatchMax, recordBatchBytesMax, gate, onStart, onTransientError } = dependencies;
   const { disconnections } = broker;
   await ensureIntake(broker);
   const start = await findIntakeStart(broker, database);
@@ -35,13 +35,12 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
   const recording = startRecording(term, start, dependencies);
   try {
     const ofConsumer = { stream: ADVERTS_STREAM, consumer: broker.names.intakeConsumer };
-    const { recordedUpTo } = start;
     const onOtherStream = (): void => {
       inOrder.stop();
       recording.forget();
     };
-    const handOn = recording.admit;
-    const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo, handOn, onOtherStream, onTrouble });
+    const callbacks = { handOn: recording.admit, onOtherStream, onTransientError };
+    const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo: start.recordedUpTo, ...callbacks });
     const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, { ...dependencies, onOtherStream });
     const pull = startPull(broker, {
       ...ofConsumer,
@@ -49,7 +48,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
       bytesMax: recordBatchBytesMax,
       extendsWait: true,
       onMessage: inOrder.take,
-      onTrouble,
+      onTransientError,
       ensure: () => ensureIntake(broker).then(marks.look),
       ...(gate === undefined ? {} : { gate }),
     });

@@ -45,22 +45,22 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
   const watch = supervisor.watch('leadership');
   const { promise: looked, note: noteFirstLook } = createLook();
 
-  async function stand(stopping: AbortSignal): Promise<void> {
+  async function campaign(stopping: AbortSignal): Promise<void> {
     try {
-      if (isFit()) await standOnce(stopping);
+      if (isFit()) await holdSession(stopping);
     } finally {
       noteFirstLook();
     }
   }
 
   /** As long as one session lasts, but for one term at most. */
-  async function standOnce(stopping: AbortSignal): Promise<void> {
+  async function holdSession(stopping: AbortSignal): Promise<void> {
     const session = await openSession();
     try {
       while (!stopping.aborted && isFit()) {
-        const term = await session.stand();
+        const term = await session.campaign();
         if (term === null) watch.recovered();
-        if (term !== null) return await serve(session, term, stopping);
+        if (term !== null) return await runTerm(session, term, stopping);
         noteFirstLook();
         await pause(LOOK_EVERY_MS, stopping);
       }
@@ -69,27 +69,28 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     }
   }
 
-  async function serve(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
-    const mandate = await lead(term);
+  async function runTerm(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
+    const task = await lead(term);
     // What cannot be shown now is shown with a later beat: the work of the term goes on.
     await session.showLead().catch((error: Error) => noteFailure(watch, error));
     watch.recovered();
     onTerm(term);
     noteFirstLook();
-    while (!stopping.aborted && !session.isLost && mandate.isSound) await pause(LOOK_EVERY_MS, stopping);
-    if (stopping.aborted && !session.isLost && mandate.isSound) {
-      await mandate.drain();
+    while (!stopping.aborted && !session.isLost && task.isSound) await pause(LOOK_EVERY_MS, stopping);
+    if (stopping.aborted && !session.isLost && task.isSound) {
+      await task.drain();
       onTerm(null);
     } else {
       onTerm(null);
       // Closed first: the next term need not wait for what is let go.
       await session.close();
-      await mandate.abandon();
+      await task.abandon();
     }
   }
 
-  const onTrouble = (_: string, error: Error): void => noteFailure(watch, error);
-  const task = startTask({ what: 'leadership', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: stand, onTrouble });
+  const onTransientError = (_: string, error: Error): void => noteFailure(watch, error);
+  const times = { everyMs: LOOK_EVERY_MS, isDueAtOnce: true };
+  const task = startTask({ what: 'leadership', ...times, work: campaign, onTransientError });
   await looked;
   return {
     async stop() {

@@ -40,7 +40,7 @@ export interface IntakeStart {
   /** The database may have told what it does not know any more. */
   readonly isRestored: boolean;
   /** Up to here a message that is news to the database has been forgotten by it. */
-  readonly toldUpTo: number;
+  readonly handedOutUpTo: number;
   /** How long nobody had taken adverts in, as far as the database knows. */
   readonly unledSeconds: number;
 }
@@ -72,7 +72,7 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
     // What the stream has dropped meanwhile nobody can take in again, and see whether it is news.
     isRestored: isCopied || !isKnownStream || Math.min(acknowledgedUpTo, stillThere) > sequence,
     // What a primary had recorded, and nobody had acknowledged yet, may be lost with it as well.
-    toldUpTo: isPromoted ? at.handedOutUpTo : acknowledgedUpTo,
+    handedOutUpTo: isPromoted ? at.handedOutUpTo : acknowledgedUpTo,
     unledSeconds,
   };
 }
@@ -134,18 +134,18 @@ const ROUNDED_MS = 1;
 /** `settledUpTo`: how far what is taken in again is recorded. `onOtherStream`: told that the term must end. */
 export function startPositionMarks(
   term: Term,
-  { recordedUpTo, toldUpTo, stream }: IntakeStart,
+  { recordedUpTo, handedOutUpTo, stream }: IntakeStart,
   settledUpTo: () => number,
   {
     broker,
     database,
     onOtherStream,
-    onTrouble,
+    onTransientError,
   }: {
     readonly broker: Broker;
     readonly database: Database;
     readonly onOtherStream: () => void;
-    readonly onTrouble: (what: string, error: Error) => void;
+    readonly onTransientError: (what: string, error: Error) => void;
   },
 ): PositionMarks {
   let marked = recordedUpTo;
@@ -167,16 +167,16 @@ export function startPositionMarks(
     if (sequence <= marked) return;
     const storedAt = await readStoredAt(broker, ADVERTS_STREAM, sequence);
     if (storedAt === null) return;
-    await writeIntakePosition(database, term, { sequence, storedAt, isPast: sequence >= toldUpTo });
+    await writeIntakePosition(database, term, { sequence, storedAt, isPast: sequence >= handedOutUpTo });
     marked = sequence;
   }
 
   const what = 'intake position';
-  const { stop } = startTask({ what, everyMs: MARK_EVERY_MS, work: mark, onTrouble });
+  const { stop } = startTask({ what, everyMs: MARK_EVERY_MS, work: mark, onTransientError });
   return {
     look: async () => void (await readPosition()),
     stop,
-    markLast: () => mark().catch((error: Error) => onTrouble(what, error)),
+    markLast: () => mark().catch((error: Error) => onTransientError(what, error)),
   };
 }
 
@@ -184,29 +184,29 @@ export function startPositionMarks(
  * Whether the database has forgotten what it had recorded, as the messages of a term tell: what was acknowledged once is
  * no news to a database that was not restored.
  */
-export interface Memory {
+export interface RestoreDetector {
   /** Messages up to this one tell whether the database was restored; 0 once that is known. */
-  readonly tellingUpTo: number;
+  readonly evidenceUpTo: number;
   /** Raises the numbers of what is told from now on, once, whichever shares find out. */
-  noteForgotten(): Promise<void>;
+  noteRestored(): Promise<void>;
 }
 
-export function testMemory(
+export function createRestoreDetector(
   term: Term,
   start: IntakeStart,
-  { database, onForgotten }: { readonly database: Database; readonly onForgotten: () => void },
-): Memory {
-  let tellingUpTo = start.isRestored ? 0 : start.toldUpTo;
+  { database, onRestored }: { readonly database: Database; readonly onRestored: () => void },
+): RestoreDetector {
+  let evidenceUpTo = start.isRestored ? 0 : start.handedOutUpTo;
   async function note(): Promise<void> {
-    if (tellingUpTo === 0) return;
+    if (evidenceUpTo === 0) return;
     await raiseSequenceFloor(database, term, start);
-    tellingUpTo = 0;
-    onForgotten();
+    evidenceUpTo = 0;
+    onRestored();
   }
   return {
-    get tellingUpTo() {
-      return tellingUpTo;
+    get evidenceUpTo() {
+      return evidenceUpTo;
     },
-    noteForgotten: singleFlight(note),
+    noteRestored: singleFlight(note),
   };
 }

@@ -7,8 +7,8 @@ import type { IntakeViolation } from '../domain/intake-schema.ts';
 import type { DeadLetter } from '../store/dead-letters.ts';
 
 /** Kept in the dead letters; see `DeadLetter`. */
-export type RefusedMessage = PulledMessage &
-  Pick<DeadLetter, 'reason' | 'setAsideFor'> & {
+export type DeadLetteredMessage = PulledMessage &
+  Pick<DeadLetter, 'reason' | 'failedKey'> & {
     readonly violations: readonly IntakeViolation[];
     readonly storedAtMs: number;
     /** Null when nobody knows whose it is. */
@@ -18,5 +18,5 @@ export type RefusedMessage = PulledMessage &
 export interface RecordedBatch {
   readonly deliveries: readonly Pick<DueDelivery, 'id' | 'endpointKey'>[];
   readonly understood: readonly PulledMessage[];
-  readonly poison: readonly RefusedMessage[];
+  readonly deadLettered: readonly DeadLetteredMessage[];
 }

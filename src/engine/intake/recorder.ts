@@ -26,19 +26,19 @@ import {
   updateCrawls,
   updateProperties,
 } from '../store/properties.ts';
-import { insertDigests, updateDigests } from '../store/property-digests.ts';
+import { insertSummaries, updateSummaries } from '../store/property-summaries.ts';
 import { readRoutes } from '../store/search-routes.ts';
 import { insertSnapshots, type Snapshot } from '../store/snapshots.ts';
 import {
   type AddressedDelivery,
-  type Consequences,
-  consequencesOf,
+  type Alerts,
+  deriveAlerts,
   type NotifiedPair,
   type PairFeature,
   touchedBy,
-} from './consequences.ts';
+} from './alerts.ts';
+import { type EvaluatedBatch, evaluateBatch, type IntakeEntry, type RecordBounds } from './evaluation.ts';
 import { BarrierError } from './hold.ts';
-import { type IntakeEntry, type JudgedBatch, judgeBatch, type RecordBounds } from './judging.ts';
 import { type MarketLedger, openLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
 
@@ -65,20 +65,20 @@ export interface Recorded {
   readonly snapshots: readonly Snapshot[];
   /** Matches that began. */
   readonly began: readonly Match[];
-  /** Why entries were refused, and kept in the dead letters, by their position. */
-  readonly refused: ReadonlyMap<number, string>;
+  /** Why entries were rejected, and kept in the dead letters, by their position. */
+  readonly rejected: ReadonlyMap<number, string>;
   /** Positions of the entries that are not recorded yet: they come first in the next batch. Never all of them. */
-  readonly left: readonly number[];
+  readonly deferred: readonly number[];
 }
 
-/** A message, and itself as a dead letter: why is known when it is refused. */
-export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'setAsideFor'> };
+/** A message, and itself as a dead letter: why is known when it is rejected. */
+export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'failedKey'> };
 
 /**
  * The database turned out to have been restored to an older state: nothing may be numbered before its numbers are raised
  * above what it may have told.
  */
-export class ForgottenError extends Error {
+export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';
 }
 
@@ -93,11 +93,11 @@ class SearchesCameError extends Error {
   }
 }
 
-/** Rejects with `TermOverError` when another instance leads, and with `ForgottenError` and `BarrierError`. */
+/** Rejects with `TermOverError` when another instance leads, and with `RestoredError` and `BarrierError`. */
 export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],
-  poison: readonly DeadLetter[],
+  deadLetters: readonly DeadLetter[],
 ) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
@@ -111,7 +111,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     if (refreshSearches !== undefined && epoch !== searchEpoch) throw new SearchesCameError(epoch);
   }
 
-  const record: Recorder = async (term, entries, poison) => {
+  const record: Recorder = async (term, entries, deadLetters) => {
     const medians = openLedger(dependencies.matcher.medians);
     try {
       const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
@@ -123,10 +123,10 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
           ...dependencies,
           sequenceFloor: held.sequenceFloor,
         });
-        const refused = [...result.refused].map(([position, reason]) => {
-          return { ...(entries[position] as RecordedEntry).letter, reason, setAsideFor: null };
+        const rejected = [...result.rejected].map(([position, reason]) => {
+          return { ...(entries[position] as RecordedEntry).letter, reason, failedKey: null };
         });
-        return { last: [...last, ...insertDeadLetters([...poison, ...refused])], result };
+        return { last: [...last, ...insertDeadLetters([...deadLetters, ...rejected])], result };
       });
       return result;
     } catch (error) {
@@ -134,7 +134,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       if (!(error instanceof SearchesCameError)) throw error;
       await refreshSearches?.();
       searchEpoch = error.epoch;
-      return record(term, entries, poison);
+      return record(term, entries, deadLetters);
     }
   };
   return record;
@@ -169,9 +169,9 @@ async function recordEntries(
   dependencies: RecorderDependencies & { readonly sequenceFloor: number },
 ): Promise<Ending<Recorded>> {
   const { features = [] } = dependencies;
-  const batch = await judgeBatch(known, entries, medians, dependencies);
-  const { changes, outcomes, refused, left } = batch;
-  if (batch.hasForgotten) throw new ForgottenError('what was acknowledged once is news to the database');
+  const batch = await evaluateBatch(known, entries, medians, dependencies);
+  const { changes, outcomes, rejected, deferred } = batch;
+  if (batch.isRestored) throw new RestoredError('what was acknowledged once is news to the database');
   const { notifying } = dependencies.matcher;
   const touched = touchedBy(changes, (number) => notifying.has(number));
   const [routes, matches] = await Promise.all([
@@ -188,12 +188,12 @@ async function recordEntries(
   ]);
   const now = dependencies.clock();
   const { resolvePlace, sequenceFloor } = dependencies;
-  const consequences = consequencesOf(changes, routes, matches, resolvePlace, now, { sequenceFloor, features });
+  const alerts = deriveAlerts(changes, routes, matches, resolvePlace, now, { sequenceFloor, features });
   const events = changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
-  const { deliveries, snapshots, began, featurePairs } = consequences;
+  const { deliveries, snapshots, began, featurePairs } = alerts;
   return {
     last: [
-      ...writeConsequences(consequences, sequenceFloor),
+      ...writeAlerts(alerts, sequenceFloor),
       ...features.flatMap(({ record }, at) => record(featurePairs[at] ?? [], now)),
       ...writeProperties(known, batch),
       ...insertEvents(events),
@@ -201,19 +201,19 @@ async function recordEntries(
     ],
     result: {
       deliveries,
-      fedClients: new Set(consequences.feedEntries.map(({ clientId }) => clientId)),
+      fedClients: new Set(alerts.feedEntries.map(({ clientId }) => clientId)),
       featurePairs,
       outcomes,
       events,
       snapshots,
       began,
-      refused,
-      left,
+      rejected,
+      deferred,
     },
   };
 }
 
-/** Of those that are left for the next batch as well: that much may be known, and no more. */
+/** Of those that are deferred to the next batch as well: that much may be known, and no more. */
 function reachOf(entries: readonly RecordedEntry[]): readonly Statement[] {
   const [first, ...rest] = entries;
   if (first === undefined) return [];
@@ -223,7 +223,7 @@ function reachOf(entries: readonly RecordedEntry[]): readonly Statement[] {
 
 function writeProperties(
   known: ReadonlyMap<Uuid, LockedProperty>,
-  { latest, readings }: JudgedBatch,
+  { latest, readings }: EvaluatedBatch,
 ): readonly Statement[] {
   const writes = [...readings].map(([uuid, reading]) => {
     const held = latest.get(uuid) as HeldProperty;
@@ -235,8 +235,8 @@ function writeProperties(
   return [
     ...insertProperties(fresh),
     ...updateProperties(present),
-    ...insertDigests(fresh),
-    ...updateDigests(present),
+    ...insertSummaries(fresh),
+    ...updateSummaries(present),
     ...updateCrawls(seenAgain),
   ];
 }
@@ -251,14 +251,14 @@ function expiredAtOf({ state }: HeldProperty): string | null {
   );
 }
 
-function writeConsequences(consequences: Consequences, sequenceFloor: number): readonly Statement[] {
+function writeAlerts(alerts: Alerts, sequenceFloor: number): readonly Statement[] {
   return [
-    ...insertMatches(consequences.newMatches),
-    ...updateMatches(consequences.changedMatches),
-    ...beginMatches(consequences.changedMatches.filter(({ cause }) => cause !== null)),
-    ...insertSnapshots(consequences.snapshots),
-    ...insertDeliveries(consequences.deliveries),
-    ...insertFeedItems(consequences.feedItems),
-    ...insertFeedBatches(consequences.feedEntries, sequenceFloor),
+    ...insertMatches(alerts.newMatches),
+    ...updateMatches(alerts.changedMatches),
+    ...beginMatches(alerts.changedMatches.filter(({ cause }) => cause !== null)),
+    ...insertSnapshots(alerts.snapshots),
+    ...insertDeliveries(alerts.deliveries),
+    ...insertFeedItems(alerts.feedItems),
+    ...insertFeedBatches(alerts.feedEntries, sequenceFloor),
   ];
 }

@@ -14,7 +14,12 @@ import type { PulledMessage } from '../broker/pull.ts';
 import { requeuedFrom } from '../broker/requeued.ts';
 import { traceparentOf } from '../broker/tracing.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
-import { decodeIntakeMessage, type IntakeMessage, onItsSubject, PoisonError } from '../domain/intake-message.ts';
+import {
+  decodeIntakeMessage,
+  type IntakeMessage,
+  onItsSubject,
+  RejectedMessageError,
+} from '../domain/intake-message.ts';
 import { propertyOf } from '../domain/rejection.ts';
 import type { TellUnknown } from '../domain/unknown-members.ts';
 import type { Database } from '../store/database.ts';
@@ -23,10 +28,10 @@ import { type Term, TermOverError } from '../store/intake-leader.ts';
 import type { IntakeBreaker } from './breaker.ts';
 import { describe } from './breaker.ts';
 import { BarrierError, recordUpToBarrier } from './hold.ts';
-import { type IntakeStart, testMemory } from './position.ts';
-import type { RecordedBatch, RefusedMessage } from './recorded-batch.ts';
+import { createRestoreDetector, type IntakeStart } from './position.ts';
+import type { DeadLetteredMessage, RecordedBatch } from './recorded-batch.ts';
 import type { Recorded, Recorder } from './recorder.ts';
-import { ForgottenError, type RecordedEntry } from './recorder.ts';
+import { type RecordedEntry, RestoredError } from './recorder.ts';
 import { type Rejections, startRejections } from './rejections.ts';
 
 export interface IntakeDependencies {
@@ -38,24 +43,24 @@ export interface IntakeDependencies {
   readonly recordBatchBytesMax: number;
   /** Closed, it pauses the stage. */
   readonly gate?: PauseGate;
-  /** Told where the term begins. */
+  /** Called with where the term begins. */
   readonly onStart: (start: IntakeStart) => void;
-  /** Told when the database turns out to have forgotten what it had recorded. */
-  readonly onForgotten: () => void;
-  /** Told again and again while a move of a client keeps messages from being recorded. */
+  /** Called when the database turns out to have been restored to an older state. */
+  readonly onRestored: () => void;
+  /** Called again and again while a move of a client keeps messages from being recorded. */
   readonly onHeld?: (error: Error) => void;
-  /** Told of the deliveries of each recorded batch. */
+  /** Called with the deliveries of each recorded batch. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** `seconds`: what recording took. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;
   readonly breaker: Pick<IntakeBreaker, 'admits'>;
-  /** Told of members of messages that nobody knows. */
+  /** Called for members of messages that the contract does not know. */
   readonly onUnknownMember: TellUnknown;
-  /** Told how many refused messages were told to their crawlers, or were not. */
-  readonly onTold: (count: number) => void;
-  readonly onUntold: (count: number) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
+  /** Counts rejections that were published for their crawlers, and those that could not be. */
+  readonly onPublished: (count: number) => void;
+  readonly onUnpublished: (count: number) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 export interface Recording {
@@ -72,18 +77,18 @@ export interface Recording {
   readonly drain: () => Promise<void>;
 }
 
-/** An error that is no `PoisonError` is a bug of the decoder. */
+/** An error that is no `RejectedMessageError` is a bug of the decoder. */
 interface Decoded {
   readonly pulled: PulledMessage;
   readonly message: IntakeMessage | Error;
   /** See `DeadLetter`. */
-  readonly setAsideFor: string | null;
+  readonly failedKey: string | null;
 }
 
 interface RecordedPart {
   readonly batch: RecordedBatch;
-  /** What is to be recorded next. */
-  readonly left: readonly Decoded[];
+  /** Recorded with the next batch. */
+  readonly deferred: readonly Decoded[];
 }
 
 type RecordPart = (decoded: readonly Decoded[]) => Promise<RecordedPart | null>;
@@ -96,9 +101,9 @@ interface Share extends Pick<Recording, 'depth' | 'inFlight'> {
 interface ShareWork {
   /** Resolves with null when nothing is to be recorded any more. */
   readonly record: RecordPart;
-  /** Whether a message that a bug stands in the way of is to be set aside; if not, nothing more is recorded. */
-  readonly mayBeSetAside: (decoded: Decoded, error: Error) => boolean;
-  readonly reject: Rejections['tell'];
+  /** Whether a message that a bug keeps from being recorded may be dead-lettered; if not, nothing more is recorded. */
+  readonly mayDeadLetter: (decoded: Decoded, error: Error) => boolean;
+  readonly reject: Rejections['publish'];
 }
 
 /** One to compute, one to wait for PostgreSQL: more would share the same core. */
@@ -110,7 +115,7 @@ const ACKNOWLEDGER_MAILBOX_MAX = 4;
 
 export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
   const { breaker } = dependencies;
-  const memory = testMemory(term, start, dependencies);
+  const restores = createRestoreDetector(term, start, dependencies);
   let isOver = false;
   const record: RecordPart = async (decoded) => {
     if (isOver) return null;
@@ -118,12 +123,12 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
       return await recordDecoded(
         term,
         decoded,
-        { tellingUpTo: memory.tellingUpTo, stream: start.stream.number },
+        { evidenceUpTo: restores.evidenceUpTo, stream: start.stream.number },
         dependencies,
       );
     } catch (error) {
-      if (error instanceof ForgottenError) {
-        await memory.noteForgotten();
+      if (error instanceof RestoredError) {
+        await restores.noteRestored();
         return record(decoded);
       }
       if (error instanceof BarrierError) return recordUpToBarrier(error, decoded, record, dependencies.onHeld);
@@ -133,12 +138,12 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
       return null;
     }
   };
-  const mayBeSetAside: ShareWork['mayBeSetAside'] = (decoded, error) => {
-    if (!isOver && !breaker.admits(culpritOf(decoded), error)) isOver = true;
+  const mayDeadLetter: ShareWork['mayDeadLetter'] = (decoded, error) => {
+    if (!isOver && !breaker.admits(keyOf(decoded), error)) isOver = true;
     return !isOver;
   };
   const rejections = startRejections(dependencies);
-  const work = { record, mayBeSetAside, reject: rejections.tell };
+  const work = { record, mayDeadLetter, reject: rejections.publish };
   const shares = Array.from({ length: SHARES + 1 }, () => startShare(work, dependencies));
   const sum = (count: (share: Share) => number): number => shares.reduce((total, share) => total + count(share), 0);
   return {
@@ -152,7 +157,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
       return isOver;
     },
     admit(pulled) {
-      const decoded = { pulled, message: decode(pulled, dependencies.onUnknownMember), setAsideFor: null };
+      const decoded = { pulled, message: decode(pulled, dependencies.onUnknownMember), failedKey: null };
       return (shares[shareOf(decoded)] as Share).admit(decoded);
     },
     forget() {
@@ -167,7 +172,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
   };
 }
 
-function startShare({ record, mayBeSetAside, reject }: ShareWork, dependencies: IntakeDependencies): Share {
+function startShare({ record, mayDeadLetter, reject }: ShareWork, dependencies: IntakeDependencies): Share {
   const { recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
   let inFlight = 0;
   const end = ({ understood }: RecordedBatch): void => {
@@ -183,18 +188,18 @@ function startShare({ record, mayBeSetAside, reject }: ShareWork, dependencies: 
       end(batch);
     },
     // Its messages come again to be recognised as recorded.
-    setAside: async (batch) => end(batch),
+    deadLetter: async (batch) => end(batch),
   });
   async function recordAll(decoded: readonly Decoded[]): Promise<readonly Decoded[]> {
     const part = await record(decoded);
     if (part === null) return [];
-    const { poison } = part.batch;
-    inFlight -= poison.length;
+    const { deadLettered } = part.batch;
+    inFlight -= deadLettered.length;
     // One that has ended lets go: the messages come again.
-    await Promise.all([reject(poison), acknowledger.tell(part.batch)]).catch((cause: Error) => {
+    await Promise.all([reject(deadLettered), acknowledger.tell(part.batch)]).catch((cause: Error) => {
       throw new RetryAbandonedError('the acknowledger has ended', { cause });
     });
-    return part.left;
+    return part.deferred;
   }
   const recorder = spawn<Decoded>({
     name: 'recorder',
@@ -202,10 +207,10 @@ function startShare({ record, mayBeSetAside, reject }: ShareWork, dependencies: 
     batchMax: recordBatchMax,
     weighing: { weigh: ({ pulled }) => pulled.bytes.length, weightMax: recordBatchBytesMax },
     supervisor,
-    keyOf: culpritOf,
+    keyOf,
     receive: recordAll,
-    async setAside(decoded, error) {
-      if (mayBeSetAside(decoded, error)) await recordAll([setAsideBy(error, decoded)]);
+    async deadLetter(decoded, error) {
+      if (mayDeadLetter(decoded, error)) await recordAll([failedBy(error, decoded)]);
     },
   });
   return {
@@ -234,15 +239,15 @@ function decode(pulled: PulledMessage, tellUnknown: TellUnknown): IntakeMessage 
   }
 }
 
-/** The same, to be kept instead of recorded. */
-function setAsideBy(error: Error, decoded: Decoded): Decoded {
+/** The same message, to be dead-lettered instead of recorded. */
+function failedBy(error: Error, decoded: Decoded): Decoded {
   const propertyUuid = decoded.message instanceof Error ? null : decoded.message.propertyUuid;
-  const message = new PoisonError(`could not be recorded: ${describe(error)}`, { propertyUuid });
-  return { ...decoded, message, setAsideFor: culpritOf(decoded) };
+  const message = new RejectedMessageError(`could not be recorded: ${describe(error)}`, { propertyUuid });
+  return { ...decoded, message, failedKey: keyOf(decoded) };
 }
 
-/** Whose message it is, as far as it says. */
-function culpritOf({ pulled, message }: Decoded): string {
+/** The property of the message; its subject, if it names none. */
+function keyOf({ pulled, message }: Decoded): string {
   return message instanceof Error ? pulled.subject : message.propertyUuid;
 }
 
@@ -256,56 +261,59 @@ function shareOf({ message }: Decoded): number {
   return (hash >>> 0) % SHARES;
 }
 
-function refusalOf({ pulled, message, setAsideFor }: Decoded, refusal: PoisonError): RefusedMessage {
-  const { violations } = refusal;
-  const told = message instanceof Error ? refusal.propertyUuid : message.propertyUuid;
-  const propertyUuid = propertyOf(told, pulled.subject);
+function deadLetterOf({ pulled, message, failedKey }: Decoded, error: RejectedMessageError): DeadLetteredMessage {
+  const { violations } = error;
+  const stated = message instanceof Error ? error.propertyUuid : message.propertyUuid;
+  const propertyUuid = propertyOf(stated, pulled.subject);
   // Every message of a stream has it.
   const { storedAtMs = Date.now() } = pulled;
-  return { ...pulled, storedAtMs, reason: refusal.message, setAsideFor, violations, propertyUuid };
+  return { ...pulled, storedAtMs, reason: error.message, failedKey, violations, propertyUuid };
 }
 
 /** Throws the decoder's bug, if there was one. */
 async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
-  { tellingUpTo, stream }: { readonly tellingUpTo: number; readonly stream: number },
-  { recordBatch, announceDue, onRecorded, onTrouble }: IntakeDependencies,
+  { evidenceUpTo, stream }: { readonly evidenceUpTo: number; readonly stream: number },
+  { recordBatch, announceDue, onRecorded, onTransientError }: IntakeDependencies,
 ): Promise<RecordedPart> {
   const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
-  const poison: RefusedMessage[] = [];
+  const deadLettered: DeadLetteredMessage[] = [];
   for (const from of decoded) {
     const { pulled, message } = from;
-    if (message instanceof PoisonError) {
-      poison.push(refusalOf(from, message));
+    if (message instanceof RejectedMessageError) {
+      deadLettered.push(deadLetterOf(from, message));
     } else if (message instanceof Error) {
       throw message;
     } else {
       const { headers, storedAtMs } = pulled;
       const bytes = pulled.bytes.length;
       const traceparent = traceparentOf(headers);
-      const wasAcknowledged = pulled.sequence <= tellingUpTo;
+      const wasAcknowledged = pulled.sequence <= evidenceUpTo;
       const origin = { stream, sequence: pulled.sequence, ...requeuedFrom(headers, stream) };
       entries.push({ from, message, origin, letter: pulled, bytes, storedAtMs, traceparent, wasAcknowledged });
     }
   }
   const startedAt = performance.now();
-  const recorded = await recordBatch(term, entries, poison);
-  const { refused } = recorded;
-  const leftAt = new Set(recorded.left);
+  const recorded = await recordBatch(term, entries, deadLettered);
+  const { rejected } = recorded;
+  const deferredAt = new Set(recorded.deferred);
   const understood: PulledMessage[] = [];
   for (const [position, { from }] of entries.entries()) {
-    const reason = refused.get(position);
-    if (reason !== undefined) poison.push(refusalOf(from, new PoisonError(reason)));
-    else if (!leftAt.has(position)) understood.push(from.pulled);
+    const reason = rejected.get(position);
+    if (reason !== undefined) deadLettered.push(deadLetterOf(from, new RejectedMessageError(reason)));
+    else if (!deferredAt.has(position)) understood.push(from.pulled);
   }
-  const batch = { deliveries: recorded.deliveries, understood, poison };
+  const batch = { deliveries: recorded.deliveries, understood, deadLettered };
   try {
     announceDue(recorded.deliveries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' })));
     onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
   } catch (error) {
-    // It is recorded, whoever cannot look at it.
-    onTrouble('observe what was recorded', error as Error);
+    // It is recorded, whatever an observer throws.
+    onTransientError('observe what was recorded', error as Error);
   }
-  return { batch, left: recorded.left.map((position) => (entries[position] as { readonly from: Decoded }).from) };
+  return {
+    batch,
+    deferred: recorded.deferred.map((position) => (entries[position] as { readonly from: Decoded }).from),
+  };
 }

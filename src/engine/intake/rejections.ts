@@ -1,8 +1,8 @@
 /**
- * Tells crawlers which of their messages were refused, after the refusal is recorded and before the message is let go:
- * what a crash interrupts comes again and is told then, at least once. It stands in nobody's way: what NATS does not take
- * is not told, the dead letters have it all the same. While telling fails, one batch at a time tries it, and the others
- * are let go at once.
+ * Publishes rejections: which of a crawler's messages were rejected. This comes after the rejection is recorded and before
+ * the message is terminated, so that what a crash interrupts is redelivered and published then, at least once. It never
+ * blocks intake: what NATS does not take is not published, and is in the dead letters all the same. While publishing
+ * fails, one batch at a time tries it, and the others are terminated at once.
  */
 
 import { type Actor, type Grace, spawn } from '../actor/actor.ts';
@@ -13,21 +13,21 @@ import { type Publication, publishAll } from '../broker/publish.ts';
 import { ensureRejections } from '../broker/topology.ts';
 import { rejectionOf } from '../domain/rejection.ts';
 import { REJECTED } from '../domain/streams.ts';
-import type { RefusedMessage } from './recorded-batch.ts';
+import type { DeadLetteredMessage } from './recorded-batch.ts';
 
 export interface RejectionDependencies {
   readonly broker: Broker;
   readonly supervisor: Supervisor;
-  readonly onTold: (count: number) => void;
-  readonly onUntold: (count: number) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onPublished: (count: number) => void;
+  readonly onUnpublished: (count: number) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 export interface Rejections {
-  /** Messages that are neither told nor let go. */
+  /** Messages whose rejection is not published, and that are not terminated. */
   readonly inFlight: number;
-  /** Resolves when they wait to be told, or are let go. Rejects once this drains. */
-  tell(refused: readonly RefusedMessage[]): Promise<void>;
+  /** Resolves when they are queued for publishing, or terminated. Rejects once this drains. */
+  publish(rejected: readonly DeadLetteredMessage[]): Promise<void>;
   drain(grace: Grace): Promise<void>;
 }
 
@@ -38,25 +38,25 @@ const BATCH_MAX = 256;
 const REST_MS = 5_000;
 
 export function startRejections(dependencies: RejectionDependencies, nowMs = () => performance.now()): Rejections {
-  const teller = new Teller(dependencies, nowMs);
-  const actor: Actor<RefusedMessage> = spawn<RefusedMessage>({
+  const publisher = new Publisher(dependencies, nowMs);
+  const actor: Actor<DeadLetteredMessage> = spawn<DeadLetteredMessage>({
     name: 'rejections',
     mailboxMax: WAITING_MAX,
     batchMax: BATCH_MAX,
     weighing: { weigh: ({ bytes }) => bytes.length, weightMax: WAITING_BYTES_MAX },
     supervisor: dependencies.supervisor,
-    receive: (messages) => teller.tell(messages),
-    setAside: (message) => teller.leaveUntold([message]),
+    receive: (messages) => publisher.publish(messages),
+    deadLetter: (message) => publisher.drop([message]),
   });
   return {
     get inFlight() {
-      return teller.inFlight;
+      return publisher.inFlight;
     },
-    async tell(refused) {
-      for (const message of refused) {
-        const { isHopeless } = teller;
-        teller.inFlight += 1;
-        if (isHopeless) await teller.leaveUntold([message]);
+    async publish(rejected) {
+      for (const message of rejected) {
+        const { isHopeless } = publisher;
+        publisher.inFlight += 1;
+        if (isHopeless) await publisher.drop([message]);
         else await actor.tell(message);
       }
     },
@@ -64,11 +64,11 @@ export function startRejections(dependencies: RejectionDependencies, nowMs = () 
   };
 }
 
-class Teller {
+class Publisher {
   inFlight = 0;
   readonly #dependencies: RejectionDependencies;
   readonly #nowMs: () => number;
-  /** Null while telling works. */
+  /** Null while publishing works. */
   #againAtMs: number | null = null;
 
   constructor(dependencies: RejectionDependencies, nowMs: () => number) {
@@ -85,10 +85,10 @@ class Teller {
     return this.#againAtMs !== null && this.#nowMs() < this.#againAtMs;
   }
 
-  async tell(messages: readonly RefusedMessage[]): Promise<void> {
+  async publish(messages: readonly DeadLetteredMessage[]): Promise<void> {
     // Those that waited while the ones before them failed.
-    if (this.#isResting) return this.leaveUntold(messages);
-    const { broker, onTold, onTrouble } = this.#dependencies;
+    if (this.#isResting) return this.drop(messages);
+    const { broker, onPublished, onTransientError } = this.#dependencies;
     const { disconnections } = broker;
     const wasConnected = broker.isConnected();
     try {
@@ -96,24 +96,24 @@ class Teller {
     } catch (error) {
       if (!isBrokerOutage(error)) throw error;
       this.#againAtMs = this.#nowMs() + REST_MS;
-      onTrouble('tell of refused messages', error as Error);
-      // What is not let go comes again, with everything else that was on its way.
+      onTransientError('publish rejections', error as Error);
+      // What is not terminated comes again, with everything else that was on its way.
       const isUnbroken = wasConnected && broker.isConnected() && broker.disconnections === disconnections;
-      if (isUnbroken) await this.leaveUntold(messages);
+      if (isUnbroken) await this.drop(messages);
       else this.inFlight -= messages.length;
       return;
     }
     this.#againAtMs = null;
-    onTold(messages.length);
-    await this.#letGo(messages);
+    onPublished(messages.length);
+    await this.#terminate(messages);
   }
 
-  async leaveUntold(messages: readonly RefusedMessage[]): Promise<void> {
-    this.#dependencies.onUntold(messages.length);
-    await this.#letGo(messages);
+  async drop(messages: readonly DeadLetteredMessage[]): Promise<void> {
+    this.#dependencies.onUnpublished(messages.length);
+    await this.#terminate(messages);
   }
 
-  async #letGo(messages: readonly RefusedMessage[]): Promise<void> {
+  async #terminate(messages: readonly DeadLetteredMessage[]): Promise<void> {
     this.inFlight -= messages.length;
     await Promise.all(messages.map((message) => message.settle({ type: 'term' })));
   }
@@ -130,7 +130,7 @@ async function publishRejections(broker: Broker, publications: readonly Publicat
 }
 
 /** The same one for a message that comes again; a stream that was made anew counts from 1, at another time. */
-function publicationOf(message: RefusedMessage): Publication {
+function publicationOf(message: DeadLetteredMessage): Publication {
   const { stream, sequence, storedAtMs } = message;
   return {
     subject: REJECTED.subjectOf(message.propertyUuid),

@@ -18,13 +18,13 @@ export interface TrimmingOptions {
   readonly everyMs?: number;
   /** Told of what was removed, and when something else begins to hold it up. */
   readonly onTrim: (trim: Trim) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 const LOOK_EVERY_MS = 10_000;
 
 export function startTrimming(options: TrimmingOptions): Task {
-  const { broker, database, keptMs, everyMs = LOOK_EVERY_MS, onTrim, onTrouble } = options;
+  const { broker, database, keptMs, everyMs = LOOK_EVERY_MS, onTrim, onTransientError } = options;
   let heldBy: string | null = null;
   async function trim(): Promise<void> {
     const { recorded } = await readIntakePosition(database);
@@ -33,5 +33,5 @@ export function startTrimming(options: TrimmingOptions): Task {
     ({ heldBy } = trimmed);
     if (isNews) onTrim(trimmed);
   }
-  return startTask({ what: 'room in the stream of adverts', everyMs, work: trim, onTrouble });
+  return startTask({ what: 'room in the stream of adverts', everyMs, work: trim, onTransientError });
 }

@@ -24,7 +24,7 @@ export interface ActivityFeed {
   tell(build: () => readonly Activity[]): void;
   /**
    * Resolves when the activities of every living instance are seen, or when one has not answered for a second; the
-   * result ends the watch. Rejects with `BrokerTroubleError` when NATS does not answer at all.
+   * result ends the watch. Rejects with `BrokerUnavailableError` when NATS does not answer at all.
    */
   watch(onActivities: (activities: readonly Activity[]) => void): Promise<() => void>;
 }

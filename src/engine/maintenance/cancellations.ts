@@ -19,7 +19,7 @@ import type { Database } from '../store/database.ts';
 
 export interface CancellationsDependencies {
   readonly database: Database;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 const LOOK_EVERY_MS = 1_000;
@@ -32,7 +32,7 @@ const REST_FACTOR = 2;
 const LATE_MAX_MS = 60_000;
 
 /** Stopped, it finishes the page that it is at. */
-export function startCancellations({ database, onTrouble }: CancellationsDependencies): Task {
+export function startCancellations({ database, onTransientError }: CancellationsDependencies): Task {
   /** Marks whose pages have been walked through, by the search. */
   let walked = new Map<number, number>();
 
@@ -65,7 +65,7 @@ export function startCancellations({ database, onTrouble }: CancellationsDepende
     await inPages(async () => (await cancelMailItems(database, marked, PAGE)) > 0);
   }
 
-  return startTask({ what: 'cancellations', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTrouble });
+  return startTask({ what: 'cancellations', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTransientError });
 }
 
 /** Does `page` with rests in between, until it says that there is no other one. */

@@ -9,7 +9,7 @@ import { type CommuneCentre, coordinatesRevision, readCommuneCoordinates } from 
 import type { Database } from '../store/database.ts';
 import { pointsRevision, readPoints } from '../store/points-of-interest.ts';
 
-type OnTrouble = (what: string, error: Error) => void;
+type OnTransientError = (what: string, error: Error) => void;
 
 /** How late an instance may learn of an import whose announcement was lost. */
 const POLL_MS = 2_000;
@@ -18,18 +18,22 @@ const POLL_MS = 2_000;
 export function keepCoordinates(
   database: Database,
   relocate: (centres: ReadonlyMap<string, CommuneCentre>) => void,
-  onTrouble: OnTrouble,
+  onTransientError: OnTransientError,
 ): Promise<Task> {
   async function load() {
     const { revision, centres } = await readCommuneCoordinates(database);
     relocate(centres);
     return revision;
   }
-  return keep('commune centres', () => coordinatesRevision(database), load, onTrouble);
+  return keep('commune centres', () => coordinatesRevision(database), load, onTransientError);
 }
 
 /** Resolves when the points known now are loaded. */
-export function keepPoints(database: Database, index: PointsOfInterest, onTrouble: OnTrouble): Promise<Task> {
+export function keepPoints(
+  database: Database,
+  index: PointsOfInterest,
+  onTransientError: OnTransientError,
+): Promise<Task> {
   async function load() {
     let revision = '';
     await index.replace(async (builder) => {
@@ -37,7 +41,7 @@ export function keepPoints(database: Database, index: PointsOfInterest, onTroubl
     });
     return revision;
   }
-  return keep('points of interest', () => pointsRevision(database), load, onTrouble);
+  return keep('points of interest', () => pointsRevision(database), load, onTransientError);
 }
 
 /** `load` resolves with the revision that it found; null is that of a table that nobody has filled. */
@@ -45,12 +49,12 @@ async function keep<Revision>(
   what: string,
   readRevision: () => Promise<Revision | null>,
   load: () => Promise<Revision | null>,
-  onTrouble: OnTrouble,
+  onTransientError: OnTransientError,
 ): Promise<Task> {
   let loaded: Revision | null = null;
   async function refresh(): Promise<void> {
     if ((await readRevision()) !== loaded) loaded = await load();
   }
   await refresh();
-  return startTask({ what, everyMs: POLL_MS, work: refresh, onTrouble });
+  return startTask({ what, everyMs: POLL_MS, work: refresh, onTransientError });
 }

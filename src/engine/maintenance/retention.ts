@@ -34,7 +34,7 @@ export interface RetentionDependencies {
   /** A property is forgotten that counted in this market. */
   readonly onForgotten: (market: Market, price: number) => void;
   readonly onSwept: (sweep: Sweep) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 /** Rows removed from each table; tables that lost none are left out. */
@@ -54,7 +54,7 @@ export function startRetention(dependencies: RetentionDependencies): Task {
     everyMs: SWEEP_EVERY_MS,
     isDueAtOnce: true,
     work: async (signal) => dependencies.onSwept(await sweep(dependencies, { restFactor: REST_FACTOR, signal })),
-    onTrouble: dependencies.onTrouble,
+    onTransientError: dependencies.onTransientError,
   });
 }
 

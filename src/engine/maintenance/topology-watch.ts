@@ -15,7 +15,7 @@ export interface TopologyWatchOptions {
   readonly findOther: () => Promise<string | null>;
   /** Told of each finding that differs from the one before, and of the first one if there is anything to tell. */
   readonly onFound: (found: Inspection) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 export interface TopologyWatch {
@@ -36,7 +36,7 @@ const IN_ORDER: Inspection = { faults: [], cautions: [], foreign: null };
 
 /** Resolves when it has looked once, or could not. */
 export async function startTopologyWatch(options: TopologyWatchOptions): Promise<TopologyWatch> {
-  const { broker, everyMs = LOOK_EVERY_MS, findOther, onFound, onTrouble } = options;
+  const { broker, everyMs = LOOK_EVERY_MS, findOther, onFound, onTransientError } = options;
   let found: Inspection | null = null;
   let other: string | null = null;
   let looksWithoutOther = 0;
@@ -62,7 +62,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions): Promise
     try {
       await look(false);
     } catch (error) {
-      onTrouble('look at the streams', error as Error);
+      onTransientError('look at the streams', error as Error);
       if (found === null) return FIRST_LOOK_AGAIN_MS;
     }
   }

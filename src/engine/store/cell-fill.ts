@@ -1,5 +1,5 @@
 /**
- * A new cell begins with what another one has recorded of the adverts: properties with their events and digests, and the
+ * A new cell begins with what another one has recorded of the adverts: properties with their events and summaries, and the
  * places and categories that they are judged by. All of it is one snapshot of the other database and one transaction of
  * the new one. The position in the stream is part of both, so nothing is missed and what is met twice changes nothing.
  */
@@ -42,7 +42,7 @@ const COPIES: readonly TableCopy[] = [
   { table: 'points_of_interest', pageRows: ROWS_PER_PAGE },
   { table: 'market_medians', pageRows: ROWS_PER_PAGE },
   { table: 'properties', pageRows: PROPERTIES_PER_PAGE },
-  { table: 'property_digests', pageRows: ROWS_PER_PAGE },
+  { table: 'property_summaries', pageRows: ROWS_PER_PAGE },
   { table: 'events', pageRows: ROWS_PER_PAGE },
 ];
 

@@ -1,6 +1,6 @@
 /**
- * Everything that a cell has of one client, copied to another cell, where it sleeps: its searches count as deleted, for
- * ever, and items of e-mails are due in a month, so that nothing there takes any of it up before it is woken. Searches get numbers of
+ * Everything that a cell has of one client, copied to another cell, where it is inactive: its searches count as deleted, for
+ * ever, and items of e-mails are due in a month, so that nothing there takes any of it up before it is activated. Searches get numbers of
  * the target; every other id stays, which clients and webhooks know.
  */
 
@@ -9,7 +9,7 @@ import { type Database, type Queryable, transaction } from './database.ts';
 import { OPEN } from './delivery-states.ts';
 import { copyTable, type TableCopy, WAITS_FOR_ANOTHER } from './table-copy.ts';
 
-/** How long what is open sleeps, if nobody wakes it. */
+/** How long open deliveries stay inactive, if nobody activates them. */
 const ASLEEP = `interval '30 days'`;
 const ROWS_PER_PAGE = 1_000;
 /** Bodies have up to megabytes, and searches polygons. */
@@ -131,7 +131,7 @@ function toldOf(clientId: Uuid): readonly TableCopy[] {
     { ...numbered('search_changes', `${ofSearches('search_changes')} order by id`), without: ['id'] },
     numbered('deliveries', ofSearches('deliveries'), LARGE_ROWS_PER_PAGE),
     {
-      // Of a search that sleeps nothing is claimed (delivery-claims.ts).
+      // Of an inactive search nothing is claimed (delivery-claims.ts).
       ...numbered(
         'open_deliveries',
         `select * from open_deliveries where id in (select id from deliveries where search_number in ${numbers})`,
@@ -260,7 +260,7 @@ function fedBatches(clientId: Uuid): TableCopy {
   };
 }
 
-/** Of a client that sleeps: everything is due as it was. For the transaction that wakes it. */
+/** Makes everything of an inactive client due as it was. For the transaction that activates it. */
 export async function wakeCopy(client: Queryable, clientId: Uuid): Promise<void> {
   await asMigration(client, clientId);
   const numbers = '(select number from searches where client_id = $1)';

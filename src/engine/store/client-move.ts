@@ -5,7 +5,7 @@
  * - Both cells are *held* behind one message of `ADVERTS`, the last one that there is: each goes on recording up to it,
  *   and neither has recorded a later one. So the source has told everything up to it, and the target what comes after.
  * - The client is *closed* in the source: it can write nothing, and nothing of it is sent.
- * - It is copied and sleeps in the target, whose hold has no end from then on.
+ * - It is copied and inactive in the target, whose hold has no end from then on.
  * - It *leaves* the source: the one moment at which the move is decided. Until then everything lapses by itself and can be
  *   taken back; from then on it can only be brought to its end, and no adverts are taken in by the target before.
  * - It *wakes* in the target.
@@ -245,8 +245,8 @@ async function assertStill(source: Queryable, clientId: Uuid, openCount: number)
   if (open.length !== openCount) throw new MoveLapsedError('something of the client ended meanwhile');
 }
 
-/** The end of the move: false when the client does not sleep there, for it has been woken before. */
-export async function wake(target: Database, clientId: Uuid): Promise<boolean> {
+/** The end of the move: false when the client is not inactive there, because it was activated before. */
+export async function activateClient(target: Database, clientId: Uuid): Promise<boolean> {
   return transaction(target, async (client) => {
     await asMigration(client, clientId);
     const { rowCount } = await client.query(

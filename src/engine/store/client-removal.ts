@@ -1,4 +1,4 @@
-/** What stays behind where a client does not live any more, and what of a copy was never woken, goes. */
+/** What stays behind where a client does not live any more, and what of a copy was never activated, goes. */
 
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';

@@ -163,12 +163,12 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
     if (rows[0]?.isReadOnly === true) throw Object.assign(new Error('it is read-only'), { code: READ_ONLY });
     return addressOf(url);
   } finally {
-    void sayFarewell(client, socket, ANSWER_MAX_MS);
+    void endSession(client, socket, ANSWER_MAX_MS);
   }
 }
 
-/** Ends the session. A connection that is cut off cannot say goodbye: it is broken after `timeoutMs`. Never rejects. */
-export async function sayFarewell(client: pg.Client, socket: Socket | undefined, timeoutMs: number): Promise<void> {
+/** Ends the session. A connection that is cut off does not end: it is destroyed after `timeoutMs`. Never rejects. */
+export async function endSession(client: pg.Client, socket: Socket | undefined, timeoutMs: number): Promise<void> {
   if (!(await endsWithin(client.end(), timeoutMs))) socket?.destroy();
 }
 
@@ -179,7 +179,7 @@ class PrimarySocket extends CorkedSocket {
   constructor(choice: Choice) {
     super();
     this.#choice = choice;
-    // A server that goes says farewell, or does not; one that we have left answers with its end as well.
+    // A server that stops ends the connection, or does not; one that we have left ends it as well.
     this.once('end', () => this.writableEnded || choice.forget());
     this.once('error', () => choice.forget());
   }

@@ -10,7 +10,7 @@ import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { startTask, type Task } from '../actor/task.ts';
-import { type DatabaseServers, sayFarewell } from './database-servers.ts';
+import { type DatabaseServers, endSession } from './database-servers.ts';
 
 /** A client that is watched from its making to its end. */
 interface WatchedClient {
@@ -176,6 +176,6 @@ async function readSessions(pids: readonly number[], servers: DatabaseServers): 
     });
     return rows;
   } finally {
-    void sayFarewell(client, socket, ANSWER_MAX_MS);
+    void endSession(client, socket, ANSWER_MAX_MS);
   }
 }

@@ -12,7 +12,7 @@ export interface DeadLetter {
   readonly bytes: Uint8Array;
   readonly reason: string;
   /** The property, or the subject, of a message that a bug keeps from being recorded; null when the message is wrong. */
-  readonly setAsideFor: string | null;
+  readonly failedKey: string | null;
 }
 
 /** Of a written letter, but for its bytes, headers and reason. */
@@ -29,12 +29,12 @@ export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Stat
   return statementShares(written, lengthOf).map((share) => ({
     name: 'insert-dead-letters',
     text: `
-      insert into dead_letters (stream, stream_number, sequence, subject, headers, body, reason, set_aside_for)
+      insert into dead_letters (stream, stream_number, sequence, subject, headers, body, reason, failed_key)
       select stream, (select stream_number from intake_position), sequence, subject, headers::jsonb,
         substring($2::bytea from (sum(byte_count) over (order by place) - byte_count)::integer + 1 for byte_count),
-        reason, set_aside_for
+        reason, failed_key
       from json_to_recordset($1) as written(place integer, stream text, sequence bigint, subject text, headers text,
-        byte_count integer, reason text, set_aside_for text)
+        byte_count integer, reason text, failed_key text)
       on conflict (stream, sequence, body_hash) do nothing`,
     values: [
       JSON.stringify(share.map(({ row }, place) => ({ ...row, place }))),
@@ -43,21 +43,21 @@ export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Stat
   }));
 }
 
-function rowOf({ stream, sequence, subject, headers, bytes, reason, setAsideFor }: DeadLetter) {
+function rowOf({ stream, sequence, subject, headers, bytes, reason, failedKey }: DeadLetter) {
   return {
     ...{ stream, sequence, subject: storable(subject), headers: storableHeaders(headers), byte_count: bytes.length },
-    ...{ reason: storable(reason), set_aside_for: setAsideFor === null ? null : storable(setAsideFor) },
+    ...{ reason: storable(reason), failed_key: failedKey === null ? null : storable(failedKey) },
   };
 }
 
-/** What was set aside within `windowMs`: how long ago, in milliseconds, the last time. Served by `dead_letters_set_aside`. */
-export async function readSetAside(client: Queryable, windowMs: number): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await client.query<{ set_aside_for: string; age_ms: number }>(
-    `select set_aside_for, extract(epoch from now() - max(received_at))::float8 * 1000 as age_ms from dead_letters
-     where set_aside_for is not null and received_at > now() - $1 * interval '1 millisecond' group by set_aside_for`,
+/** Keys that a bug failed within `windowMs`: how long ago, in milliseconds, the last time. Served by `dead_letters_failed`. */
+export async function readFailedKeys(client: Queryable, windowMs: number): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await client.query<{ failed_key: string; age_ms: number }>(
+    `select failed_key, extract(epoch from now() - max(received_at))::float8 * 1000 as age_ms from dead_letters
+     where failed_key is not null and received_at > now() - $1 * interval '1 millisecond' group by failed_key`,
     [windowMs],
   );
-  return new Map(rows.map(({ set_aside_for, age_ms }) => [set_aside_for, age_ms]));
+  return new Map(rows.map(({ failed_key, age_ms }) => [failed_key, age_ms]));
 }
 
 function storableHeaders(headers: DeadLetter['headers']): string {

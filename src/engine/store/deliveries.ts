@@ -61,30 +61,30 @@ const INSERT = `
   select id, match_id, search_number, generation, sequence > 1, endpoint_key from written`;
 
 /** What is due of an endpoint in a lane, behind a place. */
-export interface Draw {
+export interface BacklogRange {
   readonly endpointKey: string;
   readonly lane: Lane;
   readonly place: Uuid;
   readonly count: number;
 }
 
-/** In the order of ids within each draw. Served by open_endpoint, a descent for each draw. */
-export async function readDue(client: Queryable, draws: readonly Draw[]): Promise<readonly DueDelivery[]> {
+/** In the order of ids within each wanted. Served by open_endpoint, a descent for each wanted. */
+export async function readDue(client: Queryable, ranges: readonly BacklogRange[]): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<{ id: Uuid; endpointKey: string; lane: number }>({
     name: 'read-due',
     text: `
-      select due.id, draw.key as "endpointKey", draw.lane
-      from unnest($1::text[], $2::smallint[], $3::uuid[], $4::integer[]) as draw(key, lane, place, count),
+      select due.id, wanted.key as "endpointKey", wanted.lane
+      from unnest($1::text[], $2::smallint[], $3::uuid[], $4::integer[]) as wanted(key, lane, place, count),
         lateral (
           select id from open_deliveries
-          where endpoint_key = draw.key and lane = draw.lane and id > draw.place and claimed_by is null
-          order by id limit draw.count
+          where endpoint_key = wanted.key and lane = wanted.lane and id > wanted.place and claimed_by is null
+          order by id limit wanted.count
         ) due`,
     values: [
-      arrayLiteral(draws.map(({ endpointKey }) => endpointKey)),
-      arrayLiteral(draws.map(({ lane }) => LANES[lane])),
-      arrayLiteral(draws.map(({ place }) => place)),
-      arrayLiteral(draws.map(({ count }) => count)),
+      arrayLiteral(ranges.map(({ endpointKey }) => endpointKey)),
+      arrayLiteral(ranges.map(({ lane }) => LANES[lane])),
+      arrayLiteral(ranges.map(({ place }) => place)),
+      arrayLiteral(ranges.map(({ count }) => count)),
     ],
   });
   return rows.map(({ id, endpointKey, lane }) => ({ id, endpointKey, lane: laneOf(lane) }));

@@ -16,7 +16,7 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import { startTask, type Task } from '../actor/task.ts';
 import { type Queryable, TRANSACTION_IDLE_MAX_MS } from './database.ts';
-import { databaseServers, sayFarewell } from './database-servers.ts';
+import { databaseServers, endSession } from './database-servers.ts';
 
 /** Grows with every change of the leader. */
 export type Term = string;
@@ -25,7 +25,7 @@ export interface LeaderSession {
   /** True once the session has ended, and with it the term. */
   readonly isLost: boolean;
   /** The number of a new term when nobody leads, else null. Rejects when the session is lost. */
-  stand(): Promise<Term | null>;
+  campaign(): Promise<Term | null>;
   /** Tells everybody that the work of the term has begun, and from then on that it goes on. */
   showLead(): Promise<void>;
   /** Ends the session and the term, if it has one. Never rejects. */
@@ -68,10 +68,10 @@ const END_SILENT_LEADER = `
     and pg_locks.database = (select oid from pg_database where datname = current_database())
     and state = 'idle' and state_change < clock_timestamp() - interval '${SILENCE_MAX_MS} milliseconds'`;
 
-/** Rejects when PostgreSQL cannot be reached. `onTrouble`: told when it refuses a sign of life; the next one comes. */
+/** Rejects when PostgreSQL cannot be reached. `onTransientError`: told when it refuses a sign of life; the next one comes. */
 export async function openLeaderSession(
   url: string,
-  onTrouble: (what: string, error: Error) => void = () => undefined,
+  onTransientError: (what: string, error: Error) => void = () => undefined,
 ): Promise<LeaderSession> {
   const servers = databaseServers(url);
   let socket: Socket | undefined;
@@ -90,7 +90,7 @@ export async function openLeaderSession(
     isLost = true;
   };
   client.on('error', lose).on('end', lose);
-  const beat = createBeat(client, lose, onTrouble);
+  const beat = createBeat(client, lose, onTransientError);
   try {
     await client.connect();
     // What is told of the lead may be lost in a crash of PostgreSQL, and need not wait for its disk.
@@ -103,7 +103,7 @@ export async function openLeaderSession(
     get isLost() {
       return isLost;
     },
-    async stand() {
+    async campaign() {
       const { rows } = await client.query(`select pg_try_advisory_lock(${LEADER_LOCK}) as leads`);
       if (rows[0]?.leads !== true) {
         await client.query(END_SILENT_LEADER);
@@ -122,13 +122,13 @@ export async function openLeaderSession(
     async close() {
       beat.stop();
       lose();
-      await sayFarewell(client, socket, ANSWER_MAX_MS);
+      await endSession(client, socket, ANSWER_MAX_MS);
     },
   };
 }
 
 /** Every second from `start` on; one statement at a time, for a session that waits for its answer is not idle. */
-function createBeat(client: pg.Client, onLost: () => void, onTrouble: (what: string, error: Error) => void) {
+function createBeat(client: pg.Client, onLost: () => void, onTransientError: (what: string, error: Error) => void) {
   let task: Task | null = null;
   let text = 'select';
   async function beat(): Promise<void> {
@@ -141,10 +141,10 @@ function createBeat(client: pg.Client, onLost: () => void, onTrouble: (what: str
       const what = 'beat';
       const onFailure = (_: string, error: Error): void => {
         // What the server says of a statement, its session has outlived; when not, the connection ends.
-        if (error instanceof pg.DatabaseError) onTrouble(what, error);
+        if (error instanceof pg.DatabaseError) onTransientError(what, error);
         else onLost();
       };
-      task = startTask({ what, everyMs: SHOW_LIFE_EVERY_MS, work: beat, onTrouble: onFailure });
+      task = startTask({ what, everyMs: SHOW_LIFE_EVERY_MS, work: beat, onTransientError: onFailure });
     },
     showLead() {
       text = BEGIN_LEAD;

@@ -1,7 +1,7 @@
 /** The medians of markets, as whoever takes adverts in has written them down. A few hundred rows. */
 
 import type { Market } from '../domain/price-coherence.ts';
-import type { MedianOf } from '../domain/property-digest.ts';
+import type { MedianOf } from '../domain/property-summary.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
 export interface MarketMedian {

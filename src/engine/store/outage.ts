@@ -1,5 +1,5 @@
 /**
- * Which failures are PostgreSQL's trouble: out of reach, shutting down, overloaded, without room, not letting us in, or
+ * Which failures are transient errors of PostgreSQL: out of reach, shutting down, overloaded, without room, not letting us in, or
  * giving a statement up for the sake of others. They pass, so whoever meets one tries again or says 503. Every other
  * failure may be a bug, here or there (class XX of a statement): an actor tries it a few times more before it counts as
  * one (actor/supervisor.ts).

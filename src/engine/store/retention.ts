@@ -3,7 +3,7 @@
  *
  * Dropping partitions by day would be cheaper still, and leave no dead rows. But an old row may be needed: a delivery
  * that waits for a paused endpoint, the snapshot it refers to, a match of a property that is still for sale. One
- * of them would hold a day's partition for months, and the indexes that couriers draw open deliveries from would be
+ * of them would hold a day's partition for months, and the indexes that couriers read open deliveries from would be
  * split into as many parts as there are days. So rows are deleted, which costs each of them a second write and vacuum
  * the pages (the schema has it come early). Everything recorded lies in the order of its time in the primary key, where
  * a batch is a range: the writers of the hot path keep no index for it.

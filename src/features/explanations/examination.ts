@@ -8,15 +8,15 @@ import type { Cancellation } from '../../engine/actor/worker-thread.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { CriterionName } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
+import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import {
   factsOf,
   type MedianOf,
   NO_TEXTS,
-  type PropertyDigest,
+  type PropertySummary,
   type PropertyTexts,
-  readDigest,
-} from '../../engine/domain/property-digest.ts';
-import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+  readSummary,
+} from '../../engine/domain/property-summary.ts';
 import type { SampledDatabase, Scan, ScannedProperty } from './property-scans.ts';
 import { type AdvertTexts, readTexts } from './property-texts.ts';
 import { createWorkSlices } from './work-slices.ts';
@@ -24,7 +24,7 @@ import { createWorkSlices } from './work-slices.ts';
 /** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
 export interface ExaminedProperty {
   readonly uuid: Uuid;
-  readonly digest: PropertyDigest;
+  readonly summary: PropertySummary;
   readonly facts: PropertyFacts;
   /** The first two. */
   readonly failures: readonly CriterionName[];
@@ -116,20 +116,20 @@ function isRelevant({ failures, isSatisfiedWithoutExclusions }: ExaminedProperty
 }
 
 function judged({ uuid, facts: text }: ScannedProperty, criteria: Criteria, median: MedianOf): ExaminedProperty {
-  return judgedWith(uuid, readDigest(text), NO_TEXTS, criteria, median);
+  return judgedWith(uuid, readSummary(text), NO_TEXTS, criteria, median);
 }
 
 function withTexts(
-  { uuid, digest }: ExaminedProperty,
+  { uuid, summary }: ExaminedProperty,
   adverts: readonly AdvertTexts[],
   criteria: Criteria,
   median: MedianOf,
 ): ExaminedProperty {
-  return judgedWith(uuid, digest, textsOf(digest, adverts), criteria, median);
+  return judgedWith(uuid, summary, textsOf(summary, adverts), criteria, median);
 }
 
-export function textsOf(digest: PropertyDigest, adverts: readonly AdvertTexts[]): PropertyTexts {
-  const speaking = adverts.find(([advert]) => advert === digest.speaker);
+export function textsOf(summary: PropertySummary, adverts: readonly AdvertTexts[]): PropertyTexts {
+  const speaking = adverts.find(([advert]) => advert === summary.speaker);
   return {
     own: speaking === undefined ? [] : present(speaking[1] ?? speaking[3], speaking[2] ?? speaking[4]),
     byAdvert: new Map(adverts.map(([advert, , , title, description]) => [advert, present(title, description)])),
@@ -142,14 +142,14 @@ function present(...texts: readonly (string | null)[]): readonly string[] {
 
 function judgedWith(
   uuid: Uuid,
-  digest: PropertyDigest,
+  summary: PropertySummary,
   texts: PropertyTexts,
   criteria: Criteria,
   median: MedianOf,
 ): ExaminedProperty {
-  const facts = factsOf(digest, median, texts);
+  const facts = factsOf(summary, median, texts);
   const failures = failuresOf(criteria, facts, 2);
   const hasExclusions = criteria.excludedSiteCategories.length > 0;
   const isSatisfiedWithoutExclusions = hasExclusions && satisfies(withoutCriterion(criteria, 'liveAdvert'), facts);
-  return { uuid, digest, facts, failures, isSatisfiedWithoutExclusions };
+  return { uuid, summary, facts, failures, isSatisfiedWithoutExclusions };
 }

@@ -3,10 +3,10 @@
 import type Router from '@koa/router';
 import type { Language } from '../../engine/domain/criterion-words.ts';
 import type { SearchNumber } from '../../engine/domain/ids.ts';
-import type { MedianOf } from '../../engine/domain/property-digest.ts';
+import type { MedianOf } from '../../engine/domain/property-summary.ts';
 import type { RetentionDays } from '../../engine/domain/retention.ts';
 import { readMedians } from '../../engine/store/market-medians.ts';
-import { findHeld, type WantedProperty } from '../../engine/store/property-digests.ts';
+import { findHeld, type WantedProperty } from '../../engine/store/property-summaries.ts';
 import { principalOf } from '../../rest/auth.ts';
 import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
@@ -14,7 +14,7 @@ import { collection, offsetOf } from '../../rest/hydra.ts';
 import { languageOf } from '../../rest/language.ts';
 import { Problem } from '../../rest/problem.ts';
 import { PAGING, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
-import type { Questions } from '../../rest/questions.ts';
+import type { QueryLimiter } from '../../rest/query-limiter.ts';
 import { ownSearch } from '../../rest/searches.ts';
 import { REFUSALS } from '../../rest/sentences.ts';
 import { type Explaining, explainPair, type Subject, subjectOf } from './explanation.ts';
@@ -35,9 +35,9 @@ export const EXPLANATION_LIST_PARAMETERS = { ...EXPLANATION_PARAMETERS, ...PAGIN
 const MEDIANS_KEPT_MS = 30_000;
 const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0 };
 
-export function explanationRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
+export function explanationRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const { settings, reference, retentionDays = KEPT_FOR_EVER, now } = dependencies;
-  const { database } = questions;
+  const { database } = limiter;
   const askQuery = queriesOf(dependencies.askThread);
   let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
   const explaining: Explaining = {
@@ -59,8 +59,8 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const query = readQuery(ctx, EXPLANATION_PARAMETERS);
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
-    const explanation = await questions.answeringSingle(ctx, async () => {
-      const { number } = await ownSearch(ctx, questions);
+    const explanation = await limiter.runSingle(ctx, async () => {
+      const { number } = await ownSearch(ctx, limiter);
       return explain(number, await heldOf(query, explaining), language, explaining);
     });
     if (explanation === null) throw new Problem(404, REFUSALS.noSearch);
@@ -71,7 +71,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const query = readQuery(ctx, EXPLANATION_LIST_PARAMETERS);
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
-    const page = await questions.answering(ctx, async (gone) => {
+    const page = await limiter.run(ctx, async (gone) => {
       const subject = await heldOf(query, explaining);
       const { clientId } = principalOf(ctx);
       const numbers = await askQuery('nearSearches', { clientId, facts: subject.facts }, gone);

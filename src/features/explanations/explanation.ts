@@ -5,9 +5,9 @@ import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { type Judgement, judge } from '../../engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { isLive } from '../../engine/domain/property.ts';
-import { digestOf, factsOf, type MedianOf } from '../../engine/domain/property-digest.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import { factsOf, type MedianOf, summaryOf } from '../../engine/domain/property-summary.ts';
 import { horizonsOf, type RetentionDays } from '../../engine/domain/retention.ts';
 import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts';
 import type { Queryable } from '../../engine/store/database.ts';
@@ -98,8 +98,8 @@ function pastOf({ held, reading, facts, median, recorded }: Subject, horizon: Da
   return {
     ...recorded,
     keptSince: isWhole ? null : (recorded.readSince ?? horizon),
-    digest: digestOf(reading, held.crawls),
-    factsOf: (digest: Parameters<typeof factsOf>[0]) => factsOf(digest, median, texts),
+    summary: summaryOf(reading, held.crawls),
+    factsOf: (summary: Parameters<typeof factsOf>[0]) => factsOf(summary, median, texts),
     hasSeveralAdverts: others.length > 0,
     isRetraceable: others.length === 0 && advert?.property.price === null && advert.property.surface === null,
   };

@@ -15,11 +15,11 @@ import { previewRoutes } from './preview-routes.ts';
 export const explanations: Feature = {
   name: 'explanations',
   contract: EXPLANATION_CONTRACT,
-  routes(router, dependencies, questions) {
-    previewRoutes(router, dependencies, questions);
-    explanationRoutes(router, dependencies, questions);
-    nearMissRoutes(router, dependencies, questions);
-    foundPropertyRoutes(router, dependencies, questions);
+  routes(router, dependencies, limiter) {
+    previewRoutes(router, dependencies, limiter);
+    explanationRoutes(router, dependencies, limiter);
+    nearMissRoutes(router, dependencies, limiter);
+    foundPropertyRoutes(router, dependencies, limiter);
   },
   rpcs: (usual) => ({ explainMatch: usual(explainMatch), explainProperty: usual(explainProperty) }),
   estimate: createMatchEstimator,

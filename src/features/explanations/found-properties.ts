@@ -7,7 +7,7 @@ import { hasAreas } from '../../engine/domain/areas.ts';
 import type { Criteria } from '../../engine/domain/criteria.ts';
 import type { Expressions } from '../../engine/domain/expressions.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import type { PropertyDigest } from '../../engine/domain/property-digest.ts';
+import type { PropertySummary } from '../../engine/domain/property-summary.ts';
 import { readChangeTimes } from '../../engine/store/properties.ts';
 import { evaluateCandidates, type QueryTools } from './examination.ts';
 import { compareTexts } from './preview-figures.ts';
@@ -38,7 +38,7 @@ export interface FoundProperties {
 
 interface Found {
   readonly uuid: Uuid;
-  readonly digest: PropertyDigest;
+  readonly summary: PropertySummary;
 }
 
 /** Whose texts are read for one answer. */
@@ -53,8 +53,8 @@ export async function foundProperties(query: FoundQuery, tools: QueryTools): Pro
   const { found } = all !== null && isExact ? all : await find(scanChanged(database), criteria, tools);
   const ordered = await inOrder(found, query, tools);
   return {
-    page: ordered.slice(query.offset, query.offset + query.limit).map(({ uuid, digest }) => {
-      return { uuid, satisfiedSince: satisfiedSince(criteria, digest, median).at };
+    page: ordered.slice(query.offset, query.offset + query.limit).map(({ uuid, summary }) => {
+      return { uuid, satisfiedSince: satisfiedSince(criteria, summary, median).at };
     }),
     total: found.length,
     estimated: !isExact,
@@ -67,8 +67,8 @@ async function find(scan: Scan, criteria: Criteria, tools: QueryTools) {
     scan,
     criteria,
     tools,
-    ({ uuid, digest, failures }) => {
-      if (failures.length === 0) found.push({ uuid, digest });
+    ({ uuid, summary, failures }) => {
+      if (failures.length === 0) found.push({ uuid, summary });
     },
     TEXTS_MAX,
   );
@@ -87,8 +87,8 @@ function withWords(expressions: Expressions, text: string | null): Expressions {
 /** Unknown values last; of equal ones in the order of their UUIDs, so that pages neither repeat nor leave out. */
 async function inOrder(found: readonly Found[], { by, direction }: FoundOrder, tools: QueryTools): Promise<Found[]> {
   const changeTimes = by === 'updatedAt' ? await changeTimesOf(found, tools) : null;
-  const valueOf = ({ uuid, digest }: Found): number | null =>
-    by === 'updatedAt' ? (changeTimes?.get(uuid) ?? null) : digest.facts[by];
+  const valueOf = ({ uuid, summary }: Found): number | null =>
+    by === 'updatedAt' ? (changeTimes?.get(uuid) ?? null) : summary.facts[by];
   const sign = direction === 'asc' ? 1 : -1;
   return found
     .map((one) => ({ one, value: valueOf(one) }))

@@ -11,7 +11,7 @@ import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { collection, linkNext, offsetOf } from '../../rest/hydra.ts';
 import { notFound, Problem } from '../../rest/problem.ts';
 import { orderParameter, PAGING, type ParsedQuery, readQuery, textParameter } from '../../rest/query.ts';
-import type { Questions } from '../../rest/questions.ts';
+import type { QueryLimiter } from '../../rest/query-limiter.ts';
 import { idOf } from '../../rest/searches.ts';
 import { REFUSALS, THINGS } from '../../rest/sentences.ts';
 import type { FoundOrder } from './found-properties.ts';
@@ -29,14 +29,14 @@ export const FOUND_PROPERTY_PARAMETERS = {
 export function foundPropertyRoutes(
   router: Router,
   { database, reference, askThread }: ApiDependencies,
-  questions: Questions,
+  limiter: QueryLimiter,
 ): void {
   const askQuery = queriesOf(askThread);
   router.get('/searches/:id/properties', acceptableAs(CSV_TYPE), async (ctx) => {
     const query = readQuery(ctx, FOUND_PROPERTY_PARAMETERS);
     const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
     const asked = { ...search, ...orderOf(query), ...offsetOf(query), text: query.text };
-    const { found, members } = await questions.answering(ctx, async (gone) => {
+    const { found, members } = await limiter.run(ctx, async (gone) => {
       const listed = await askQuery('foundProperties', asked, gone);
       if (listed === null) throw notFound(THINGS.search);
       return { found: listed, members: await documentsOf(listed, { database, reference }) };

@@ -6,8 +6,8 @@
 
 import { removableCriteria, satisfier } from '../../engine/domain/criteria.ts';
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
-import { factsOf, readDigest } from '../../engine/domain/property-digest.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import { factsOf, readSummary } from '../../engine/domain/property-summary.ts';
 import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts';
 import { weightOf } from '../../engine/domain/search-limits.ts';
 import type { Queryable } from '../../engine/store/database.ts';
@@ -66,9 +66,9 @@ async function readSampled(database: Queryable): Promise<Sample> {
   const properties: PropertyFacts[] = [];
   const withTexts: PropertyFacts[] = [];
   for (const [at, { uuid, facts }] of rows.entries()) {
-    const digest = readDigest(facts);
-    properties.push(factsOf(digest, median));
-    if (at < TEXTS_MAX) withTexts.push(factsOf(digest, median, textsOf(digest, texts.get(uuid) ?? [])));
+    const summary = readSummary(facts);
+    properties.push(factsOf(summary, median));
+    if (at < TEXTS_MAX) withTexts.push(factsOf(summary, median, textsOf(summary, texts.get(uuid) ?? [])));
     await slices.take();
   }
   return { properties, withTexts, siteCategoryName: await siteCategoryNames(database) };

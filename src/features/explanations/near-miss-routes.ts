@@ -9,7 +9,7 @@ import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { collection, offsetOf } from '../../rest/hydra.ts';
 import { notFound } from '../../rest/problem.ts';
 import { choiceParameter, numberParameter, PAGING, readQuery } from '../../rest/query.ts';
-import type { Questions } from '../../rest/questions.ts';
+import type { QueryLimiter } from '../../rest/query-limiter.ts';
 import { idOf } from '../../rest/searches.ts';
 import { THINGS } from '../../rest/sentences.ts';
 import { type NearMiss, queriesOf } from './queries.ts';
@@ -26,12 +26,12 @@ export const NEAR_MISS_PARAMETERS = {
   ...PAGING,
 } as const;
 
-export function nearMissRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
+export function nearMissRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const askQuery = queriesOf(dependencies.askThread);
   router.get('/searches/:id/near-misses', acceptable, async (ctx) => {
     const query = readQuery(ctx, NEAR_MISS_PARAMETERS);
     const since = new Date(dependencies.now().getTime() - query.days * DAY_MS);
-    const found = await questions.answering(ctx, async (gone) => {
+    const found = await limiter.run(ctx, async (gone) => {
       const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
       return askQuery('nearMisses', { ...search, since, criterion: query.criterion, ...offsetOf(query) }, gone);
     });

@@ -32,12 +32,12 @@ interface Found extends JudgedMiss {
 /** Seen since `since` (ISO 8601), the nearest first; those without a measure last. */
 export async function nearMisses(criteria: Criteria, since: string, tools: QueryTools): Promise<readonly JudgedMiss[]> {
   const found = new Map<Uuid, Found>();
-  const take = ({ uuid, digest, facts, failures }: ExaminedProperty): void => {
+  const take = ({ uuid, summary, facts, failures }: ExaminedProperty): void => {
     if (failures.length !== 1) return;
     const judgement = judge(criteria, facts).find(({ holds }) => !holds);
     if (judgement === undefined) return;
     const distance = relativeDistance(judgement);
-    found.set(uuid, { uuid, judgement, distance, advertUuids: digest.adverts.map((advert) => advert.uuid) });
+    found.set(uuid, { uuid, judgement, distance, advertUuids: summary.adverts.map((advert) => advert.uuid) });
   };
   for (const scan of await scansOf(criteria, tools)) await evaluateCandidates(scan, criteria, tools, take);
   return seenSince([...found.values()].sort(byDistance).slice(0, MISSES_MAX), since, tools.database);

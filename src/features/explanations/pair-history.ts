@@ -11,8 +11,8 @@ import { failuresOf, type Judgement } from '../../engine/domain/criteria.ts';
 import type { Criteria } from '../../engine/domain/criterion-table.ts';
 import type { DeliveryState } from '../../engine/domain/delivery.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import { beforeLastChange, type PropertyDigest } from '../../engine/domain/property-digest.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import { beforeLastChange, type PropertySummary } from '../../engine/domain/property-summary.ts';
 
 /** An event of the change that a match came with. */
 export interface CausingEvent {
@@ -63,9 +63,9 @@ export interface PairHistory {
   readonly heldSince: Date;
   /** Nothing of the property from before is kept; null: everything is. */
   readonly keptSince: Date | null;
-  readonly digest: PropertyDigest;
-  /** What matching sees of a digest of this property. */
-  readonly factsOf: (digest: PropertyDigest) => PropertyFacts;
+  readonly summary: PropertySummary;
+  /** What matching sees of a summary of this property. */
+  readonly factsOf: (summary: PropertySummary) => PropertyFacts;
   /** Which advert speaks for the property changes with crawls, which are not recorded. */
   readonly hasSeveralAdverts: boolean;
   /** What the property's price or surface was is told by its events: it has one advert, and states neither itself. */
@@ -134,7 +134,7 @@ function silenceOf(history: PairHistory): readonly PairReason[] {
   const present = versions.at(-1) as SearchVersion;
   const last = messages[0];
   const hadEvents = present.isNotifying && last !== undefined && present.from !== null && last.at > present.from;
-  return [beginningOf(walk(history, history.digest, null)), ...(hadEvents ? [now('not-subscribed')] : [])];
+  return [beginningOf(walk(history, history.summary, null)), ...(hadEvents ? [now('not-subscribed')] : [])];
 }
 
 function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
@@ -146,7 +146,7 @@ function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] 
   const place = causeOf(history, match);
   if (!hasBegun) {
     const walked =
-      place === -1 ? NOTHING : walk(history, retraced(history.digest, messages.slice(0, place + 1)), match);
+      place === -1 ? NOTHING : walk(history, retraced(history.summary, messages.slice(0, place + 1)), match);
     return [{ code: 'notified-of-event', at }, beginningOf(walked), ...sent];
   }
   if (cause.some(({ kind }) => kind === 'property.ad.create')) return [{ code: 'began-with-advert', at }, ...sent];
@@ -158,9 +158,9 @@ function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] 
 
 /** The one value that made the difference; null where none did, or several together. */
 function decisiveOf(history: PairHistory, { criteria }: SearchVersion, place: number): CausingEvent | null {
-  const { messages, digest, factsOf, isRetraceable } = history;
+  const { messages, summary, factsOf, isRetraceable } = history;
   if (!isRetraceable) return null;
-  const after = retraced(digest, messages.slice(0, place));
+  const after = retraced(summary, messages.slice(0, place));
   if (failsMeasured(criteria, factsOf(after))) return null;
   const decisive = (messages[place] as RecordedMessage).events.filter(
     (event) => isMeasure(event) && failsMeasured(criteria, factsOf(undone(after, event))),
@@ -175,7 +175,7 @@ function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[]
   const messages = history.messages.filter(({ at }, i) => (place === -1 ? at > match.createdAt : i < place));
   // A return is no match, whether the search notifies or not: each moment at which it may have been counts.
   const versions = history.versions.map((version) => ({ ...version, isNotifying: false }));
-  const { end, candidates } = walk({ ...history, messages, versions }, history.digest, null, match.searchVersion);
+  const { end, candidates } = walk({ ...history, messages, versions }, history.summary, null, match.searchVersion);
   return end === null ? [] : [{ code: 'came-back', at: candidates.length === 1 ? end : null }];
 }
 
@@ -220,16 +220,16 @@ function beginningOf({ candidates }: Walk): PairReason {
 }
 
 /**
- * Backwards from a moment at which the property, as in `digest`, satisfies the search: from now or, with `match`, from
+ * Backwards from a moment at which the property, as in `summary`, satisfies the search: from now or, with `match`, from
  * before the change that it came with, to the beginning of version `toVersion`. While a search notifies, a beginning is
  * a match: none of those that have none began then.
  */
-function walk(history: PairHistory, digest: PropertyDigest, match: PairMatch | null, toVersion = -1): Walk {
+function walk(history: PairHistory, summary: PropertySummary, match: PairMatch | null, toVersion = -1): Walk {
   const { factsOf, hasSeveralAdverts, isRetraceable, heldSince, keptSince } = history;
   const versions = history.versions.filter(({ version }) => match === null || version <= match.searchVersion);
   const messages = match === null ? history.messages : history.messages.slice(causeOf(history, match) + 1);
   const candidates: PairReason[] = [];
-  let present = digest;
+  let present = summary;
   let isExact = match === null && !hasSeveralAdverts;
   const certainlyFails = (criteria: Criteria): boolean =>
     isExact ? failsNow(criteria, factsOf(present)) : isRetraceable && failsMeasured(criteria, factsOf(present));
@@ -279,14 +279,14 @@ function isMeasure({ field }: CausingEvent): boolean {
 }
 
 /** The property as it was before `messages`, newest first, as far as events tell. */
-function retraced(digest: PropertyDigest, messages: readonly RecordedMessage[]): PropertyDigest {
-  return messages.flatMap(({ events }) => events.filter(isMeasure).toReversed()).reduce(undone, digest);
+function retraced(summary: PropertySummary, messages: readonly RecordedMessage[]): PropertySummary {
+  return messages.flatMap(({ events }) => events.filter(isMeasure).toReversed()).reduce(undone, summary);
 }
 
-function undone(digest: PropertyDigest, { advert, field, was, is }: CausingEvent): PropertyDigest {
+function undone(summary: PropertySummary, { advert, field, was, is }: CausingEvent): PropertySummary {
   const values = { was: numberOf(was), is: numberOf(is) };
   const change = { at: '', advert: advert as Uuid, field: field as 'price' | 'surface', ...values };
-  return { ...(beforeLastChange({ ...digest, changes: [change] }) as PropertyDigest), changes: [] };
+  return { ...(beforeLastChange({ ...summary, changes: [change] }) as PropertySummary), changes: [] };
 }
 
 function numberOf(text: string | null | undefined): number | null {

@@ -1,10 +1,10 @@
-/** What a search would find, counted over the digests of properties (decisions, section 11). Nothing is stored. */
+/** What a search would find, counted over the summaries of properties (decisions, section 11). Nothing is stored. */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import type { MedianOf } from '../../engine/domain/property-digest.ts';
+import type { MedianOf } from '../../engine/domain/property-summary.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools } from './examination.ts';
 import { scanAreas, scanSample } from './property-scans.ts';
 import { satisfiedSince } from './satisfied-since.ts';
@@ -105,13 +105,13 @@ class Tally {
     this.#median = median;
   }
 
-  take({ uuid, digest, failures, isSatisfiedWithoutExclusions }: ExaminedProperty): void {
+  take({ uuid, summary, failures, isSatisfiedWithoutExclusions }: ExaminedProperty): void {
     if (isSatisfiedWithoutExclusions) this.#withoutExclusions += 1;
     const [failing] = failures;
     if (failures.length === 1) this.#failing.set(failing as string, (this.#failing.get(failing as string) ?? 0) + 1);
     if (failing !== undefined) return;
     this.satisfied += 1;
-    const { at } = satisfiedSince(this.#criteria, digest, this.#median);
+    const { at } = satisfiedSince(this.#criteria, summary, this.#median);
     const date = dayInParis(new Date(at));
     this.startedOn.set(date, (this.startedOn.get(date) ?? 0) + 1);
     this.#newest.push({ uuid, satisfiedSince: at });

@@ -6,7 +6,7 @@ import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { jsonBody } from '../../rest/json-body.ts';
 import { numberParameter, readQuery } from '../../rest/query.ts';
-import type { Questions } from '../../rest/questions.ts';
+import type { QueryLimiter } from '../../rest/query-limiter.ts';
 import { readPreviewedSearch } from '../../rest/search-input.ts';
 import { inputRules } from '../../rest/searches.ts';
 import type { PreviewFigures } from './preview-figures.ts';
@@ -24,11 +24,11 @@ export const PREVIEW_PARAMETERS = {
   sample: numberParameter('Properties that are shown, the newest ones.', { min: 0, max: 100, isInteger: true }, SAMPLE),
 } as const;
 
-export function previewRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
+export function previewRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const askQuery = queriesOf(dependencies.askThread);
   router.post('/searches/preview', acceptable, jsonBody, async (ctx) => {
     const { days, sample } = readQuery(ctx, PREVIEW_PARAMETERS);
-    const figures = await questions.answering(ctx, async (gone) => {
+    const figures = await limiter.run(ctx, async (gone) => {
       const members = await readPreviewedSearch(ctx.request.body, inputRules(ctx, dependencies));
       return askQuery('preview', { members, days, sampleMax: sample, now: dependencies.now() }, gone);
     });

@@ -1,5 +1,5 @@
 /**
- * Reads the digests of live properties that satisfy a search or fail by little. PostgreSQL finds the place and leaves out
+ * Reads the summaries of live properties that satisfy a search or fail by little. PostgreSQL finds the place and leaves out
  * what fails twice by the criteria that it has columns for; what it answers is judged by `domain/criteria`, so it may
  * answer too much and never too little. Answers are in the order of a sample: a part of one is a fair sample of all. That
  * order is a circle of hashes, which begins elsewhere in each hour: who asks again later is told of other properties.
@@ -16,7 +16,7 @@ import type { Queryable } from '../../engine/store/database.ts';
 
 export interface ScannedProperty {
   readonly uuid: Uuid;
-  /** See `readDigest`. */
+  /** See `readSummary`. */
   readonly facts: string;
 }
 
@@ -42,11 +42,11 @@ export interface SampleScan {
   readonly isWhole: boolean;
 }
 
-/** Digests of a sample of a place, or of everything. */
+/** Summaries of a sample of a place, or of everything. */
 const SAMPLE_MAX = 10_000;
-/** A place that has more digests is answered from a sample. */
+/** A place that has more summaries is answered from a sample. */
 const WHOLE_MAX = 20_000;
-/** Digests that are read, or judged, before somebody is asked whether to go on. */
+/** Summaries that are read, or judged, before somebody is asked whether to go on. */
 const PORTION_ROWS = 500;
 
 /** Properties that changed last, where not all can be judged. */
@@ -69,7 +69,7 @@ class Parameters {
 
 /**
  * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Served by
- * property_digests_keys (communes, departments, zip codes) and property_digests_location (circles, polygons).
+ * property_summaries_keys (communes, departments, zip codes) and property_summaries_location (circles, polygons).
  */
 export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresMax: 0 | 1): Promise<SampleScan> {
   const parameters = new Parameters();
@@ -77,7 +77,7 @@ export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresM
   return scanPlaces(source, criteria, failuresMax, places, parameters);
 }
 
-/** Those in `boxes`, wherever the search looks. Served by property_digests_location. */
+/** Those in `boxes`, wherever the search looks. Served by property_summaries_location. */
 export function scanBoxes(
   source: SampledDatabase,
   criteria: Criteria,
@@ -95,7 +95,7 @@ interface KeyRow {
 }
 
 /**
- * Keys alone are sorted, and digests fetched as their turn comes: they are wide, and many stay unread. That they are
+ * Keys alone are sorted, and summaries fetched as their turn comes: they are wide, and many stay unread. That they are
  * sorted by an expression keeps PostgreSQL from walking through all properties in the order of the sample.
  */
 async function scanPlaces(
@@ -107,7 +107,7 @@ async function scanPlaces(
 ): Promise<SampleScan> {
   if (places.length === 0) return { scan: async () => undefined, isWhole: true };
   const { rows } = await database.query<KeyRow>(
-    `select ${placeFrom(sampleStart)} as key, property_uuid as uuid from property_digests
+    `select ${placeFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
      where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
      order by 1 limit ${WHOLE_MAX + 1}`,
     parameters.values,
@@ -118,7 +118,7 @@ async function scanPlaces(
     for (let read = 0; read < found.length; ) {
       const portion = found.slice(read, read + PORTION_ROWS);
       read += portion.length;
-      const properties = await readDigests(
+      const properties = await readSummaries(
         database,
         portion.map(({ uuid }) => uuid),
       );
@@ -134,8 +134,8 @@ export function scanChanged(database: Queryable): Scan {
   return async (take) => {
     let count = 0;
     for await (const uuids of readChanged(database)) {
-      const digests = new Map((await readDigests(database, uuids)).map((digest) => [digest.uuid, digest]));
-      const properties = uuids.flatMap((uuid) => digests.get(uuid) ?? []).slice(0, CHANGED_MAX - count);
+      const summaries = new Map((await readSummaries(database, uuids)).map((summary) => [summary.uuid, summary]));
+      const properties = uuids.flatMap((uuid) => summaries.get(uuid) ?? []).slice(0, CHANGED_MAX - count);
       count += properties.length;
       if (!(await take({ properties, weight: 1 })) || count === CHANGED_MAX) return;
     }
@@ -159,19 +159,19 @@ async function* readChanged(database: Queryable): AsyncGenerator<readonly Uuid[]
   }
 }
 
-/** The first `count` of the sample of all. Served by property_digests_sample. */
+/** The first `count` of the sample of all. Served by property_summaries_sample. */
 export async function readSample(database: Queryable, count: number): Promise<readonly ScannedProperty[]> {
   const { rows } = await database.query<ScannedProperty>(
-    `select property_uuid as uuid, facts from property_digests where is_live order by sample_key limit $1`,
+    `select property_uuid as uuid, facts from property_summaries where is_live order by sample_key limit $1`,
     [count],
   );
   return rows;
 }
 
 /** Of those that are still live, in any order. Served by the primary key. */
-async function readDigests(database: Queryable, uuids: readonly Uuid[]): Promise<readonly ScannedProperty[]> {
+async function readSummaries(database: Queryable, uuids: readonly Uuid[]): Promise<readonly ScannedProperty[]> {
   const { rows } = await database.query<ScannedProperty>(
-    'select property_uuid as uuid, facts from property_digests where property_uuid = any($1::uuid[]) and is_live',
+    'select property_uuid as uuid, facts from property_summaries where property_uuid = any($1::uuid[]) and is_live',
     [arrayLiteral(uuids)],
   );
   return rows;
@@ -208,7 +208,7 @@ interface SampledRow {
 
 /**
  * Those of the first `SAMPLE_MAX` anywhere that may fail `failuresMax` criteria, the areas left out. Served by
- * property_digests_sample.
+ * property_summaries_sample.
  */
 export async function scanSample(
   { database, sampleStart }: SampledDatabase,
@@ -220,10 +220,10 @@ export async function scanSample(
   // The first one behind the sample: from the start on, else from the smallest key on.
   const { rows } = await database.query<{ key: number; end: number }>(
     `select sample_key as key, ${place} as end from (
-       (select sample_key from property_digests where is_live and sample_key >= $1::integer
+       (select sample_key from property_summaries where is_live and sample_key >= $1::integer
         order by sample_key limit ${SAMPLE_MAX + 1})
        union all
-       (select sample_key from property_digests where is_live and sample_key < $1::integer
+       (select sample_key from property_summaries where is_live and sample_key < $1::integer
         order by sample_key limit ${SAMPLE_MAX + 1})
      ) round order by 2 offset ${SAMPLE_MAX} limit 1`,
     [sampleStart],
@@ -233,7 +233,7 @@ export async function scanSample(
   const text = `
     select property_uuid as uuid, ${place} as key,
       case when ${failuresIn(criteria, parameters)} <= ${failuresMax} then facts end as facts
-    from property_digests where is_live and ${within(sampleStart, behind?.key ?? null, parameters)} order by 2`;
+    from property_summaries where is_live and ${within(sampleStart, behind?.key ?? null, parameters)} order by 2`;
   const scan: Scan = async (take) => {
     const { rows: sampled } = await database.query<SampledRow>(text, parameters.values);
     for (let read = 0; read < sampled.length; ) {

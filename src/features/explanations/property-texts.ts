@@ -1,4 +1,4 @@
-/** What is read of properties beside their digests when an answer depends on it: the texts and the crawls of adverts. */
+/** What is read of properties beside their summaries when an answer depends on it: the texts and the crawls of adverts. */
 
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { Crawls } from '../../engine/domain/property.ts';

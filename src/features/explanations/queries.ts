@@ -85,7 +85,7 @@ export type AskQuery = <Kind extends QueryKind>(
   signal?: AbortSignal,
 ) => Promise<QueryKinds[Kind]['answer']>;
 
-/** Digests and texts of ten thousand properties are some ten megabytes, and eight queries run at once. */
+/** Summaries and texts of ten thousand properties are some ten megabytes, and eight queries run at once. */
 const THREAD = { entry: new URL('./query-thread', import.meta.url), heapMaxMb: 512 };
 
 export function queriesOf(askThread: AskThread): AskQuery {

@@ -4,7 +4,7 @@ import { platform, setPriority } from 'node:os';
 import { LRUCache } from 'lru-cache';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';
 import { shortValues } from '../../engine/domain/criteria.ts';
-import type { MedianOf } from '../../engine/domain/property-digest.ts';
+import type { MedianOf } from '../../engine/domain/property-summary.ts';
 import { criteriaOf, type Search } from '../../engine/domain/search.ts';
 import { unreachable } from '../../engine/domain/unreachable.ts';
 import { cancellable } from '../../engine/store/cancellable.ts';

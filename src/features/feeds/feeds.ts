@@ -31,7 +31,7 @@ export interface FeedsOptions {
   readonly nowMs: () => number;
   readonly onRead: (source: string, outcome: SnapshotOutcome) => void;
   readonly onRefused: (source: string, reason: string) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
   readonly lookEveryMs?: number;
   /** How long a file has to stand still. */
   readonly settledAfterMs?: number;
@@ -42,18 +42,18 @@ const SETTLED_AFTER_MS = 60_000;
 
 /** Each source is known to operators from the start. */
 export async function startFeeds(options: FeedsOptions): Promise<Task> {
-  const { database, sources, onTrouble, onRefused, lookEveryMs: everyMs = LOOK_EVERY_MS } = options;
+  const { database, sources, onTransientError, onRefused, lookEveryMs: everyMs = LOOK_EVERY_MS } = options;
   for (const { name } of sources) await writeReport(database, name, {});
   const isSettled = createSettling(options);
   return startTask({
-    ...{ what: 'feeds', everyMs, isDueAtOnce: true, onTrouble },
+    ...{ what: 'feeds', everyMs, isDueAtOnce: true, onTransientError },
     async work(stopping) {
       for (const source of sources) {
         if (stopping.aborted) return;
         await lookAt(source, isSettled, stopping, options).catch((error: Error) => {
           if (stopping.aborted || error instanceof SourceBusyError) return;
           if (error instanceof SnapshotRefusedError) onRefused(source.name, error.message);
-          else onTrouble(`feed ${source.name}`, error);
+          else onTransientError(`feed ${source.name}`, error);
         });
       }
     },

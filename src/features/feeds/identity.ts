@@ -25,7 +25,7 @@ function nameBasedUuid(name: string): Uuid {
 }
 
 /** 132 bits of a SHA-256. */
-export function digestOf(text: string): string {
+export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 

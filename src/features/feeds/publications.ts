@@ -8,7 +8,7 @@ import type { Database, Queryable } from '../../engine/store/database.ts';
 /** Of one source, what is held while a snapshot is read: a hundred thousand of them take twenty megabytes. */
 export interface Publication {
   /** Null: its first publication may not have arrived. */
-  readonly digest: string | null;
+  readonly hash: string | null;
   readonly publishedAtMs: number;
 }
 
@@ -37,7 +37,7 @@ export interface Source {
   /** Of the last snapshot that was published; null: none was. */
   readonly crawledAt: Date | null;
   /** Of the bytes of one that is being published, or was when its process ended. */
-  readonly openDigest: string | null;
+  readonly openHash: string | null;
   readonly report: SourceReport;
 }
 
@@ -76,13 +76,13 @@ const PAGE_ROWS = 10_000;
 export async function readPublications(client: Queryable, source: string): Promise<Map<string, Publication>> {
   const found = new Map<string, Publication>();
   for (let after = ''; ; ) {
-    const { rows } = await client.query<{ reference: string; digest: string | null; publishedAt: Date }>(
-      `select reference, digest, published_at as "publishedAt" from feed_publications
+    const { rows } = await client.query<{ reference: string; hash: string | null; publishedAt: Date }>(
+      `select reference, hash, published_at as "publishedAt" from feed_publications
        where source = $1 and reference > $2 order by reference limit ${PAGE_ROWS}`,
       [source, after],
     );
-    for (const { reference, digest, publishedAt } of rows)
-      found.set(reference, { digest, publishedAtMs: publishedAt.getTime() });
+    for (const { reference, hash, publishedAt } of rows)
+      found.set(reference, { hash, publishedAtMs: publishedAt.getTime() });
     if (rows.length < PAGE_ROWS) return found;
     after = (rows.at(-1) as { reference: string }).reference;
   }
@@ -102,14 +102,14 @@ export async function announcePublications(client: Queryable, source: string, re
 export async function recordPublications(
   client: Queryable,
   source: string,
-  published: readonly { readonly reference: string; readonly digest: string }[],
+  published: readonly { readonly reference: string; readonly hash: string }[],
   crawledAt: Date,
 ): Promise<void> {
   await client.query(
-    `insert into feed_publications (source, reference, digest, published_at)
-     select $1, reference, digest, $4 from unnest($2::text[], $3::text[]) as published(reference, digest)
-     on conflict (source, reference) do update set digest = excluded.digest, published_at = excluded.published_at`,
-    [source, published.map(({ reference }) => reference), published.map(({ digest }) => digest), crawledAt],
+    `insert into feed_publications (source, reference, hash, published_at)
+     select $1, reference, hash, $4 from unnest($2::text[], $3::text[]) as published(reference, hash)
+     on conflict (source, reference) do update set hash = excluded.hash, published_at = excluded.published_at`,
+    [source, published.map(({ reference }) => reference), published.map(({ hash }) => hash), crawledAt],
   );
 }
 
@@ -122,11 +122,11 @@ export async function removePublications(client: Queryable, source: string, refe
 }
 
 /** The snapshot that is published from now on; null: it has been. Served by the primary key. */
-export async function markSnapshot(client: Queryable, source: string, crawledAt: Date, openDigest: string | null) {
+export async function markSnapshot(client: Queryable, source: string, crawledAt: Date, openHash: string | null) {
   await client.query(
-    `insert into feed_publications (source, reference, digest, published_at) values ($1, '', $2, $3)
-     on conflict (source, reference) do update set digest = excluded.digest, published_at = excluded.published_at`,
-    [source, openDigest, crawledAt],
+    `insert into feed_publications (source, reference, hash, published_at) values ($1, '', $2, $3)
+     on conflict (source, reference) do update set hash = excluded.hash, published_at = excluded.published_at`,
+    [source, openHash, crawledAt],
   );
 }
 
@@ -140,7 +140,7 @@ export async function writeReport(client: Queryable, source: string, report: Sou
 }
 
 const SOURCE = `
-  source as name, digest as "openDigest", coalesce(report, '{}') as report,
+  source as name, hash as "openHash", coalesce(report, '{}') as report,
   case when published_at = '-infinity' then null else published_at end as "crawledAt"`;
 
 /** Null: nothing is known of it. Served by the primary key. */

@@ -41,7 +41,7 @@ async function readFile(reading: Reading): Promise<SnapshotOutcome> {
   const file = await openSnapshot(path);
   try {
     const outcome = await takeSnapshot(
-      { rows: () => format(file.content()), digest: file.digest },
+      { rows: () => format(file.content()), hash: file.hash },
       {
         ...reading,
         onProgress: (doing, count) => onProgress?.(doing, count, doing.startsWith('reading') ? file.shareRead() : null),

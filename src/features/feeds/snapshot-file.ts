@@ -26,7 +26,7 @@ export interface SnapshotFile {
   /** Once; throws `SnapshotRefusedError`. */
   readonly content: () => AsyncGenerator<Buffer>;
   /** Of the content that was read. */
-  readonly digest: () => string;
+  readonly hash: () => string;
   close(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export async function openSnapshot(path: string): Promise<SnapshotFile> {
   return {
     ...{ path, version, content },
     shareRead: () => (stats.size === 0n ? 1 : Math.min(1, bytesRead / Number(stats.size))),
-    digest: () => hash.copy().digest('base64url'),
+    hash: () => hash.copy().digest('base64url'),
     close: () => handle.close(),
   };
 }

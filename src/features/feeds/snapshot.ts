@@ -13,7 +13,7 @@ import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { type AdvertRow, type FeedContent, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
-import { contentJson, digestOf, identityOf } from './identity.ts';
+import { contentJson, hashOf, identityOf } from './identity.ts';
 import { linesOf } from './lines.ts';
 import {
   announcePublications,
@@ -45,7 +45,7 @@ export interface SnapshotOptions {
 export interface SnapshotInput {
   readonly rows: () => AsyncIterable<FeedRow>;
   /** Of all the bytes, once the rows have been read. */
-  readonly digest: () => string;
+  readonly hash: () => string;
 }
 
 const COUNTS = { adverts: 0, new: 0, changed: 0, republished: 0, unchanged: 0, gone: 0, notUnderstood: 0 };
@@ -83,9 +83,9 @@ export async function takeSnapshot(input: SnapshotInput, options: SnapshotOption
     const plan = await planSnapshot(input, spool, readAt, options);
     if (broker === null) return plan.outcome;
     await ensureAdvertsStream(broker);
-    const openDigest = input.digest();
-    const crawledAt = await crawledAtOf(database, source, openDigest, readAt);
-    await markSnapshot(database, source, crawledAt, openDigest);
+    const openHash = input.hash();
+    const crawledAt = await crawledAtOf(database, source, openHash, readAt);
+    await markSnapshot(database, source, crawledAt, openHash);
     await publishPlanned(spool, crawledAt, { ...options, broker });
     await expirePublished(plan.gone, crawledAt, { ...options, broker });
     await markSnapshot(database, source, crawledAt, null);
@@ -99,11 +99,11 @@ export async function takeSnapshot(input: SnapshotInput, options: SnapshotOption
  * When the snapshot was read. One that was broken off and is repeated in the stream's duplicate window keeps its time,
  * and so the ids of its messages. Later than the one before, whatever the clock says: an older state has no effect.
  */
-async function crawledAtOf(database: Database, source: string, openDigest: string, readAt: Date): Promise<Date> {
+async function crawledAtOf(database: Database, source: string, openHash: string, readAt: Date): Promise<Date> {
   const before = await readSource(database, source);
   if (before === null || before.crawledAt === null) return readAt;
   const sinceMs = readAt.getTime() - before.crawledAt.getTime();
-  if (before.openDigest === openDigest && sinceMs >= 0 && sinceMs < ADVERTS.duplicateWindowMs) return before.crawledAt;
+  if (before.openHash === openHash && sinceMs >= 0 && sinceMs < ADVERTS.duplicateWindowMs) return before.crawledAt;
   return sinceMs > 0 ? readAt : new Date(before.crawledAt.getTime() + 1);
 }
 
@@ -213,9 +213,9 @@ function createComparison(
     if (json.length > CONTENT_LENGTH_MAX)
       return complain(line, reference, `it has more than ${CONTENT_LENGTH_MAX} characters`);
     counts.adverts += 1;
-    const digest = digestOf(json);
+    const hash = hashOf(json);
     const before = held.get(reference);
-    const isEqual = before?.digest === digest;
+    const isEqual = before?.hash === hash;
     if (isEqual && !isAll && before.publishedAtMs > staleMs) {
       counts.unchanged += 1;
       return;
@@ -223,7 +223,7 @@ function createComparison(
     const isNew = before === undefined;
     counts[isEqual ? 'republished' : isNew ? 'new' : 'changed'] += 1;
     if (!isEqual) onDifference?.(reference, content, isNew);
-    await spool.add({ reference, digest, isNew, content: json });
+    await spool.add({ reference, hash, isNew, content: json });
   };
 }
 
@@ -261,10 +261,10 @@ async function publishBatch(
   const at = crawledAt.toISOString();
   const news = batch.filter(({ isNew }) => isNew).map(({ reference }) => reference);
   await announcePublications(database, source, news);
-  const messages = batch.map(({ reference, digest, content }): Message => {
+  const messages = batch.map(({ reference, hash, content }): Message => {
     const { property, advert } = identityOf(source, reference);
     const bytes = Buffer.from(`{"kind":"upsert","crawledAt":"${at}",${content}`);
-    return { subject: advertSubject(property), messageId: `${advert}/${digest}/${at}`, bytes };
+    return { subject: advertSubject(property), messageId: `${advert}/${hash}/${at}`, bytes };
   });
   await publishAll(broker, messages);
   await recordPublications(database, source, batch, crawledAt);
@@ -304,7 +304,7 @@ async function expirePublished(
 
 interface Planned {
   readonly reference: string;
-  readonly digest: string;
+  readonly hash: string;
   readonly isNew: boolean;
   /** `contentJson` of it. */
   readonly content: string;
@@ -333,16 +333,16 @@ async function createSpool(): Promise<Spool> {
     await file.writeFile(text);
   };
   return {
-    async add({ reference, digest, isNew, content }) {
+    async add({ reference, hash, isNew, content }) {
       // A reference is one line without tabs, and JSON has no line ends.
-      buffered += `${digest}\t${isNew}\t${reference}\t${content}\n`;
+      buffered += `${hash}\t${isNew}\t${reference}\t${content}\n`;
       if (buffered.length > BUFFERED_MAX) await flush();
     },
     async *read() {
       await flush();
       for await (const { bytes } of linesOf(file.createReadStream({ start: 0, autoClose: false }))) {
-        const [digest = '', isNew, reference = '', ...content] = bytes.toString('utf8').split('\t');
-        yield { digest, isNew: isNew === 'true', reference, content: content.join('\t') };
+        const [hash = '', isNew, reference = '', ...content] = bytes.toString('utf8').split('\t');
+        yield { hash, isNew: isNew === 'true', reference, content: content.join('\t') };
       }
     },
     close: () => file.close(),

@@ -8,7 +8,7 @@ import type { EventKind } from '../../engine/domain/codes.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailRoute } from '../../engine/domain/mail.ts';
 import type { PropertyDocument } from '../../engine/domain/property-document.ts';
-import type { NotifiedPair } from '../../engine/intake/consequences.ts';
+import type { NotifiedPair } from '../../engine/intake/alerts.ts';
 
 export interface MailProperty {
   readonly title: string | null;

@@ -70,17 +70,17 @@ const RECORD = `
     and (held_state = 'sending' and locked.attempt_count = number
       or $9 = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
 
-/** What a recipient was last told that properties cost. Served by mail_items_told. */
-export async function readToldPrices(
+/** What a recipient was last told that properties cost. Served by mail_items_notified. */
+export async function readNotifiedPrices(
   client: Queryable,
   key: string,
   propertyUuids: readonly Uuid[],
 ): Promise<ReadonlyMap<Uuid, number>> {
   const { rows } = await client.query<{ uuid: Uuid; price: number }>({
-    name: 'read-told-prices',
+    name: 'read-notified-prices',
     text: `
-      select distinct on (property_uuid) property_uuid as uuid, told_price as price from mail_items
-      where endpoint_key = $1 and property_uuid = any($2::uuid[]) and state = 'delivered' and told_price is not null
+      select distinct on (property_uuid) property_uuid as uuid, notified_price as price from mail_items
+      where endpoint_key = $1 and property_uuid = any($2::uuid[]) and state = 'delivered' and notified_price is not null
       order by property_uuid, finished_at desc`,
     values: [key, propertyUuids],
   });
@@ -106,7 +106,7 @@ export async function keepMail(client: Queryable, written: WrittenMail): Promise
       with told as (select * from unnest($5::uuid[], $6::float8[]) as told(uuid, price))
       update mail_items set letter = case when id = $2 then $3::bytea end,
         letter_items = case when id = $2 then $4::integer end,
-        told_price = (select price from told where uuid = property_uuid)
+        notified_price = (select price from told where uuid = property_uuid)
       where mail_id = $1 and state = 'sending'`,
     values: [mailId, itemId, bytes, itemCount, [...prices.keys()], [...prices.values()]],
   });

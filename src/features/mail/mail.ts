@@ -51,7 +51,7 @@ export const mail: Feature = {
     return mail === null ? null : checkMailServer({ ...serverOf(mail), timeoutMs: CHECK_TIMEOUT_MS });
   },
   start(parts, gate) {
-    const { config, log, metrics, database, pipelineDatabase, reference, supervisor, onTrouble } = parts;
+    const { config, log, metrics, database, pipelineDatabase, reference, supervisor, onTransientError } = parts;
     measureMail(metrics, database);
     if (config.mail === null) return null;
     const { from, publicUrl } = config.mail;
@@ -71,7 +71,7 @@ export const mail: Feature = {
         logMail(log, settled, itemCount);
       },
       supervisor,
-      onTrouble,
+      onTransientError,
     });
   },
 };

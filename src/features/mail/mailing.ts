@@ -27,7 +27,7 @@ import {
   recordConfirmation,
 } from './mail-confirmations.ts';
 import { type Mailbox, messageBytes } from './mail-message.ts';
-import { keepMail, readTitles, readToldPrices, recordMail, type SettledMail } from './mail-outcomes.ts';
+import { keepMail, readNotifiedPrices, readTitles, recordMail, type SettledMail } from './mail-outcomes.ts';
 import { itemsByProperty, mailContents } from './mail-sections.ts';
 import type { MailOutcome, MailSender } from './mail-sender.ts';
 import { confirmationText, mailText } from './mail-text.ts';
@@ -50,7 +50,7 @@ export interface MailingDependencies {
   readonly clock: () => Date;
   readonly onMail: (settled: SettledMail, itemCount: number) => void;
   readonly supervisor: Supervisor;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 export interface Mailing {
@@ -74,12 +74,12 @@ const LEASE_MARGIN_MS = 15_000;
 const BROKEN_REST_MS = 60_000;
 
 export function startMailing(dependencies: MailingDependencies): Mailing {
-  const { database, gate, supervisor, onTrouble } = dependencies;
+  const { database, gate, supervisor, onTransientError } = dependencies;
   const draining = new AbortController();
   const watch = supervisor.watch('mail');
   const budget = budgetUntil(draining.signal);
   const retrying: Retrying = (work) => retryUntilDone(work, watch, budget);
-  const tell = (error: Error) => void (error instanceof RetryAbandonedError || onTrouble('mail', error));
+  const tell = (error: Error) => void (error instanceof RetryAbandonedError || onTransientError('mail', error));
   /** Until when recipients that a bug stands in the way of are passed over, so that they take no slot from others. */
   const resting = new Map<string, number>();
   const slots = createSlots((key, error) => {
@@ -115,7 +115,7 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
     return 0;
   }
 
-  const task = startTask({ what: 'mail', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTrouble });
+  const task = startTask({ what: 'mail', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTransientError });
   return {
     get inFlight() {
       return slots.attempts.count;
@@ -180,13 +180,13 @@ async function attempt(
   retrying: Retrying,
   isTooOld: () => boolean,
 ): Promise<MailOutcome | null> {
-  const { from, sender, onTrouble } = dependencies;
+  const { from, sender, onTransientError } = dependencies;
   let bytes: Buffer;
   try {
     bytes = await write(mail, dependencies, retrying);
   } catch (error) {
     if (error instanceof RetryAbandonedError) throw error;
-    onTrouble('write mail', error as Error);
+    onTransientError('write mail', error as Error);
     return {
       startedAt: mail.startedAt,
       ...{ durationMs: 0, statusCode: null, responseHead: null, isFinal: false, isRecipientRefused: false },
@@ -209,7 +209,7 @@ async function write(
   const [held, toldPrices, titles] = await retrying(() =>
     Promise.all([
       readHeldProperties(database, uuids),
-      readToldPrices(database, mail.key, uuids),
+      readNotifiedPrices(database, mail.key, uuids),
       readTitles(database, numbers),
     ]),
   );

@@ -31,10 +31,10 @@ export const recoveries: Feature = {
     listRecoveries: usual(listRecoveries),
     stopRecovery: usual(({ name }, own) => stopRecovery(name, own)),
   }),
-  start({ config, database, announcer, onTrouble }, gate) {
+  start({ config, database, announcer, onTransientError }, gate) {
     const task = startRecoveries({
       ...{ database, announcer, attemptsInFlightMax: config.attemptsInFlightMax },
-      ...{ isPaused: () => !gate.isOpen, onTrouble },
+      ...{ isPaused: () => !gate.isOpen, onTransientError },
     });
     return { drain: task.stop };
   },
@@ -47,7 +47,7 @@ export interface RecoveriesDependencies {
   readonly attemptsInFlightMax: number;
   /** Paused, nothing is brought forward. */
   readonly isPaused?: () => boolean;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 export function startRecoveries(dependencies: RecoveriesDependencies): Task {
@@ -55,7 +55,7 @@ export function startRecoveries(dependencies: RecoveriesDependencies): Task {
     what: 'recoveries',
     everyMs: STEP_EVERY_MS,
     work: () => (dependencies.isPaused?.() === true ? undefined : step(dependencies)),
-    onTrouble: dependencies.onTrouble,
+    onTransientError: dependencies.onTransientError,
   });
 }
 

@@ -6,7 +6,7 @@
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../engine/domain/ids.ts';
-import { decodeIntakeMessage, PoisonError } from '../../engine/domain/intake-message.ts';
+import { decodeIntakeMessage, RejectedMessageError } from '../../engine/domain/intake-message.ts';
 import { propertyDocument } from '../../engine/domain/property-document.ts';
 import { type Rejection, rejectionOf } from '../../engine/domain/rejection.ts';
 import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
@@ -234,10 +234,10 @@ export function rejectionExample(): Rejection {
   try {
     decodeIntakeMessage(Buffer.from(JSON.stringify(wrong)));
   } catch (error) {
-    if (!(error instanceof PoisonError)) throw error;
+    if (!(error instanceof RejectedMessageError)) throw error;
     const { message: reason, violations } = error;
     const sent = { subject: ADVERTS.subjectOf(PROPERTY), sequence: 4711, headers: { 'Nats-Msg-Id': 'crawler-7-4711' } };
-    return rejectionOf({ ...sent, storedAtMs: AT.getTime(), reason, violations, setAsideFor: null });
+    return rejectionOf({ ...sent, storedAtMs: AT.getTime(), reason, violations, failedKey: null });
   }
   throw new Error('the example of a rejection is not refused');
 }

@@ -1,7 +1,7 @@
 /** A search, written or changed: every criterion of the interface, with what it would find beside it. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { type Deed, useAnswer, useDeed } from '../answer.ts';
+import { type Mutation, useAnswer, useMutation } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { Confirmation, Field, Icon, Loading, Problem } from '../elements.tsx';
 import { areaOf } from '../map/search-areas.ts';
@@ -10,7 +10,7 @@ import { outlookOf } from '../outlook.tsx';
 import { randomId } from '../random-id.ts';
 import { Refusal, type Violation } from '../rest.ts';
 import { hrefOf, open } from '../route.ts';
-import { useStage } from '../stage.ts';
+import { useSharedMap } from '../shared-map.ts';
 import { useWords, type Words } from '../words/language.ts';
 import { Conflict } from './conflict.tsx';
 import { CriteriaFields } from './criteria-fields.tsx';
@@ -136,17 +136,17 @@ function useBody(draft: Draft): Body | null {
 
 /** The map goes where a saved search looks. */
 function useLookThere(saved: SearchDocument | null): void {
-  const stage = useStage();
+  const sharedMap = useSharedMap();
   useEffect(() => {
-    if (stage === null || saved === null) return;
+    if (sharedMap === null || saved === null) return;
     const look = (): void => {
-      const { box } = areaOf(saved, stage.base.get());
-      if (box !== null) stage.goTo(box);
+      const { box } = areaOf(saved, sharedMap.base.get());
+      if (box !== null) sharedMap.goTo(box);
     };
     look();
     // Departments and communes are known when their file has come.
-    return stage.base.subscribe(look);
-  }, [stage, saved]);
+    return sharedMap.base.subscribe(look);
+  }, [sharedMap, saved]);
 }
 
 /** What was refused is where the reader goes on. */
@@ -172,7 +172,7 @@ interface SaveBarProps {
 const TITLE_LENGTH_MAX = 255;
 
 interface Saving {
-  readonly deed: Deed;
+  readonly mutation: Mutation;
   readonly isSaved: boolean;
   /** What somebody else has saved meanwhile; null: nothing, or it is settled. */
   readonly conflict: HeldSearch | null;
@@ -190,7 +190,7 @@ function useSaving({ held, body, writing, onSaved, onRefused }: SaveBarProps): S
   const words = useWords();
   const model = useModel();
   const title = (body?.title ?? '') as string;
-  const deed = useDeed();
+  const mutation = useMutation();
   const newKey = useIdempotencyKey();
   const saved = held?.search ?? null;
   const [isDone, setDone] = useState(false);
@@ -198,7 +198,7 @@ function useSaving({ held, body, writing, onSaved, onRefused }: SaveBarProps): S
   useEffect(() => {
     if (writing.isChanged) setDone(false);
   }, [writing.isChanged]);
-  const send = (work: () => Promise<void>): void => deed.run(() => reporting(work, onRefused));
+  const send = (work: () => Promise<void>): void => mutation.run(() => reporting(work, onRefused));
   const create = async (made: Body): Promise<void> => {
     const headers = { 'Idempotency-Key': newKey(made) };
     const { body: search } = await model.rest.ask<SearchDocument>('POST', '/searches', { body: made, headers });
@@ -219,7 +219,7 @@ function useSaving({ held, body, writing, onSaved, onRefused }: SaveBarProps): S
     setDone(true);
   };
   return {
-    ...{ deed, isSaved: isDone && !writing.isChanged, conflict },
+    ...{ mutation, isSaved: isDone && !writing.isChanged, conflict },
     save: () =>
       send(async () => {
         if (body === null) return;
@@ -277,28 +277,28 @@ function SaveBar(props: SaveBarProps) {
   const { held, body, writing } = props;
   const saved = held?.search ?? null;
   const words = useWords();
-  const { deed, isSaved, conflict, save, copy, remove, ...asked } = useSaving(props);
+  const { mutation, isSaved, conflict, save, copy, remove, ...asked } = useSaving(props);
   const [isAsking, setAsking] = useState(false);
   return (
     <div class="save-bar">
-      <Problem text={deed.problem} />
+      <Problem text={mutation.problem} />
       <span role="status">{isSaved && saved !== null ? savedWords(saved, words) : ''}</span>
       {saved !== null && (
         <>
-          <button type="button" class="quiet danger" disabled={deed.isUnderWay} onClick={() => setAsking(true)}>
+          <button type="button" class="quiet danger" disabled={mutation.isUnderWay} onClick={() => setAsking(true)}>
             {words.remove}
           </button>
-          <button type="button" disabled={deed.isUnderWay || body === null} onClick={copy}>
+          <button type="button" disabled={mutation.isUnderWay || body === null} onClick={copy}>
             {words.copy}
           </button>
         </>
       )}
       {writing.isChanged && (
-        <button type="button" class="quiet" disabled={deed.isUnderWay} onClick={writing.discard}>
+        <button type="button" class="quiet" disabled={mutation.isUnderWay} onClick={writing.discard}>
           {words.discard}
         </button>
       )}
-      <button type="button" class="primary" disabled={deed.isUnderWay || body === null} onClick={save}>
+      <button type="button" class="primary" disabled={mutation.isUnderWay || body === null} onClick={save}>
         {words.save}
       </button>
       {conflict !== null && (

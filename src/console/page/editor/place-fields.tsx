@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Completion } from '../completion.tsx';
 import type { LocationDocument, Ring } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
-import { useStage } from '../stage.ts';
+import { useSharedMap } from '../shared-map.ts';
 import { useWords } from '../words/language.ts';
 import { type ChangeDraft, type ChosenPlace, type Draft, isUnset, numeral, PLACE_MEMBERS } from './draft.ts';
 import { drawCircle, drawPolygon, showCircle, showPolygons } from './drawing.ts';
@@ -238,19 +238,19 @@ function PolygonField({
 }
 
 function useDrawing(tool: Tool, draft: Draft, change: ChangeDraft, leave: () => void): void {
-  const stage = useStage();
+  const sharedMap = useSharedMap();
   // A polygon takes a while: others may be moved meanwhile.
   const present = useRef(draft);
   present.current = draft;
   useEffect(() => {
-    if (stage === null || tool === null) return;
+    if (sharedMap === null || tool === null) return;
     const end =
       tool === 'circle'
-        ? drawCircle(stage.map, ({ lat, lon, radiusKm }) => {
+        ? drawCircle(sharedMap.map, ({ lat, lon, radiusKm }) => {
             change({ lat: String(lat), lon: String(lon), radius: String(radiusKm) });
             leave();
           })
-        : drawPolygon(stage.map, (ring) => {
+        : drawPolygon(sharedMap.map, (ring) => {
             change({ shapes: [...present.current.shapes, [ring]] });
             leave();
           });
@@ -262,23 +262,23 @@ function useDrawing(tool: Tool, draft: Draft, change: ChangeDraft, leave: () => 
       document.removeEventListener('keydown', press);
       end();
     };
-  }, [stage, tool]);
+  }, [sharedMap, tool]);
 }
 
 function useShownShapes({ lat, lon, radius, shapes }: Draft, change: ChangeDraft): void {
-  const stage = useStage();
+  const sharedMap = useSharedMap();
   useEffect(() => {
     const [latitude, longitude, radiusKm] = [lat, lon, radius].map((text) =>
       text.trim() === '' ? Number.NaN : Number(numeral(text)),
     ) as [number, number, number];
     const isThere = Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180 && radiusKm > 0 && radiusKm <= 500;
-    if (stage === null || !isThere) return;
-    return showCircle(stage.map, { lat: latitude, lon: longitude, radiusKm }, (drawn) =>
+    if (sharedMap === null || !isThere) return;
+    return showCircle(sharedMap.map, { lat: latitude, lon: longitude, radiusKm }, (drawn) =>
       change({ lat: String(drawn.lat), lon: String(drawn.lon), radius: String(drawn.radiusKm) }),
     );
-  }, [stage, lat, lon, radius]);
+  }, [sharedMap, lat, lon, radius]);
   useEffect(() => {
-    if (stage === null || shapes.length === 0) return;
-    return showPolygons(stage.map, shapes, (moved) => change({ shapes: moved }));
-  }, [stage, shapes]);
+    if (sharedMap === null || shapes.length === 0) return;
+    return showPolygons(sharedMap.map, shapes, (moved) => change({ shapes: moved }));
+  }, [sharedMap, shapes]);
 }

@@ -1,7 +1,7 @@
 /** One delivery: its state, where it went, when it goes next, and each attempt with what was answered. */
 
 import { useState } from 'preact/hooks';
-import { useAnswer, useDeed } from '../answer.ts';
+import { useAnswer, useMutation } from '../answer.ts';
 import { type AttemptDocument, type DeliveryDocument, idOf } from '../documents.ts';
 import { Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
@@ -82,10 +82,10 @@ function answerOf({ statusCode, error, durationMs }: AttemptDocument, words: Wor
 function Resending({ delivery, onChange }: DeliveryRowProps) {
   const words = useWords();
   const { rest } = useModel();
-  const deed = useDeed();
+  const mutation = useMutation();
   const [attemptsBefore, setAttemptsBefore] = useState<number | null>(null);
   const resend = (): void =>
-    deed.run(async () => {
+    mutation.run(async () => {
       await rest.ask('POST', `${delivery['@id']}/resend`);
       setAttemptsBefore(delivery.attemptCount);
       onChange();
@@ -95,7 +95,7 @@ function Resending({ delivery, onChange }: DeliveryRowProps) {
   const hasAnswer = attemptsBefore !== null && delivery.attemptCount > attemptsBefore && isAnswered;
   return (
     <>
-      <button type="button" disabled={deed.isUnderWay || delivery.status === 'sending'} onClick={resend}>
+      <button type="button" disabled={mutation.isUnderWay || delivery.status === 'sending'} onClick={resend}>
         {words.resend}
       </button>
       <span class="resent" role="status">
@@ -105,7 +105,7 @@ function Resending({ delivery, onChange }: DeliveryRowProps) {
             ? words.resent(answerOf(last, words), last.error === null)
             : words.resending}
       </span>
-      <Problem text={deed.problem} />
+      <Problem text={mutation.problem} />
     </>
   );
 }

@@ -2,13 +2,13 @@
 
 import { circle, circleMarker, layerGroup } from 'leaflet';
 import { useEffect, useState } from 'preact/hooks';
-import { useAnswer, useDeed } from '../answer.ts';
+import { useAnswer, useMutation } from '../answer.ts';
 import { Completion } from '../completion.tsx';
 import type { Collection, Place, PointDocument } from '../documents.ts';
 import { Empty, Field, Loading, Problem } from '../elements.tsx';
 import { distanceKm } from '../map/projection.ts';
 import { useModel } from '../model-context.ts';
-import { useStage } from '../stage.ts';
+import { useSharedMap } from '../shared-map.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
 
@@ -20,16 +20,16 @@ const RADIUS_KM_MAX = 50;
 
 export function PlacesView() {
   const words = useWords();
-  const stage = useStage();
+  const sharedMap = useSharedMap();
   const [center, setCenter] = useState<Place | null>(null);
   const [radiusKm, setRadiusKm] = useState(1);
   const [chosen, setChosen] = useState<ReadonlySet<Facility>>(new Set(FACILITIES));
   useEffect(() => {
-    if (stage === null) return;
+    if (sharedMap === null) return;
     const take = ({ latlng }: L.LeafletMouseEvent): void => setCenter({ lat: latlng.lat, lon: latlng.wrap().lng });
-    stage.map.on('click', take);
-    return () => void stage.map.off('click', take);
-  }, [stage]);
+    sharedMap.map.on('click', take);
+    return () => void sharedMap.map.off('click', take);
+  }, [sharedMap]);
   const toggle = (facility: Facility): void => {
     const next = new Set(chosen);
     if (!next.delete(facility)) next.add(facility);
@@ -81,13 +81,13 @@ const POINTED_TYPES = ['city', 'zipcode'] as const;
 
 function Whereabouts({ center, onCenter }: { readonly center: Place | null; onCenter(place: Place): void }) {
   const words = useWords();
-  const stage = useStage();
+  const sharedMap = useSharedMap();
   const { rest } = useModel();
-  const deed = useDeed();
+  const mutation = useMutation();
   const [isNowhere, setNowhere] = useState(false);
   const goTo = (place: Place): void => {
     onCenter(place);
-    stage?.map.setView({ lat: place.lat, lng: place.lon }, 14);
+    sharedMap?.map.setView({ lat: place.lat, lng: place.lon }, 14);
   };
   return (
     <>
@@ -95,7 +95,7 @@ function Whereabouts({ center, onCenter }: { readonly center: Place | null; onCe
         label={words.place}
         types={POINTED_TYPES}
         onChoose={({ type, '@id': iri, cities }) =>
-          deed.run(async () => {
+          mutation.run(async () => {
             const { location } = await rest.read<{ location: Place | null }>(
               type === 'city' ? iri : (cities[0] ?? iri),
             );
@@ -104,12 +104,13 @@ function Whereabouts({ center, onCenter }: { readonly center: Place | null; onCe
           })
         }
       />
-      <Problem text={deed.problem ?? (isNowhere ? words.nowhere : null)} />
+      <Problem text={mutation.problem ?? (isNowhere ? words.nowhere : null)} />
       <div class="line">
         <button
           type="button"
           onClick={() =>
-            stage !== null && onCenter({ lat: stage.map.getCenter().lat, lon: stage.map.getCenter().wrap().lng })
+            sharedMap !== null &&
+            onCenter({ lat: sharedMap.map.getCenter().lat, lon: sharedMap.map.getCenter().wrap().lng })
           }
         >
           {words.mapCenter}
@@ -171,9 +172,9 @@ function Points({ center, radiusKm, chosen }: PointsProps) {
 }
 
 function usePointMarks(center: Place, radiusKm: number, points: readonly PointDocument[]): void {
-  const stage = useStage();
+  const sharedMap = useSharedMap();
   useEffect(() => {
-    if (stage === null) return;
+    if (sharedMap === null) return;
     const at = { lat: center.lat, lng: center.lon };
     const reach = circle(at, { radius: radiusKm * 1_000, className: 'reach', interactive: false });
     const marks = points.map(({ lat, lon, type }) =>
@@ -183,7 +184,7 @@ function usePointMarks(center: Place, radiusKm: number, points: readonly PointDo
       reach,
       circleMarker(at, { radius: 4, className: 'poi-center', interactive: false }),
       ...marks,
-    ]).addTo(stage.map);
+    ]).addTo(sharedMap.map);
     return () => void group.remove();
-  }, [stage, center, radiusKm, points]);
+  }, [sharedMap, center, radiusKm, points]);
 }

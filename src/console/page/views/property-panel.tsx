@@ -20,7 +20,7 @@ import type { Rest } from '../rest.ts';
 import { hrefOf } from '../route.ts';
 import { safeLink } from '../safe-link.ts';
 import { SETTINGS } from '../session.ts';
-import { useStage } from '../stage.ts';
+import { useSharedMap } from '../shared-map.ts';
 import { useFormats } from '../words/formats.ts';
 import { language, useWords } from '../words/language.ts';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
@@ -45,12 +45,12 @@ export function PropertyPanel({ match }: { readonly match: string }) {
   const pin = model.pins.get(`/matches/${match}`);
   // Read again when something has happened to it.
   const read = useAnswer((signal) => readShown(model.rest, match, signal), [match, pin?.updatedAtMs ?? 0]);
-  const stage = useStage();
+  const sharedMap = useSharedMap();
   const place = placeOf(read.value?.document ?? null);
   useEffect(() => {
-    stage?.point(place === null ? null : { lat: place.lat, lng: place.lon });
-    return () => stage?.point(null);
-  }, [stage, place?.lat, place?.lon]);
+    sharedMap?.point(place === null ? null : { lat: place.lat, lng: place.lon });
+    return () => sharedMap?.point(null);
+  }, [sharedMap, place?.lat, place?.lon]);
   const document = read.value?.document ?? null;
   return (
     <article class="property" data-version={version}>
@@ -68,7 +68,7 @@ export function PropertyPanel({ match }: { readonly match: string }) {
 function Property({ match, document }: Shown & { readonly document: PropertyDocument }) {
   const words = useWords();
   const formats = useFormats();
-  const stage = useStage();
+  const sharedMap = useSharedMap();
   const { city, locations } = document;
   return (
     <>
@@ -81,7 +81,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
       <p class="hint">
         {city !== null && cityLabel(city)}
         {locations === null && ` – ${words.placedByCity}`}
-        <button type="button" class="quiet" onClick={() => goToPlace(stage, document)}>
+        <button type="button" class="quiet" onClick={() => goToPlace(sharedMap, document)}>
           {words.showOnMap}
         </button>
       </p>
@@ -147,9 +147,9 @@ function ForWhom({ document, since }: { readonly document: PropertyDocument; rea
   );
 }
 
-function goToPlace(stage: ReturnType<typeof useStage>, document: PropertyDocument): void {
+function goToPlace(sharedMap: ReturnType<typeof useSharedMap>, document: PropertyDocument): void {
   const place = placeOf(document);
-  if (place !== null) stage?.map.setView({ lat: place.lat, lng: place.lon }, Math.max(stage.map.getZoom(), 13));
+  if (place !== null) sharedMap?.map.setView({ lat: place.lat, lng: place.lon }, Math.max(sharedMap.map.getZoom(), 13));
 }
 
 function Facts({ document }: { readonly document: PropertyDocument }) {
@@ -264,8 +264,8 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
 function Sent({ match }: { readonly match: string }) {
   const words = useWords();
   const formats = useFormats();
-  const { rest, happenings } = useModel();
-  const latest = useValue(happenings)[0]?.id;
+  const { rest, activity } = useModel();
+  const latest = useValue(activity)[0]?.id;
   const sent = useAnswer(
     (signal) => rest.read<Collection<DeliveryDocument>>('/deliveries', { match, itemsPerPage: 20 }, signal),
     [match],

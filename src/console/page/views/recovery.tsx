@@ -1,7 +1,7 @@
 /** Everything since a moment, sent again: asked for here, and watched until it is finished. */
 
 import { useEffect, useState } from 'preact/hooks';
-import { useAnswer, useDeed } from '../answer.ts';
+import { useAnswer, useMutation } from '../answer.ts';
 import type { Collection, RecoveryDocument } from '../documents.ts';
 import { Field, Fold, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
@@ -22,7 +22,7 @@ function localMinute(atMs: number): string {
 export function Recovery({ onChange }: { onChange(): void }) {
   const words = useWords();
   const { rest } = useModel();
-  const deed = useDeed();
+  const mutation = useMutation();
   const beat = useNow(LOOK_EVERY_MS);
   const last = useAnswer(
     (signal) => rest.read<Collection<RecoveryDocument>>('/recoveries', { itemsPerPage: 1 }, signal),
@@ -34,7 +34,7 @@ export function Recovery({ onChange }: { onChange(): void }) {
     if (recovery !== null) onChange();
   }, [recovery?.state, recovery?.sent]);
   const begin = (since: string, includeDelivered: boolean): void =>
-    deed.run(async () => {
+    mutation.run(async () => {
       const headers = { 'Idempotency-Key': randomId() };
       await rest.ask('POST', '/recoveries', {
         body: { since: new Date(since).toISOString(), includeDelivered },
@@ -43,7 +43,7 @@ export function Recovery({ onChange }: { onChange(): void }) {
       last.again();
     });
   const stop = (): void =>
-    deed.run(async () => {
+    mutation.run(async () => {
       await rest.ask('DELETE', recovery?.['@id'] ?? '');
       last.again();
     });
@@ -51,8 +51,8 @@ export function Recovery({ onChange }: { onChange(): void }) {
   return (
     <Fold class="more" title={words.recover} isNeeded={isOpen}>
       <p class="hint">{words.recoverHint}</p>
-      <RecoveryForm isHeld={deed.isUnderWay || isOpen} onBegin={begin} />
-      <Problem text={deed.problem} />
+      <RecoveryForm isHeld={mutation.isUnderWay || isOpen} onBegin={begin} />
+      <Problem text={mutation.problem} />
       {recovery !== null && <Progress recovery={recovery} isOpen={isOpen} onStop={stop} />}
     </Fold>
   );

@@ -5,7 +5,7 @@
 
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { useDeed } from '../answer.ts';
+import { useMutation } from '../answer.ts';
 import { Problem } from '../elements.tsx';
 import { type Filters, filters, RESULT_ORDERS, type ResultOrder } from '../filters.ts';
 import type { FoundList } from '../found.ts';
@@ -45,9 +45,9 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
     [pins, chosen.order, found === undefined],
   );
   const held = useHeld(results, isReading || found !== undefined, chosen);
-  const deed = useDeed();
+  const mutation = useMutation();
   const exported = (): void =>
-    deed.run(() =>
+    mutation.run(() =>
       downloadCsv(
         rest,
         found ?? null,
@@ -70,7 +70,7 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
         )}
       </h2>
       {onClose === undefined && <ResultTools chosen={chosen} />}
-      <Problem text={deed.problem} />
+      <Problem text={mutation.problem} />
       {isReading && <p class="hint">{words.loading}</p>}
       <p class="fresh" role="status">
         {freshCount > 0 && (

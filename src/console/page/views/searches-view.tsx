@@ -1,7 +1,7 @@
 /** The client's searches as a list, and the one that is being written. */
 
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { useDeed } from '../answer.ts';
+import { useMutation } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { Editor } from '../editor/editor.tsx';
 import { Empty, Loading, Problem } from '../elements.tsx';
@@ -60,10 +60,10 @@ function SearchRow({ search }: { readonly search: SearchDocument }) {
   const words = useWords();
   const formats = useFormats();
   const model = useModel();
-  const deed = useDeed();
+  const mutation = useMutation();
   const { '@id': iri, title, notificationEnabled, lastAlertAt } = search;
   const toggle = (): void =>
-    deed.run(async () => {
+    mutation.run(async () => {
       const body = { notificationEnabled: !notificationEnabled };
       model.putSearch((await model.rest.ask<SearchDocument>('PUT', iri, { body })).body);
     });
@@ -86,12 +86,12 @@ function SearchRow({ search }: { readonly search: SearchDocument }) {
             role="switch"
             aria-label={words.notifyFor(title)}
             checked={notificationEnabled}
-            disabled={deed.isUnderWay}
+            disabled={mutation.isUnderWay}
             onChange={toggle}
           />
         </label>
       </div>
-      <Problem text={deed.problem} />
+      <Problem text={mutation.problem} />
     </li>
   );
 }

@@ -1,7 +1,7 @@
 /** The client's own secrets, which sign every webhook beside the token of its search. A value is shown once. */
 
 import { useRef, useState } from 'preact/hooks';
-import { useAnswer, useDeed } from '../answer.ts';
+import { useAnswer, useMutation } from '../answer.ts';
 import type { Collection, SecretDocument } from '../documents.ts';
 import { Confirmation, CopyButton, Field, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
@@ -12,19 +12,19 @@ export function WebhookSecrets() {
   const words = useWords();
   const formats = useFormats();
   const { rest } = useModel();
-  const deed = useDeed();
+  const mutation = useMutation();
   const [overlapHours, setOverlapHours] = useState(24);
   const [made, setMade] = useState<SecretDocument | null>(null);
   const [leaving, setLeaving] = useState<SecretDocument | null>(null);
   const read = useAnswer((signal) => rest.read<Collection<SecretDocument>>('/webhook-secrets', {}, signal), []);
   const list = read.value?.['hydra:member'] ?? [];
   const make = (): void =>
-    deed.run(async () => {
+    mutation.run(async () => {
       setMade((await rest.ask<SecretDocument>('POST', '/webhook-secrets', { body: { overlapHours } })).body);
       read.again();
     });
   const remove = (): void =>
-    deed.run(async () => {
+    mutation.run(async () => {
       await rest.ask('DELETE', leaving?.['@id'] ?? '');
       if (made?.['@id'] === leaving?.['@id']) setMade(null);
       setLeaving(null);
@@ -34,7 +34,7 @@ export function WebhookSecrets() {
     <section class="card" aria-labelledby="secrets">
       <h2 id="secrets">{words.secrets}</h2>
       <p class="hint">{words.secretsHint}</p>
-      <Problem text={deed.problem ?? read.problem} />
+      <Problem text={mutation.problem ?? read.problem} />
       {made !== null && <Made secret={made.secret ?? ''} />}
       <ul class="plain">
         {list.map((secret) => (
@@ -52,7 +52,7 @@ export function WebhookSecrets() {
       </ul>
       <div class="line">
         {list.length > 0 && <Overlap hours={overlapHours} onChange={setOverlapHours} />}
-        <button type="button" disabled={deed.isUnderWay} onClick={make}>
+        <button type="button" disabled={mutation.isUnderWay} onClick={make}>
           {words.makeSecret}
         </button>
       </div>

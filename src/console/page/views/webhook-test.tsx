@@ -1,7 +1,7 @@
 /** One signed delivery to an endpoint, now, and what it answered. */
 
 import { useId, useState } from 'preact/hooks';
-import { useDeed } from '../answer.ts';
+import { useMutation } from '../answer.ts';
 import type { WebhookTestDocument } from '../documents.ts';
 import { EVENT_KINDS } from '../editor/draft.ts';
 import { Field, Problem } from '../elements.tsx';
@@ -13,14 +13,14 @@ export function WebhookTest({ endpoints }: { readonly endpoints: readonly string
   const words = useWords();
   const model = useModel();
   const known = useId();
-  const deed = useDeed();
+  const mutation = useMutation();
   const [endpoint, setEndpoint] = useState('');
   const [eventType, setEventType] = useState<string>('property.ad.create');
   const [search, setSearch] = useState('');
   const [answer, setAnswer] = useState<WebhookTestDocument | null>(null);
   const test = (event: Event): void => {
     event.preventDefault();
-    deed.run(async () => {
+    mutation.run(async () => {
       setAnswer(null);
       setAnswer(await model.rest.read<WebhookTestDocument>('/webhook-tester', { endpoint, eventType, search }));
     });
@@ -60,11 +60,11 @@ export function WebhookTest({ endpoints }: { readonly endpoints: readonly string
           )}
         </Field>
         <Signer search={search} onChange={setSearch} />
-        <button type="submit" class="primary" disabled={deed.isUnderWay}>
-          {deed.isUnderWay ? words.sending : words.sendTest}
+        <button type="submit" class="primary" disabled={mutation.isUnderWay}>
+          {mutation.isUnderWay ? words.sending : words.sendTest}
         </button>
       </form>
-      <Problem text={deed.problem} />
+      <Problem text={mutation.problem} />
       {answer !== null && <Outcome answer={answer} />}
     </section>
   );

@@ -306,8 +306,8 @@ create table events (
 -- What is explained of a property, and what goes with it.
 create index events_property on events (property_uuid, id);
 
--- What questions of clients look at, a few hundred bytes a property instead of its documents (domain/property-digest.ts).
-create table property_digests (
+-- What questions of clients look at, a few hundred bytes a property instead of its documents (domain/property-summary.ts).
+create table property_summaries (
   property_uuid uuid primary key,
   -- Hashes of what the property is found by: its adverts, their URLs, and its communes, department and zip codes. A URL
   -- of any length takes eight bytes, and who finds a row compares what was hashed.
@@ -331,19 +331,19 @@ create table property_digests (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1);
 -- Properties of an advert, a URL or a place. Without a list of pending entries, which whoever records would have to work
 -- off now and then.
-create index property_digests_keys on property_digests using gin (keys) with (fastupdate = off);
+create index property_summaries_keys on property_summaries using gin (keys) with (fastupdate = off);
 -- Properties within boxes.
-create index property_digests_location on property_digests using gist (location);
+create index property_summaries_location on property_summaries using gist (location);
 -- The sample.
-create index property_digests_sample on property_digests (sample_key) where is_live;
+create index property_summaries_sample on property_summaries (sample_key) where is_live;
 
-create function forget_digests() returns trigger language plpgsql as $$
+create function forget_summaries() returns trigger language plpgsql as $$
 begin
-  delete from property_digests using gone where property_uuid = gone.uuid;
+  delete from property_summaries using gone where property_uuid = gone.uuid;
   return null;
 end $$;
 create trigger properties_forgotten after delete on properties
-  referencing old table as gone for each statement execute function forget_digests();
+  referencing old table as gone for each statement execute function forget_summaries();
 
 -- Medians by which whoever takes adverts in judges prices, written down once a minute for those who explain.
 create table market_medians (
@@ -550,7 +550,7 @@ create table mail_items (
   -- Why the property is told (domain/mail-item.ts), JSON: what is said of it is read when the e-mail is written.
   reason text not null,
   -- The price that the e-mail said.
-  told_price double precision,
+  notified_price double precision,
   traceparent text,
   state text not null default 'queued',
   attempt_count smallint not null default 0,
@@ -583,7 +583,7 @@ create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 -- Whose lease has ended.
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
 -- What a recipient was last told of a property.
-create index mail_items_told on mail_items (endpoint_key, property_uuid) where state = 'delivered';
+create index mail_items_notified on mail_items (endpoint_key, property_uuid) where state = 'delivered';
 -- What operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
@@ -677,7 +677,7 @@ create table endpoints (
   -- Attempts that a courier makes at once, as adapted; a hint for the next start.
   concurrency smallint not null default 1
 ) with (fillfactor = 50);
--- Whose deliveries no courier draws.
+-- Whose deliveries no courier claims.
 create index endpoints_paused on endpoints (key) where paused_at is not null;
 
 -- Intake.
@@ -750,14 +750,14 @@ create table dead_letters (
   -- A stream that was created anew counts its sequences from 1 again.
   body_hash bytea generated always as (sha256(body)) stored,
   reason text not null,
-  -- What a message was set aside for that a bug kept from being recorded: its property or, when it could not be decoded,
+  -- Of a message that a bug kept from being recorded: its property or, when it could not be decoded,
   -- its subject. Null for messages that are wrong themselves.
-  set_aside_for text,
+  failed_key text,
   received_at timestamptz not null default now(),
   unique (stream, sequence, body_hash)
 );
--- How many different ones were set aside lately: many mean that the bug is not theirs.
-create index dead_letters_set_aside on dead_letters (received_at) where set_aside_for is not null;
+-- How many different ones failed lately: many mean that the bug is not theirs.
+create index dead_letters_failed on dead_letters (received_at) where failed_key is not null;
 
 -- Operation.
 
@@ -870,7 +870,7 @@ create table feed_publications (
   reference text not null,
   -- Of the advert's content, null until its first publication is acknowledged; of the bytes of a snapshot while it is
   -- published.
-  digest text,
+  hash text,
   published_at timestamptz not null,
   -- Of the source: what the last look and the last snapshot brought.
   report jsonb,

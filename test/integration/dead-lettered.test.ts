@@ -17,7 +17,7 @@ const PROPERTIES = 24;
 /** Long enough that the next try is another one, and no longer. */
 const retryPausesMs = [100, 200, 300];
 const WINDOW = { windowMs: 600_000, restMs: 30_000 };
-const STRICT = tuned({ retryPausesMs, setAside: { ...WINDOW, propertiesMax: 3, restMs: 2_000 } });
+const STRICT = tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 3, restMs: 2_000 } });
 const at = (minute: number): string => `2026-03-10T08:${String(minute).padStart(2, '0')}:00.000Z`;
 
 const change = (number: number, minute: number) =>
@@ -81,7 +81,7 @@ test('a message that throws is set aside with its bytes and the reason, and all 
     (prices) => JSON.stringify(prices) === JSON.stringify(expected),
   );
   const { rows } = await until(
-    () => database.query('select subject, body, reason, set_aside_for from dead_letters order by sequence'),
+    () => database.query('select subject, body, reason, failed_key from dead_letters order by sequence'),
     (found) => found.rowCount === 3,
   );
   const property = numberedUuid('property', 7);
@@ -89,10 +89,10 @@ test('a message that throws is set aside with its bytes and the reason, and all 
     rows.map(({ body }) => body.toString()),
     [2, 3, 4].map((minute) => JSON.stringify(change(7, minute))),
   );
-  for (const { subject, reason, set_aside_for } of rows) {
+  for (const { subject, reason, failed_key } of rows) {
     assert.equal(subject, `adverts.${property}`);
     assert.match(reason, /^could not be recorded: TypeError: /);
-    assert.equal(set_aside_for, property);
+    assert.equal(failed_key, property);
   }
   const events = await database.query<{ price: string }>(
     `select field_new_value as price from events where kind = 'ad.update.price' and property_uuid = $1 order by id`,
@@ -103,8 +103,8 @@ test('a message that throws is set aside with its bytes and the reason, and all 
     ['200002', '200003', '200004'],
   );
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
-  assert.match(metrics, /vigie_set_aside_total 3\n/);
-  assert.match(metrics, /vigie_dead_letters_total 0\n/);
+  assert.match(metrics, /vigie_dead_letters_total\{cause="bug"\} 3\n/);
+  assert.match(metrics, /vigie_dead_letters_total\{cause="rejected"\} 0\n/);
   assert.equal((await readyOf(daemon)).status, 200);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
@@ -158,16 +158,12 @@ test('an instance that knows better takes over while the other rests, and both a
   const strict = await startDaemon(
     t,
     servers,
-    tuned({ retryPausesMs, setAside: { ...WINDOW, propertiesMax: 3, restMs: 3_600_000 } }),
+    tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 3, restMs: 3_600_000 } }),
   );
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
   // Another version would have no bug; here it is only more patient.
-  const patient = await startDaemon(
-    t,
-    servers,
-    tuned({ retryPausesMs, setAside: { ...WINDOW, propertiesMax: 1_000 } }),
-  );
+  const patient = await startDaemon(t, servers, tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 1_000 } }));
   await meetBug(servers, crawler, database);
   const recorded = Array.from({ length: PROPERTIES }, (_, number) => (number < 12 ? null : 200_002));
   await until(

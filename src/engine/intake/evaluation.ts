@@ -1,8 +1,8 @@
 /**
- * What a batch of messages does to the properties that it meets, one message after the other: the new states, the
- * searches satisfied before and after each change. Light properties are judged all at once; what a transaction holds of
- * large ones is bounded, so some of their messages are left for the next one, and of one that comes faster than it can
- * be recorded the surplus is refused.
+ * Applies a batch of messages to their properties, one message after the other: the new states, and the searches that
+ * each property satisfies before and after its change. Small properties are evaluated all at once. What a transaction
+ * holds of large ones is bounded, so some of their messages are deferred to the next batch; if the messages of one
+ * property come faster than they can be recorded, the surplus is rejected.
  */
 
 import { yieldToOthers } from '../actor/waiting.ts';
@@ -20,7 +20,7 @@ import { isLive } from '../domain/property.ts';
 import { excessOf, type PropertyBounds, stateBytes } from '../domain/property-bounds.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { LockedProperty } from '../store/properties.ts';
-import type { JudgedChange } from './consequences.ts';
+import type { EvaluatedChange } from './alerts.ts';
 import type { MarketLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
 
@@ -44,28 +44,28 @@ export interface IntakeEntry {
   readonly wasAcknowledged?: boolean;
 }
 
-export interface JudgedBatch {
+export interface EvaluatedBatch {
   /** The last state of every property that a message touched. */
   readonly latest: ReadonlyMap<Uuid, HeldProperty>;
   /** That of the properties that may read differently; the other touched ones were only seen again. */
   readonly readings: ReadonlyMap<Uuid, PropertyReading>;
-  readonly changes: readonly JudgedChange[];
+  readonly changes: readonly EvaluatedChange[];
   readonly outcomes: Record<ChangeOutcome, number>;
   /** Why, by the message's position. */
-  readonly refused: ReadonlyMap<number, string>;
-  /** Positions of messages that are left for the next batch. */
-  readonly left: readonly number[];
+  readonly rejected: ReadonlyMap<number, string>;
+  /** Positions of messages that are deferred to the next batch. */
+  readonly deferred: readonly number[];
   /** What was acknowledged once is news: the database was restored to an older state. */
-  readonly hasForgotten: boolean;
+  readonly isRestored: boolean;
 }
 
-export interface JudgingDependencies {
+export interface EvaluationDependencies {
   readonly matcher: Pick<Matcher, 'match' | 'notifying'>;
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
 }
 
-/** Changes judged before timers and sockets are looked at. */
+/** Changes evaluated before timers and sockets are looked at. */
 const CHANGES_PER_SLICE = 16;
 /** A property above this counts against what a transaction may hold. */
 const LIGHT_BYTES = 64 * 1_024;
@@ -78,41 +78,41 @@ const GROWTH_BYTES = 8 * 1_024;
 const PAIRS_MAX = 50_000;
 const NOTIFIED_PAIRS_MAX = 2_000;
 
-/** `known`: the held ones of the messages' properties; one whose state is null is judged another time. */
-export async function judgeBatch(
+/** `known`: the held ones of the messages' properties; one whose state is null is evaluated in another batch. */
+export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly IntakeEntry[],
   medians: MarketLedger,
-  dependencies: JudgingDependencies,
-): Promise<JudgedBatch> {
-  const judging = new Judging(known, medians, dependencies);
+  dependencies: EvaluationDependencies,
+): Promise<EvaluatedBatch> {
+  const evaluation = new Evaluation(known, medians, dependencies);
   for (const [position, entry] of entries.entries()) {
     if (position % CHANGES_PER_SLICE === CHANGES_PER_SLICE - 1) await yieldToOthers();
-    if (judging.take(position, entry) > LIGHT_BYTES) await yieldToOthers();
+    if (evaluation.take(position, entry) > LIGHT_BYTES) await yieldToOthers();
   }
-  return judging;
+  return evaluation;
 }
 
-class Judging implements JudgedBatch {
+class Evaluation implements EvaluatedBatch {
   readonly latest = new Map<Uuid, HeldProperty>();
   readonly readings = new Map<Uuid, PropertyReading>();
-  readonly changes: JudgedChange[] = [];
+  readonly changes: EvaluatedChange[] = [];
   readonly outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
-  readonly refused = new Map<number, string>();
-  readonly left: number[] = [];
-  hasForgotten = false;
+  readonly rejected = new Map<number, string>();
+  readonly deferred: number[] = [];
+  isRestored = false;
   readonly #known: ReadonlyMap<Uuid, LockedProperty>;
   readonly #medians: MarketLedger;
-  readonly #dependencies: JudgingDependencies;
+  readonly #dependencies: EvaluationDependencies;
   /** Bytes of the latest states, at most. */
   readonly #bytes = new Map<Uuid, number>();
-  /** Messages left, by property: those that come after them must wait as well. */
-  readonly #leftOf = new Map<Uuid, number>();
+  /** Messages deferred, by property: those that come after them must wait as well. */
+  readonly #deferredOf = new Map<Uuid, number>();
   #heldBytes = 0;
   #pairs = 0;
   #notifiedPairs = 0;
 
-  constructor(known: ReadonlyMap<Uuid, LockedProperty>, medians: MarketLedger, dependencies: JudgingDependencies) {
+  constructor(known: ReadonlyMap<Uuid, LockedProperty>, medians: MarketLedger, dependencies: EvaluationDependencies) {
     this.#known = known;
     this.#medians = medians;
     this.#dependencies = dependencies;
@@ -123,14 +123,14 @@ class Judging implements JudgedBatch {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
     const isUnread = locked?.held === null;
-    if (isUnread || this.#leftOf.has(uuid) || this.#isFull) {
-      this.#leave(position, entry);
+    if (isUnread || this.#deferredOf.has(uuid) || this.#isFull) {
+      this.#defer(position, entry);
       return 0;
     }
-    return this.#judge(position, entry, this.latest.get(uuid) ?? locked?.held ?? null);
+    return this.#evaluate(position, entry, this.latest.get(uuid) ?? locked?.held ?? null);
   }
 
-  #judge(position: number, entry: IntakeEntry, held: HeldProperty | null): number {
+  #evaluate(position: number, entry: IntakeEntry, held: HeldProperty | null): number {
     const { message } = entry;
     const { bounds } = this.#dependencies;
     const uuid = message.propertyUuid;
@@ -144,26 +144,26 @@ class Judging implements JudgedBatch {
     const isBound = message.kind === 'upsert' && outcome !== 'recrawled';
     const excess = isBound && this.#mayExceed(change.held, bytes) ? excessOf(held, change.held, bounds) : null;
     if (excess !== null) {
-      this.refused.set(position, excess);
+      this.rejected.set(position, excess);
       return bytes;
     }
-    if (change.mayAffectMatches && !this.#judgeMatches(entry, held, change, bytes)) {
-      this.#leave(position, entry);
+    if (change.mayAffectMatches && !this.#evaluateMatches(entry, held, change, bytes)) {
+      this.#defer(position, entry);
       return bytes;
     }
     this.outcomes[outcome] += 1;
-    if (entry.wasAcknowledged === true) this.hasForgotten = true;
+    if (entry.wasAcknowledged === true) this.isRestored = true;
     this.latest.set(uuid, change.held);
     this.#bytes.set(uuid, bytes);
     return bytes;
   }
 
   /** False when the transaction has no room for what would have to be told. */
-  #judgeMatches(entry: IntakeEntry, held: HeldProperty | null, change: Change, bytes: number): boolean {
+  #evaluateMatches(entry: IntakeEntry, held: HeldProperty | null, change: Change, bytes: number): boolean {
     const uuid = entry.message.propertyUuid;
     const after = this.#read(change.held as HeldProperty);
     const before = this.readings.get(uuid) ?? (held === null ? null : this.#read(held));
-    // The medians that judge a change are those of the properties known before it.
+    // The medians that evaluate a change are those of the properties known before it.
     const satisfied = { before: before === null ? [] : this.#match(before), after: this.#match(after) };
     const pairs = satisfied.before.length + satisfied.after.length;
     const weight = bytes <= LIGHT_BYTES || pairs === 0 ? 0 : bytes;
@@ -217,18 +217,18 @@ class Judging implements JudgedBatch {
     return state.adverts.length > advertsMax || bytes > bytesMax;
   }
 
-  /** An expiry is never refused: nothing else would take its advert off. */
-  #leave(position: number, { message }: IntakeEntry): void {
+  /** An expiry is never rejected: nothing else would take its advert off. */
+  #defer(position: number, { message }: IntakeEntry): void {
     const uuid = message.propertyUuid;
     const { waitingMax } = this.#dependencies.bounds;
-    const waiting = this.#leftOf.get(uuid) ?? 0;
+    const waiting = this.#deferredOf.get(uuid) ?? 0;
     const bytes = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
     if (message.kind === 'upsert' && bytes > VERY_LARGE_BYTES && waiting >= waitingMax) {
       const reason = `more than ${waitingMax} messages wait for the property, which is larger than a megabyte`;
-      this.refused.set(position, `${reason}, which holds ${bytes} bytes: they come faster than it can be recorded`);
+      this.rejected.set(position, `${reason}, which holds ${bytes} bytes: they come faster than it can be recorded`);
       return;
     }
-    this.#leftOf.set(uuid, waiting + 1);
-    this.left.push(position);
+    this.#deferredOf.set(uuid, waiting + 1);
+    this.deferred.push(position);
   }
 }

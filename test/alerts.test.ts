@@ -6,7 +6,7 @@ import { EVENT_KINDS } from '../src/engine/domain/codes.ts';
 import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
 import { createdAtOf, searchNumberOf, type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
 import { bodyOf, type SearchRoute } from '../src/engine/domain/routing.ts';
-import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/engine/intake/consequences.ts';
+import { type Alerts, deriveAlerts, type EvaluatedChange, touchedBy } from '../src/engine/intake/alerts.ts';
 import type { Match } from '../src/engine/store/matches.ts';
 import { changesOf, minute, OTHER_ADVERT, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
@@ -43,24 +43,24 @@ function judged(
   change: typeof CREATED,
   beforeNumbers: readonly number[],
   afterNumbers: readonly number[],
-): JudgedChange {
+): EvaluatedChange {
   assert.ok(change?.held);
   const [before, after] = [beforeNumbers.map(searchNumberOf), afterNumbers.map(searchNumberOf)];
   return { propertyUuid: PROPERTY, held: change.held, events: change.events, before, after, traceparent: TRACE };
 }
 
 function follow(
-  changes: readonly JudgedChange[],
+  changes: readonly EvaluatedChange[],
   { known = [], route = {} }: { readonly known?: readonly Match[]; readonly route?: Partial<SearchRoute> } = {},
-): Consequences {
-  return consequencesOf(changes, new Map([[SEVEN, { ...ROUTE, ...route }]]), known, resolveToulon, NOW);
+): Alerts {
+  return deriveAlerts(changes, new Map([[SEVEN, { ...ROUTE, ...route }]]), known, resolveToulon, NOW);
 }
 
-function sent({ deliveries }: Consequences): string[] {
+function sent({ deliveries }: Alerts): string[] {
   return deliveries.map(({ channel, kind }) => `${channel} ${kind}`);
 }
 
-function bodies({ deliveries, snapshots }: Consequences): readonly Record<string, unknown>[] {
+function bodies({ deliveries, snapshots }: Alerts): readonly Record<string, unknown>[] {
   const documents = new Map(snapshots.map(({ id, document }) => [id, document]));
   return deliveries.map(({ head, snapshotId }) => JSON.parse(bodyOf(head, documents.get(snapshotId) as string)));
 }
@@ -139,7 +139,7 @@ test('a re-crawl without events tells only the searches that it makes begin', ()
   assert.deepEqual(sent(follow([judged(SEEN, [], [7])])), ['match property.ad.update']);
 });
 
-const NOTHING: Consequences = {
+const NOTHING: Alerts = {
   newMatches: [],
   changedMatches: [],
   snapshots: [],
@@ -153,8 +153,8 @@ const NOTHING: Consequences = {
 test('nothing is left of what a silent search satisfies, or one that was deleted meanwhile', () => {
   for (const routes of [new Map(), new Map([[SEVEN, null]])]) {
     const changes = [judged(CREATED, [], [7]), judged(CHEAPER, [7], [7])];
-    assert.deepEqual(consequencesOf(changes, routes, [], resolveToulon, NOW), NOTHING);
-    assert.deepEqual(consequencesOf([judged(CHEAPER, [7], [])], routes, [MATCH], resolveToulon, NOW), NOTHING);
+    assert.deepEqual(deriveAlerts(changes, routes, [], resolveToulon, NOW), NOTHING);
+    assert.deepEqual(deriveAlerts([judged(CHEAPER, [7], [])], routes, [MATCH], resolveToulon, NOW), NOTHING);
   }
 });
 
@@ -173,7 +173,7 @@ test('each delivery carries the document as it was at its own change, written on
     [7, 8, 9].map(searchNumberOf).map((number) => [number, { ...ROUTE, number, hidePropertyContact: number === 9 }]),
   );
   const changes = [judged(CREATED, [], [7, 8, 9]), judged(CHEAPER, [7, 8, 9], [7, 8, 9])];
-  const consequences = consequencesOf(changes, routes, [], resolveToulon, NOW);
+  const consequences = deriveAlerts(changes, routes, [], resolveToulon, NOW);
   assert.equal(consequences.snapshots.length, 4);
   const prices = bodies(consequences).map(({ event, match }) => [
     event === 'property.ad.create',
@@ -254,7 +254,7 @@ test('deliveries of a match are counted on from batch to batch, and from one ove
     unsent.feedEntries.map(({ clientId, id }) => [clientId, id]),
     unsent.feedItems.map(({ id }) => [ROUTE.clientId, id]),
   );
-  const restored = consequencesOf(
+  const restored = deriveAlerts(
     [judged(CHEAPER, [7], [7])],
     new Map([[SEVEN, ROUTE]]),
     second.changedMatches,
@@ -274,7 +274,7 @@ test('ids of a match ascend and are not before their snapshot, though the clock 
   for (const minutes of [0, -60, -60, -1, 0, 1]) {
     const now = new Date(NOW.getTime() + 60_000 * minutes);
     const change = judged(CHEAPER, [7], [7]);
-    const { changedMatches, newMatches, deliveries, snapshots } = consequencesOf(
+    const { changedMatches, newMatches, deliveries, snapshots } = deriveAlerts(
       [change, change],
       new Map([[SEVEN, ROUTE]]),
       known,

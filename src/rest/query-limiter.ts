@@ -1,6 +1,6 @@
 /**
- * Questions of clients beyond single rows. Those over many properties or searches, which may take a second, are answered
- * by the query worker (queries/), a few at once; each statement has two seconds, and a client that leaves ends its own.
+ * Bounds the queries of clients beyond single rows. Those over many properties or searches, which may take a second, run
+ * in the query worker (queries/), a few at once; each statement has two seconds, and a client that leaves ends its own.
  */
 
 import type { Context } from 'koa';
@@ -15,13 +15,13 @@ import { Problem } from './problem.ts';
 import { leaveTurn } from './request-turns.ts';
 import { LIMITED, REFUSALS } from './sentences.ts';
 
-export interface Questions {
+export interface QueryLimiter {
   /** For single explanations: its statements are given up after a while. */
   readonly database: Database;
   /** `gone` is aborted when the client leaves. Throws a 429 `Problem` when too many are asked, or this one takes too long. */
-  answering<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
+  run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
   /** Likewise for what a few keys answer: more of them at once. */
-  answeringSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
+  runSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
 }
 
 /** Decisions, section 11. */
@@ -29,20 +29,20 @@ const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds
 const SINGLE_BOUNDS = { perClientMax: 20, allMax: 1_000, retryAfterSeconds: 1 };
 const RETRY_AFTER_SECONDS = 5;
 
-export function createQuestions({ database: shared, questionDatabase }: ApiDependencies): Questions {
-  const database = questionDatabase ?? shared;
-  const limit = createConcurrencyLimit(LIMITED.questions, BOUNDS);
-  const limitSingle = createConcurrencyLimit(LIMITED.singleQuestions, SINGLE_BOUNDS);
+export function createQueryLimiter({ database: shared, queryDatabase }: ApiDependencies): QueryLimiter {
+  const database = queryDatabase ?? shared;
+  const limit = createConcurrencyLimit(LIMITED.queries, BOUNDS);
+  const limitSingle = createConcurrencyLimit(LIMITED.singleQueries, SINGLE_BOUNDS);
   return {
     database,
-    answering(ctx, work) {
+    run(ctx, work) {
       leaveTurn(ctx);
       return limit(principalOf(ctx).clientId, () => {
         const gone = goneOf(ctx);
         return work(gone).catch((error: unknown) => refuse(error, gone));
       });
     },
-    answeringSingle(ctx, work) {
+    runSingle(ctx, work) {
       leaveTurn(ctx);
       return limitSingle(principalOf(ctx).clientId, () => work().catch(refuse));
     },

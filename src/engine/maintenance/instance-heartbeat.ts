@@ -1,6 +1,6 @@
 /**
  * How an instance follows its operators and shows itself to them. It looks at the controls every two seconds, and at
- * once when one is announced; it then closes or opens its valves, rebuilds its index when that is asked for, and writes
+ * once when one is announced; it then closes or opens its gates, rebuilds its index when that is asked for, and writes
  * down what it does. PostgreSQL being away leaves everything as it is.
  */
 
@@ -37,7 +37,7 @@ export interface ShownIndex {
   readonly rebuild: () => Promise<void>;
 }
 
-export interface PresenceOptions {
+export interface InstanceHeartbeatOptions {
   readonly broker: Broker;
   readonly database: Database;
   readonly roles: readonly string[];
@@ -47,12 +47,12 @@ export interface PresenceOptions {
   readonly failing: () => readonly FailingPart[];
   /** While true every stage rests as if an operator had paused it. */
   readonly isHeld: () => boolean;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onTransientError: (what: string, error: Error) => void;
   /** Told why this version may not go on: a newer one has upgraded the database beyond it. */
   readonly onOutdated: (reason: string) => void;
 }
 
-export interface Presence {
+export interface InstanceHeartbeat {
   /** `instances/{id}` is its name. */
   readonly id: string;
   readonly startedAt: Date;
@@ -67,7 +67,7 @@ export interface Presence {
 const LOOK_EVERY_MS = 2_000;
 
 /** Resolves when the instance has shown itself once. */
-export async function startPresence(options: PresenceOptions): Promise<Presence> {
+export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions): Promise<InstanceHeartbeat> {
   const { broker, database, isHeld } = options;
   const identity = identityOf(options);
   const { id, startedAt } = identity;
@@ -96,7 +96,12 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
   }
 
   await look();
-  const task = startTask({ what: 'controls', everyMs: LOOK_EVERY_MS, work: look, onTrouble: options.onTrouble });
+  const task = startTask({
+    what: 'controls',
+    everyMs: LOOK_EVERY_MS,
+    work: look,
+    onTransientError: options.onTransientError,
+  });
   onControlChange(broker, task.ask);
   return {
     id,
@@ -111,16 +116,19 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
     look: task.run,
     async stop() {
       await task.stop();
-      await removeInstance(database, id).catch((error: Error) => options.onTrouble('controls', error));
+      await removeInstance(database, id).catch((error: Error) => options.onTransientError('controls', error));
     },
   };
 }
 
-function identityOf({ roles, version, clock }: PresenceOptions) {
+function identityOf({ roles, version, clock }: InstanceHeartbeatOptions) {
   return { id: randomUuid(), host: hostname(), processId: process.pid, roles, version, startedAt: clock() };
 }
 
-async function showUnlessOutdated({ database, onOutdated }: PresenceOptions, instance: Instance): Promise<void> {
+async function showUnlessOutdated(
+  { database, onOutdated }: InstanceHeartbeatOptions,
+  instance: Instance,
+): Promise<void> {
   const reason = refusalOf(await showInstance(database, instance));
   if (reason !== null) onOutdated(reason);
 }

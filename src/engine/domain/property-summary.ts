@@ -11,10 +11,10 @@ import { type Crawls, creationOf, isLive, representativeAdvert } from './propert
 import { type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
 import { type AdvertFacts, NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from './property-facts.ts';
 
-type DigestedAdvert = Omit<AdvertFacts, 'texts'> & { readonly uuid: Uuid };
+type SummarizedAdvert = Omit<AdvertFacts, 'texts'> & { readonly uuid: Uuid };
 
 /** A recorded change of an advert's price or surface. */
-export interface DigestedChange {
+export interface SummarizedChange {
   readonly at: string;
   readonly advert: Uuid;
   readonly field: 'price' | 'surface';
@@ -22,16 +22,16 @@ export interface DigestedChange {
   readonly is: number | null;
 }
 
-export interface PropertyDigest {
+export interface PropertySummary {
   readonly facts: Omit<PropertyFacts, 'texts' | 'adverts' | 'isPriceCoherent'>;
   /** The live ones. */
-  readonly adverts: readonly DigestedAdvert[];
+  readonly adverts: readonly SummarizedAdvert[];
   /** The advert that speaks for the property. */
   readonly speaker: Uuid;
   /** Earliest known, ISO 8601. */
   readonly createdAt: string;
   /** Oldest first, the newest `CHANGES_KEPT`. */
-  readonly changes: readonly DigestedChange[];
+  readonly changes: readonly SummarizedChange[];
 }
 
 /** A property with more has been repriced every other day for months. */
@@ -40,7 +40,7 @@ const CHANGES_KEPT = 50;
 /** `median`: of the comparable prices known in a market, null while too few are known. */
 export type MedianOf = (market: Market) => number | null;
 
-export function digestOf(reading: PropertyReading, crawls: Crawls): PropertyDigest {
+export function summaryOf(reading: PropertyReading, crawls: Crawls): PropertySummary {
   const { state } = reading;
   const { texts: _, adverts, isPriceCoherent: __, ...facts } = propertyFacts(reading, () => null);
   const live = state.adverts.filter(isLive);
@@ -56,8 +56,8 @@ export function digestOf(reading: PropertyReading, crawls: Crawls): PropertyDige
   };
 }
 
-function changesOf({ state }: PropertyReading): readonly DigestedChange[] {
-  const changes: DigestedChange[] = [];
+function changesOf({ state }: PropertyReading): readonly SummarizedChange[] {
+  const changes: SummarizedChange[] = [];
   for (const { uuid, events } of state.adverts) {
     for (const { createdAt, field } of events) {
       if (field === null || (field.fieldName !== 'price' && field.fieldName !== 'surface')) continue;
@@ -85,10 +85,10 @@ export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 
 /**
  * What matching would see of the property, judged by these medians. Facts that the version did not know which wrote the
- * digest are unknown.
+ * summary are unknown.
  */
 export function factsOf(
-  { facts, adverts }: PropertyDigest,
+  { facts, adverts }: PropertySummary,
   median: MedianOf,
   { own, byAdvert }: PropertyTexts = NO_TEXTS,
 ): PropertyFacts {
@@ -108,26 +108,26 @@ export function factsOf(
 }
 
 /** As the property was before its last change of price or surface; null when none is recorded. */
-export function beforeLastChange(digest: PropertyDigest): PropertyDigest | null {
-  const last = digest.changes.at(-1);
+export function beforeLastChange(summary: PropertySummary): PropertySummary | null {
+  const last = summary.changes.at(-1);
   if (last === undefined) return null;
   const { advert, field, was, is } = last;
-  const speaks = advert === digest.speaker && digest.facts[field] === is;
-  const former = speaks ? { ...digest.facts, [field]: was } : digest.facts;
+  const speaks = advert === summary.speaker && summary.facts[field] === is;
+  const former = speaks ? { ...summary.facts, [field]: was } : summary.facts;
   return {
-    ...digest,
+    ...summary,
     facts: speaks ? { ...former, pricePerMeter: pricePerMeterOf(former.price, former.surface) } : former,
     adverts:
       field === 'surface'
-        ? digest.adverts
-        : digest.adverts.map((one) => (one.uuid === advert ? { ...one, price: was } : one)),
-    changes: digest.changes.slice(0, -1),
+        ? summary.adverts
+        : summary.adverts.map((one) => (one.uuid === advert ? { ...one, price: was } : one)),
+    changes: summary.changes.slice(0, -1),
   };
 }
 
 /** See packed.ts before a member is added. Those that are rarely known come last. */
-const DIGEST = shapeOf<PropertyDigest>({
-  facts: shapeOf<PropertyDigest['facts']>({
+const SUMMARY = shapeOf<PropertySummary>({
+  facts: shapeOf<PropertySummary['facts']>({
     transactionType: 'value',
     propertyType: 'value',
     price: 'value',
@@ -144,7 +144,7 @@ const DIGEST = shapeOf<PropertyDigest>({
     landSurface: 'value',
   }),
   adverts: [
-    shapeOf<DigestedAdvert>({
+    shapeOf<SummarizedAdvert>({
       uuid: 'value',
       price: 'value',
       hasVirtualTour: 'value',
@@ -154,13 +154,13 @@ const DIGEST = shapeOf<PropertyDigest>({
   ],
   speaker: 'value',
   createdAt: 'value',
-  changes: [shapeOf<DigestedChange>({ at: 'value', advert: 'value', field: 'value', was: 'value', is: 'value' })],
+  changes: [shapeOf<SummarizedChange>({ at: 'value', advert: 'value', field: 'value', was: 'value', is: 'value' })],
 });
 
-export function digestText(digest: PropertyDigest): string {
-  return JSON.stringify(pack(digest, DIGEST));
+export function summaryText(summary: PropertySummary): string {
+  return JSON.stringify(pack(summary, SUMMARY));
 }
 
-export function readDigest(text: string): PropertyDigest {
-  return unpack(JSON.parse(text), DIGEST);
+export function readSummary(text: string): PropertySummary {
+  return unpack(JSON.parse(text), SUMMARY);
 }

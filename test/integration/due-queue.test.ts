@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DueStore } from '../../src/engine/delivery/draw.ts';
+import { DueQueue } from '../../src/engine/delivery/due-queue.ts';
 import { FairScheduler } from '../../src/engine/delivery/fair-scheduler.ts';
 import type { DueDelivery } from '../../src/engine/domain/delivery.ts';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
@@ -15,8 +15,8 @@ test('what is announced once more while it is being sent waits again when that h
   const database = openDatabase({ url, connectionsMax: 2, plans: 'pipeline', onConnectionLost: () => undefined });
   t.after(() => database.end());
   const round = new FairScheduler<DueDelivery>({ slots: 4, concurrencyMax: 1, tooLongMs: 1_000, waitingMax: 10 });
-  const onTrouble = (_: string, error: Error): void => assert.fail(error);
-  const store = new DueStore({ database, clock: () => new Date(), onTrouble }, round, () => undefined);
+  const onTransientError = (_: string, error: Error): void => assert.fail(error);
+  const store = new DueQueue({ database, clock: () => new Date(), onTransientError }, round, () => undefined);
   // Its looks at the queue, which is empty.
   await store.stop();
   const due: DueDelivery = { id: randomUuid(), endpointKey: 'k', lane: 'first' };

@@ -1,9 +1,9 @@
-/** What one transaction takes of a batch: the rest is left for the next one, in its order. */
+/** What one transaction takes of a batch: the rest is deferred to the next one, in its order. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SearchNumber, searchNumberOf } from '../src/engine/domain/ids.ts';
-import { judgeBatch } from '../src/engine/intake/judging.ts';
+import { evaluateBatch } from '../src/engine/intake/evaluation.ts';
 import { openLedger } from '../src/engine/intake/market-ledger.ts';
 import { createMarketMedians } from '../src/engine/matching/market-medians.ts';
 import { nextOrigin, resolveToulon, upsertAt } from './support/adverts.ts';
@@ -22,9 +22,13 @@ async function leftOf(messages: number, satisfied: number, notifying: number): P
     return { message: upsertAt(0, ids), origin: nextOrigin(), bytes: 1_000, traceparent: null };
   });
   const ledger = openLedger(createMarketMedians());
-  const batch = await judgeBatch(new Map(), entries, ledger, { matcher, resolvePlace: resolveToulon, bounds: BOUNDS });
-  assert.equal(batch.changes.length + batch.left.length, messages);
-  return batch.left;
+  const batch = await evaluateBatch(new Map(), entries, ledger, {
+    matcher,
+    resolvePlace: resolveToulon,
+    bounds: BOUNDS,
+  });
+  assert.equal(batch.changes.length + batch.deferred.length, messages);
+  return batch.deferred;
 }
 
 test('a batch ends at two thousand pairs that are notified, whatever else they satisfy', async () => {

@@ -29,12 +29,12 @@ import { type Observable, observable } from './observable.ts';
 import type { Pin } from './pins.ts';
 import { BASE, keptLanguage, SETTINGS } from './session.ts';
 
-export interface Stage {
+export interface SharedMap {
   readonly map: LeafletMap;
   readonly base: Observable<BaseMap>;
   readonly colours: Observable<Colours>;
   /** Says what the map's buttons do. */
-  name(words: StageWords): void;
+  name(words: SharedMapWords): void;
   showAreas(areas: readonly SearchArea[], chosen: string | null): void;
   showPins(pins: readonly Pin[]): void;
   /** A ring that spreads where something has just come. */
@@ -46,11 +46,11 @@ export interface Stage {
   close(): void;
 }
 
-export const StageContext = createContext<Stage | null>(null);
+export const SharedMapContext = createContext<SharedMap | null>(null);
 
 /** Null until the map is there. */
-export function useStage(): Stage | null {
-  return useContext(StageContext);
+export function useSharedMap(): SharedMap | null {
+  return useContext(SharedMapContext);
 }
 
 /** Metropolitan France. */
@@ -62,12 +62,12 @@ const PING_MS = 4_000;
 const PINGS_MAX = 12;
 const ZOOM_MAX = 18;
 
-export interface StageWords {
+export interface SharedMapWords {
   readonly zoomIn: string;
   readonly zoomOut: string;
 }
 
-export function openStage(element: HTMLElement): Stage {
+export function openSharedMap(element: HTMLElement): SharedMap {
   const map = openMap(element);
   const base = observable<BaseMap>(NO_BASE_MAP);
   const colours = observable(readColours());
@@ -186,7 +186,7 @@ function openStreets(map: LeafletMap, settings: NonNullable<typeof SETTINGS.stre
 
 type StreetLayer = (options: StreetOptions) => L.GridLayer;
 
-function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: StageWords): void {
+function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: SharedMapWords): void {
   for (const [button, text] of Object.entries({ in: zoomIn, out: zoomOut })) {
     const link = element.querySelector<HTMLElement>(`.leaflet-control-zoom-${button}`);
     if (link === null) continue;
@@ -226,7 +226,7 @@ function watchLooks(element: HTMLElement, map: LeafletMap, fit: Fit, onColours: 
   };
 }
 
-function createMarks(map: LeafletMap): Pick<Stage, 'ping' | 'point'> {
+function createMarks(map: LeafletMap): Pick<SharedMap, 'ping' | 'point'> {
   let pings = 0;
   let pointed: L.Marker | null = null;
   const mark = (place: LatLngLiteral, className: string): L.Marker => {

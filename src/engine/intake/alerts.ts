@@ -1,6 +1,6 @@
 /**
- * What a batch of judged changes leads to: deliveries with the property document as it was at each change, and the matches
- * that they belong to. A pair that nobody is notified of leaves nothing. Pure, but for fresh identifiers.
+ * Derives the alerts of a batch of changes: deliveries with the property document as of each change, and the matches that
+ * they belong to. A pair of which nobody is notified leaves nothing. Pure, but for fresh identifiers.
  */
 
 import type { AdvertEvent } from '../domain/advert.ts';
@@ -17,7 +17,7 @@ import type { KnownMatch, Match } from '../store/matches.ts';
 import type { Snapshot } from '../store/snapshots.ts';
 
 /** A change with the searches that the property satisfied before and after it. */
-export interface JudgedChange {
+export interface EvaluatedChange {
   readonly propertyUuid: Uuid;
   readonly held: HeldProperty;
   readonly events: readonly AdvertEvent[];
@@ -31,7 +31,7 @@ export interface JudgedChange {
 export interface NotifiedPair {
   readonly route: SearchRoute;
   readonly match: Match;
-  readonly change: JudgedChange;
+  readonly change: EvaluatedChange;
   /** It satisfies the search for the first time. */
   readonly hasBegun: boolean;
 }
@@ -48,14 +48,14 @@ export interface PairFeature {
 
 export type AddressedDelivery = NewDelivery & { readonly endpointKey: string };
 
-export interface Consequences {
+export interface Alerts {
   /** Pairs that were never notified before. */
   readonly newMatches: readonly Match[];
   /** Known ones that are notified again, those that begin now included. */
   readonly changedMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly AddressedDelivery[];
-  /** What is told to searches without an endpoint for it. */
+  /** Notifications of searches without an endpoint for them. */
   readonly feedItems: readonly FeedItem[];
   /** Deliveries and items, by client. */
   readonly feedEntries: readonly FeedEntry[];
@@ -65,9 +65,9 @@ export interface Consequences {
   readonly began: readonly Match[];
 }
 
-/** What `changes` may touch pairs of, each once; of the searches those that are thought to notify. */
+/** What `changes` may touch pairs of, each once; of the searches only those that are thought to notify. */
 export function touchedBy(
-  changes: readonly JudgedChange[],
+  changes: readonly EvaluatedChange[],
   isNotifying: (number: SearchNumber) => boolean = () => true,
 ): {
   readonly propertyUuids: ReadonlySet<Uuid>;
@@ -83,11 +83,11 @@ export function touchedBy(
 }
 
 /**
- * `routes`: the searches that want to be told, and null for those that are gone; the rest is silent. `known`: at least
+ * `routes`: the searches that want to be notified, and null for those that are gone; the rest is silent. `known`: at least
  * the pairs of the changed properties that a change touches. `sequenceFloor`: every new sequence is above it.
  */
-export function consequencesOf(
-  changes: readonly JudgedChange[],
+export function deriveAlerts(
+  changes: readonly EvaluatedChange[],
   routes: ReadonlyMap<SearchNumber, SearchRoute | null>,
   known: readonly KnownMatch[],
   resolvePlace: ResolvePlace,
@@ -96,11 +96,11 @@ export function consequencesOf(
     sequenceFloor = 0,
     features = [],
   }: { readonly sequenceFloor?: number; readonly features?: readonly PairFeature[] } = {},
-): Consequences {
+): Alerts {
   const pairs = byProperty(known, changes);
   const notified = new Set<Pair>();
   const snapshots: Snapshot[] = [];
-  const told: Told = { deliveries: [], feedItems: [], feedEntries: [] };
+  const notifications: Notifications = { deliveries: [], feedItems: [], feedEntries: [] };
   const featurePairs = features.map((): NotifiedPair[] => []);
   const began = new Set<Pair>();
 
@@ -122,7 +122,7 @@ export function consequencesOf(
         const head = headOf(notice, route, next);
         const snapshotId = snapshotOf(!route.hidePropertyContact);
         next = counted(next, idsAt, sequenceFloor);
-        tell(told, notice, route, next as Match, { head, snapshotId, traceparent: change.traceparent });
+        notify(notifications, notice, route, next as Match, { head, snapshotId, traceparent: change.traceparent });
       }
       pair.match = next as Match;
       pairsOfProperty.set(number, pair);
@@ -140,7 +140,7 @@ export function consequencesOf(
     newMatches: matchesOf(notified, false),
     changedMatches: matchesOf(notified, true),
     snapshots,
-    ...told,
+    ...notifications,
     featurePairs,
     began: matchesOf(began),
   };
@@ -156,16 +156,16 @@ interface Pair {
 
 function byProperty(
   known: readonly KnownMatch[],
-  changes: readonly JudgedChange[],
+  changes: readonly EvaluatedChange[],
 ): ReadonlyMap<Uuid, Map<SearchNumber, Pair>> {
   const pairs = new Map(changes.map(({ propertyUuid }) => [propertyUuid, new Map<SearchNumber, Pair>()]));
   for (const match of known) pairs.get(match.propertyUuid)?.set(match.searchNumber, { isKnown: true, match });
   return pairs;
 }
 
-/** Of the asked ones, searches that the property starts to satisfy and, when there is an event, those that hear of it. */
+/** Of the asked ones, searches that the property starts to satisfy and, when there is an event, those that are notified of it. */
 function searchesTouchedBy(
-  { before, after, events }: JudgedChange,
+  { before, after, events }: EvaluatedChange,
   isAsked: (number: SearchNumber) => boolean,
 ): ReadonlySet<SearchNumber> {
   if (events.length > 0) return new Set([...before.filter(isAsked), ...after.filter(isAsked)]);
@@ -192,14 +192,14 @@ function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   return lastAt > now ? lastAt : now;
 }
 
-/** A match before what is told of it is counted. */
+/** A match before its notifications are counted. */
 type OpenedMatch = Omit<Match, 'lastDeliveryId'> & { readonly lastDeliveryId: Uuid | null };
 
 /** Members by name and in one order: copies by spread cost half of the stage. */
 function opened(
   match: Pair['match'],
   { number, version }: SearchRoute,
-  { propertyUuid, events }: JudgedChange,
+  { propertyUuid, events }: EvaluatedChange,
   startsNow: boolean,
   now: Date,
 ): OpenedMatch {
@@ -233,15 +233,15 @@ function counted(match: OpenedMatch, at: Date, sequenceFloor: number): Match {
   };
 }
 
-interface Told {
+interface Notifications {
   readonly deliveries: AddressedDelivery[];
   readonly feedItems: FeedItem[];
   readonly feedEntries: FeedEntry[];
 }
 
-/** `match`: with what is told counted. */
-function tell(
-  { deliveries, feedItems, feedEntries }: Told,
+/** `match`: with this notification counted. */
+function notify(
+  { deliveries, feedItems, feedEntries }: Notifications,
   { channel, kind, endpoint }: Notice,
   { clientId, generation }: SearchRoute,
   match: Match,

@@ -1,20 +1,20 @@
 /**
- * The digests of properties (domain/property-digest.ts), and finding a property by them. Whoever records a state writes
- * its digest in the same transaction, under the lock on the property; one that says the same is left alone.
+ * The summaries of properties (domain/property-summary.ts), and finding a property by them. Whoever records a state writes
+ * its summary in the same transaction, under the lock on the property; one that says the same is left alone.
  */
 
 import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { type LookupKey, lookupKey, lookupKeys, sampleKeyOf, withoutFragment } from '../domain/lookup-keys.ts';
 import type { Crawls } from '../domain/property.ts';
-import { digestOf, digestText } from '../domain/property-digest.ts';
 import type { PropertyReading } from '../domain/property-document.ts';
+import { summaryOf, summaryText } from '../domain/property-summary.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { readProperty } from './properties.ts';
 
 /** A state, and what it says. */
-export interface DigestedProperty {
+export interface SummarizedProperty {
   readonly reading: PropertyReading;
   readonly crawls: Crawls;
 }
@@ -30,9 +30,9 @@ const WRITTEN = `(
     land_surface, room, bedroom, furnished, facts)) as written`;
 const FACTS = `is_live, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom,
   furnished, facts`;
-function columnsOf(properties: readonly DigestedProperty[]): readonly string[] {
-  const digests = properties.map(({ reading, crawls }) => digestOf(reading, crawls));
-  const facts = digests.map((digest) => digest.facts);
+function columnsOf(properties: readonly SummarizedProperty[]): readonly string[] {
+  const summaries = properties.map(({ reading, crawls }) => summaryOf(reading, crawls));
+  const facts = summaries.map((summary) => summary.facts);
   const states = properties.map(({ reading }) => reading.state);
   return [
     arrayLiteral(states.map(({ uuid }) => uuid)),
@@ -40,7 +40,7 @@ function columnsOf(properties: readonly DigestedProperty[]): readonly string[] {
     arrayLiteral(facts.map(({ lat }) => lat)),
     arrayLiteral(facts.map(({ lon }) => lon)),
     arrayLiteral(states.map(({ uuid }) => sampleKeyOf(uuid))),
-    arrayLiteral(digests.map(({ adverts }) => adverts.length > 0)),
+    arrayLiteral(summaries.map(({ adverts }) => adverts.length > 0)),
     arrayLiteral(facts.map(({ transactionType }) => transactionType)),
     arrayLiteral(facts.map(({ propertyType }) => propertyType)),
     arrayLiteral(facts.map(({ price }) => price)),
@@ -50,18 +50,18 @@ function columnsOf(properties: readonly DigestedProperty[]): readonly string[] {
     arrayLiteral(facts.map(({ room }) => room)),
     arrayLiteral(facts.map(({ bedroom }) => bedroom)),
     arrayLiteral(facts.map(({ furnished }) => furnished)),
-    joinedJson(digests.map(digestText)),
+    joinedJson(summaries.map(summaryText)),
   ];
 }
 
 /** Of properties that are new, or may be. */
-export function insertDigests(properties: readonly DigestedProperty[]): readonly Statement[] {
+export function insertSummaries(properties: readonly SummarizedProperty[]): readonly Statement[] {
   if (properties.length === 0) return [];
   return [
     {
-      name: 'insert-digests',
+      name: 'insert-summaries',
       text: `
-        insert into property_digests (property_uuid, keys, location, sample_key, ${FACTS})
+        insert into property_summaries (property_uuid, keys, location, sample_key, ${FACTS})
         select uuid, keys, location, sample_key, ${FACTS} from ${WRITTEN}
         on conflict (property_uuid) do update
         set keys = excluded.keys, location = excluded.location,
@@ -75,13 +75,13 @@ export function insertDigests(properties: readonly DigestedProperty[]): readonly
  * Of properties that are known. Served by the primary key; a description or a picture changes nothing here, and a price
  * touches no index.
  */
-export function updateDigests(properties: readonly DigestedProperty[]): readonly Statement[] {
+export function updateSummaries(properties: readonly SummarizedProperty[]): readonly Statement[] {
   if (properties.length === 0) return [];
   return [
     {
-      name: 'update-digests',
+      name: 'update-summaries',
       text: `
-        update property_digests as held
+        update property_summaries as held
         set keys = written.keys, location = written.location,
           ${assignments('written')}
         from ${WRITTEN}
@@ -109,7 +109,7 @@ export interface WantedProperty {
   readonly url: string | null;
 }
 
-/** Of several that have the address, the one crawled last; null when none is held, or has its digest yet. */
+/** Of several that have the address, the one crawled last; null when none is held, or has its summary yet. */
 export function findHeld(database: Queryable, { property, advert, url }: WantedProperty): Promise<HeldProperty | null> {
   if (property !== null) return readProperty(database, property);
   if (advert !== null) {
@@ -124,7 +124,7 @@ export function findHeld(database: Queryable, { property, advert, url }: WantedP
 
 /**
  * The property that has `key` and is `meant`, of several the one crawled last; null when there is none. Served by
- * property_digests_keys and the primary key of properties.
+ * property_summaries_keys and the primary key of properties.
  */
 async function findByKey(
   database: Queryable,
@@ -133,7 +133,7 @@ async function findByKey(
 ): Promise<HeldProperty | null> {
   const { rows } = await database.query<{ uuid: Uuid; crawledAt: string | null }>(
     `select uuid, (select max(value ->> 0) from json_each(crawls)) as "crawledAt" from (
-       select property_uuid as uuid from property_digests where keys @> array[$1::bigint] limit ${FOUND_MAX}
+       select property_uuid as uuid from property_summaries where keys @> array[$1::bigint] limit ${FOUND_MAX}
      ) found join properties using (uuid) order by "crawledAt" desc nulls last, uuid`,
     [key],
   );

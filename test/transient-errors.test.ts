@@ -1,0 +1,128 @@
+/** One line when a transient error begins and one when it is over, however many meet it and however often. */
+
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, mock, test } from 'node:test';
+import { ErrorCode, NatsError } from 'nats';
+import { pino } from 'pino';
+import { BrokerSilentError } from '../src/engine/broker/outage.ts';
+import { createTransientErrors, type TransientErrors } from '../src/roles/foundation.ts';
+
+const QUIET_MS = 30_000;
+let lines: Record<string, unknown>[];
+let transientErrors: TransientErrors;
+
+beforeEach(() => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  lines = [];
+  transientErrors = createTransientErrors(pino({ base: null }, { write: (line) => lines.push(JSON.parse(line)) }));
+});
+afterEach(() => mock.timers.reset());
+
+const messages = () => lines.map(({ msg }) => msg);
+
+test('sixteen pulls that miss their consumers are one transient error', () => {
+  for (let partition = 0; partition < 16; partition++) {
+    transientErrors.onTransientError('pull', new Error(`consumer courier-${partition}: 503 no responders`));
+  }
+  assert.deepEqual(messages(), ['transient error']);
+  assert.equal(lines[0]?.what, 'pull');
+  assert.match(JSON.stringify(lines[0]?.err), /courier-0: 503 no responders/);
+});
+
+test('a transient error is over when it has not come back for half a minute, and the line says how often it came', () => {
+  transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
+  for (let times = 0; times < 10; times++) {
+    mock.timers.tick(QUIET_MS - 1);
+    transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
+  }
+  assert.deepEqual(messages(), ['transient error']);
+  mock.timers.tick(QUIET_MS);
+  assert.deepEqual(messages(), ['transient error', 'transient error over']);
+  assert.equal(lines[1]?.count, 11);
+  assert.equal(lines[1]?.reason, 'connect ECONNREFUSED 127.0.0.1:5432');
+  transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
+  assert.deepEqual(
+    messages(),
+    ['transient error', 'transient error over', 'transient error'],
+    'the next one is news again',
+  );
+});
+
+test('other work and other reasons are other transient errors', () => {
+  transientErrors.onTransientError('sweep', new Error('away'));
+  transientErrors.onTransientError('pull', new Error('away'));
+  transientErrors.onTransientError('pull', new Error('refused'));
+  transientErrors.onFailure({
+    actor: 'recorder',
+    error: new Error('away'),
+    isBug: false,
+    isFinal: false,
+    retryInMs: 100,
+  });
+  transientErrors.onFailure({
+    actor: 'recorder',
+    error: new Error('away'),
+    isBug: false,
+    isFinal: false,
+    retryInMs: 200,
+  });
+  assert.deepEqual(messages(), ['transient error', 'transient error', 'transient error', 'actor failed']);
+});
+
+test('the failure that ends an actor is always told', () => {
+  for (const isFinal of [false, true]) {
+    transientErrors.onFailure({
+      actor: 'matcher',
+      error: new Error('bug'),
+      isBug: true,
+      isFinal,
+      retryInMs: isFinal ? null : 100,
+    });
+  }
+  assert.deepEqual(messages(), ['actor failed', 'actor crashed']);
+});
+
+test('a NATS server that does not answer is one line, whatever work meets it and however it says so', () => {
+  transientErrors.onTransientError('publish', new BrokerSilentError('no answer to 3 publishes for 5000 ms'));
+  transientErrors.onTransientError('pull', new NatsError('TIMEOUT', ErrorCode.Timeout));
+  transientErrors.onBrokerStatus('error', 'stale connection');
+  transientErrors.onBrokerStatus('disconnected', 'localhost:4222');
+  const failure = { isBug: false, isFinal: false, retryInMs: 100 };
+  transientErrors.onFailure({
+    actor: 'outcomes',
+    error: new NatsError('DISCONNECT', ErrorCode.Disconnect),
+    ...failure,
+  });
+  assert.deepEqual(messages(), ['transient error']);
+  transientErrors.onTransientError('pull', new Error('another one'));
+  assert.deepEqual(messages(), ['transient error', 'transient error']);
+  transientErrors.onBrokerStatus('reconnected', 'localhost:4222');
+  mock.timers.tick(QUIET_MS);
+  assert.equal(lines.filter(({ level }) => Number(level) > 30).length, 2);
+});
+
+test('a PostgreSQL without room is one line, whatever work meets it and whatever file it names', () => {
+  const full = (file: string) =>
+    Object.assign(new Error(`could not extend file "${file}": No space left on device`), { code: '53100' });
+  transientErrors.onTransientError('request', full('base/5/16400'));
+  transientErrors.onFailure({
+    actor: 'recorder',
+    error: full('base/5/2619_fsm'),
+    isBug: false,
+    isFinal: false,
+    retryInMs: 1,
+  });
+  assert.deepEqual(messages(), ['transient error']);
+  const refused = Object.assign(new Error('could not write init file'), { code: 'XX000', severity: 'FATAL' });
+  transientErrors.onTransientError('sweep', refused);
+  transientErrors.onTransientError('request', refused);
+  assert.deepEqual(messages(), ['transient error', 'transient error']);
+  const bug = Object.assign(new Error('cache lookup failed'), { code: 'XX000', severity: 'ERROR' });
+  transientErrors.onTransientError('sweep', bug);
+  transientErrors.onTransientError('request', bug);
+  assert.deepEqual(
+    messages(),
+    ['transient error', 'transient error', 'transient error', 'transient error'],
+    'a bug is logged with the work that met it',
+  );
+});
