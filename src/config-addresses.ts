@@ -32,7 +32,7 @@ function urlsOf(value: string): readonly string[] {
   return value.split(',').map((each) => each.trim());
 }
 
-/** Whether all URLs that have it have the same. Those that are none have been told already. */
+/** Whether all URLs that have it have the same. Those that are none have been reported already. */
 function isOne(value: string, part: (url: URL) => string): boolean {
   const urls = urlsOf(value).filter((each) => URL.canParse(each));
   return new Set(urls.map((each) => part(new URL(each))).filter((each) => each !== '')).size <= 1;

@@ -1,5 +1,5 @@
 /**
- * What the settings of a daemon may not be together, told before anything opens. Commands that only ask a daemon do
+ * What the settings of a daemon may not be together, reported before anything opens. Commands that only ask a daemon do
  * without: they may name the host of another.
  */
 

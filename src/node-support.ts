@@ -11,7 +11,7 @@ const SUPPORT_ENDS: Readonly<Record<string, string>> = {
   26: '2029-04-30',
 };
 
-/** What to tell an operator whose Node.js, `20.19.0`, is out of support; null while it is supported. */
+/** A warning for an operator whose Node.js, `20.19.0`, is out of support; null while it is supported. */
 export function unsupportedNode(version: string, today: Date): string | null {
   const ended = SUPPORT_ENDS[version.split('.', 1).join('')];
   if (ended === undefined || today.toISOString().slice(0, 10) <= ended) return null;

@@ -93,7 +93,7 @@ async function tryStart(
   try {
     return { ...(await unlessAborted(opened, ending)), stop };
   } catch (error) {
-    // The step that was under way ends by itself, unheard: what it needs is closed.
+    // The step that was under way ends by itself, and is ignored: what it needs is closed.
     opened.catch(() => undefined);
     await stop();
     const isPassing = error instanceof DatabaseUnreachableError && isPassingRefusal(error.cause, start.isDatabaseKnown);
@@ -134,7 +134,7 @@ async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) 
   return { apiUrl, operationsUrl, adminAddress };
 }
 
-/** The process was told to end before it was ready. */
+/** The process was asked to end before it was ready. */
 export class StartBrokenOffError extends Error {
   readonly code = 'START_BROKEN_OFF';
 }
@@ -142,7 +142,7 @@ export class StartBrokenOffError extends Error {
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
-    const breakOff = (): void => reject(new StartBrokenOffError('told to end while starting'));
+    const breakOff = (): void => reject(new StartBrokenOffError('asked to end while starting'));
     if (signal.aborted) breakOff();
     signal.addEventListener('abort', breakOff, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', breakOff));

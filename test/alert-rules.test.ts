@@ -32,6 +32,7 @@ test('no metric has a label that grows with use', async () => {
     'outcome',
     'result',
     'kind',
+    'cause',
     'actor',
     'state',
     'stage',

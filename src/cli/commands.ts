@@ -176,7 +176,7 @@ export const COMMANDS: CommandTable = {
       summary: 'import schools, restaurants and so on; replaces the source’s points, all or nothing',
       options: {
         source: valued('NAME', 'whose points they are; the name of the file without its endings unless given'),
-        format: valued('NAME', 'osm-pbf, geojson or annuaire-education; told by the file’s first bytes'),
+        format: valued('NAME', 'osm-pbf, geojson or annuaire-education; recognised by the file’s first bytes'),
       },
       example: 'vigie import points-of-interest monaco.osm.pbf',
       async run({ args: [path = ''], text }) {
@@ -207,7 +207,7 @@ export const COMMANDS: CommandTable = {
       summary: 'create the searches that another service answered to GET /searches; run twice it changes nothing',
       details:
         'FILE is JSON: one answer, a list of them, or one a line. What a search does without (an endpoint, an unknown ' +
-        'member) is left out and told; one whose criteria cannot be taken is refused. Exit code 2: something was told.',
+        'member) is left out and reported; one whose criteria cannot be taken is refused. Exit code 2: something was reported.',
       options: { client: valued('NAME', 'whose key it is; it must be said') },
       example: 'vigie import searches --client acme searches.json',
       async run({ args: [path = ''], text }) {

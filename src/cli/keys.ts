@@ -39,7 +39,7 @@ export async function listKeys(database: Database): Promise<void> {
   }
 }
 
-/** Whoever calls it tells the daemons. */
+/** The caller notifies the daemons. */
 export async function revokeKey(database: Database, id: string): Promise<void> {
   const keyId = parseUuid(id);
   const isRevoked = keyId !== null && (await revokeApiKey(database, keyId));

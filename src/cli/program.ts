@@ -1,6 +1,6 @@
 /**
  * From a line that was typed to a command of the table. Options may stand before, between and behind the words; what is
- * unknown is told with the nearest that is known.
+ * unknown is reported with the nearest that is known.
  */
 
 import { parseArgs } from 'node:util';

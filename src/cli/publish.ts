@@ -1,7 +1,7 @@
 /**
  * `vigie publish`: sends intake messages, one JSON object a line, to the stream that the daemon reads. A line that the
  * contract does not allow is refused here, before it can become a dead letter; members that it does not know, which would
- * have no effect, are told or refused.
+ * have no effect, are reported or refused.
  */
 
 import { createHash } from 'node:crypto';

@@ -14,7 +14,7 @@ export async function serve(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   adoptConsole(log);
   const stopping = stopSignal((signal) => {
-    log.fatal({ signal }, 'told again to end: not drained');
+    log.fatal({ signal }, 'asked again to end: not drained');
     process.exit(1);
   });
   stopping.addEventListener('abort', () => log.info({ signal: stopping.reason }, 'draining'));

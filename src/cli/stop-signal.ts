@@ -11,7 +11,7 @@ const ECHO_MS = 1_000;
 
 type StopSignal = 'SIGTERM' | 'SIGINT';
 
-/** Aborted by the first wish, with the signal's name for a reason. `onImpatience`: told of a second one. */
+/** Aborted by the first wish, with the signal's name for a reason. `onImpatience`: called for a second one. */
 export function stopSignal(onImpatience: (signal: StopSignal) => void): AbortSignal {
   const stopping = new AbortController();
   let askedAt = 0;

@@ -130,7 +130,7 @@ function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }:
   return internalError();
 }
 
-/** Rejects with the signal's reason when that comes first; `work` goes on unheard. */
+/** Rejects with the signal's reason when that comes first; `work` goes on, and its end is ignored. */
 export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason as Error);

@@ -67,7 +67,7 @@ export interface AdminDependencies {
   readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
   /** Told after a control was written: every instance looks at them; resolves when this one has acted. */
   readonly controlsChanged: () => Promise<void>;
-  /** Told after a key was revoked or a client changed: every instance hears of it. */
+  /** Called after a key was revoked or a client changed: notifies every instance. */
   readonly keysChanged: () => void;
   /** Whether the index of this instance holds the search; null without an index. */
   readonly isIndexed: (number: SearchNumber) => boolean | null;

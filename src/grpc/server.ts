@@ -250,7 +250,7 @@ interface Answer {
 type Watcher = ServerWritableStream<Question, Answer>;
 
 interface Health {
-  /** Tells those who watch. */
+  /** Notifies those who watch. */
   setServing(isServing: boolean): void;
 }
 

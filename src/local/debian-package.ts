@@ -50,7 +50,7 @@ async function download(names: readonly string[], work: string, sources: string 
       () => false,
     ));
   if (isDone) return;
-  // An update fails when one of many sources is out of reach: whether it brought our packages, the download tells.
+  // An update fails when one of many sources is out of reach: whether it brought our packages, the download shows.
   const updateError = await apt([...ownLists, 'APT::Update::Error-Mode=any'], 'update').then(
     () => null,
     (error: Error) => error,

@@ -1,5 +1,5 @@
 /**
- * Servers of a former daemon that still work in our directory: told to stop by the kernel when that daemon died, and
+ * Servers of a former daemon that still work in our directory: stopped by the kernel when that daemon died, and
  * perhaps still writing. They are recognised by their command line, never by a pid file, which outlives its process, and
  * only among the processes of the users they may run as: anybody can start a program with any command line. The caller
  * holds the data directory, so no living daemon owns what is found here.

@@ -25,7 +25,7 @@ export interface NatsServerBinary {
 const INSTALLED = ['nats-server', '/usr/sbin/nats-server', '/usr/local/sbin/nats-server'];
 const PACKAGED = 'usr/sbin/nats-server';
 
-/** `onLog` is told before the package is fetched: it may take a minute. Throws `ServerMissingError`. */
+/** `onLog` is called before the package is fetched: it may take a minute. Throws `ServerMissingError`. */
 export async function findNatsServer(
   configured: string | null,
   cacheDir: string,

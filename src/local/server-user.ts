@@ -30,7 +30,7 @@ const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
 /**
  * The user `name`, created when it is missing; null when the daemon is not root, and the servers run as the daemon does.
- * Where no user can be created (`/etc` is read-only, there is no useradd) `nobody`, and `onWarning` is told why.
+ * Where no user can be created (`/etc` is read-only, there is no useradd) `nobody`, and `onWarning` is called with the reason.
  */
 export async function serverUser(
   name: ServerUserName,

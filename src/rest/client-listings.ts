@@ -1,7 +1,7 @@
 /**
  * Lists of everything that a client has, without naming a search. Each looks into all searches of the client, so they are
  * bounded in how far they reach, and made one after the other: an admin interface asks for a list and for what it can be
- * filtered by at once, several times over, and waits for the one before; who asks for more is told to come again.
+ * filtered by at once, several times over, and waits for the one before; who asks for more is asked to come again.
  */
 
 import type { Context } from 'koa';
@@ -27,7 +27,7 @@ export function createListingLimit(): ConcurrencyLimit {
   return (clientId, work) =>
     admit(clientId, async () => {
       const listed = (lastOf.get(clientId) ?? Promise.resolve()).then(() => begin(clientId, work));
-      // The next one waits for the end of this one, whichever it is; what went wrong is told to who asked.
+      // The next one waits for the end of this one, whichever it is; what went wrong is reported to who asked.
       const ended = listed.catch(() => undefined);
       lastOf.set(clientId, ended);
       try {

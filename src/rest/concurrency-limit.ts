@@ -1,6 +1,6 @@
 /**
  * How many requests of a kind may be under way at once, of a client and of all: for what holds something scarce for as
- * long as somebody else pleases. Who comes when there is no room is told to come again, and never waits here.
+ * long as somebody else pleases. Who comes when there is no room is asked to come again, and never waits here.
  */
 
 import type { Uuid } from '../engine/domain/ids.ts';
@@ -13,7 +13,7 @@ export interface ConcurrencyBounds {
   /** Told to who is refused. */
   readonly retryAfterSeconds: number;
   /**
-   * Those who find no room among all are told one of as many seconds, by chance: a crowd that is told the same second is
+   * Those who find no room among all get one of as many seconds, by chance: a crowd that gets the same second is
    * back in the same second. One unless said.
    */
   readonly spreadSeconds?: number;

@@ -114,7 +114,7 @@ async function makeConsoleFiles(
     assetOf('places', 'json', 'application/json; charset=utf-8', JSON.stringify(placesOf(reference))),
     assetOf('streets', 'js', 'text/javascript; charset=utf-8', streetScript),
   ]);
-  const told = {
+  const settings = {
     ...{ showsPictures: shown.showsPictures, tilesUrl: shown.tilesUrl, version, sendsMail },
     ...{ outlines: base.name, places: names.name, tilesAttribution: shown.tilesAttribution },
     streets: shown.streets && {
@@ -124,7 +124,7 @@ async function makeConsoleFiles(
     },
   };
   const assets = new Map([code, look, base, names, painter].map((asset) => [asset.name, asset]));
-  return { page: pageOf(code.name, look.name, JSON.stringify(told)), assets };
+  return { page: pageOf(code.name, look.name, JSON.stringify(settings)), assets };
 }
 
 async function assetOf(stem: string, suffix: string, type: string, text: string): Promise<ConsoleAsset> {

@@ -54,9 +54,9 @@ const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {
   search: referenceParameter('The search whose deliveries are listed; without it, those of all searches.', 'searches'),
-  match: referenceParameter('The match that they tell of.', 'matches'),
-  property: referenceParameter('The property that they tell of.', 'documents/properties'),
-  advert: referenceParameter('One of the adverts of the property that they tell of: the UUID.', 'adverts'),
+  match: referenceParameter('The match that they are about.', 'matches'),
+  property: referenceParameter('The property that they are about.', 'documents/properties'),
+  advert: referenceParameter('One of the adverts of the property that they are about: the UUID.', 'adverts'),
   url: textParameter('The address of one of its adverts on the portal; what follows # is left out.', URL_LENGTH_MAX),
   endpoint: textParameter('Where they go: a URL, mailto: for an e-mail.', ENDPOINT_LENGTH_MAX),
   event: choiceParameter('Kind of event.', EVENT_KINDS),

@@ -89,7 +89,7 @@ export interface ApiDependencies {
   readonly settings: ApiSettings;
   readonly logger: ApiLogger;
   readonly now: () => Date;
-  /** Awaited after each committed write of a search: the matcher has it before the client hears of it. */
+  /** Awaited after each committed write of a search: the matcher has it before the client gets its answer. */
   readonly searchChanged: () => Promise<void>;
   /** Calls the listener when a key or what its client may do has changed; without it that is seen within seconds. */
   readonly onKeyChange?: (listener: () => void) => void;

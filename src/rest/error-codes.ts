@@ -1,5 +1,5 @@
 /**
- * Everything by which a program tells refusals apart: the `code` of a violation and the `type` of a problem, each with the
+ * Everything by which a program distinguishes refusals: the `code` of a violation and the `type` of a problem, each with the
  * sentence of the guide at `/docs`. A code that is not here does not compile.
  */
 

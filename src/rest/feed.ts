@@ -42,7 +42,7 @@ const LATEST = 'latest';
 
 export const FEED_PARAMETERS = {
   after: textParameter(
-    'A cursor: what comes behind it is told. `latest`: what comes from now on. Without it, from the oldest kept.',
+    'A cursor: what comes behind it is shown. `latest`: what comes from now on. Without it, from the oldest kept.',
     CURSOR_LENGTH_MAX,
   ),
   search: referenceParameter('The search whose feed it is; without it, that of all searches.', 'searches'),
@@ -108,7 +108,7 @@ export function feedRoutes(router: Router, dependencies: ApiDependencies): void 
   });
 }
 
-/** The `Problem` of a cursor that is no good tells where to begin. */
+/** The `Problem` of a cursor that is no good says where to begin. */
 async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
   const query = readQuery(ctx, FEED_PARAMETERS);
   const { clientId } = principalOf(ctx);
@@ -157,7 +157,7 @@ async function readPage(
     place = read.upTo;
     const isEmpty = read.deliveries.length === 0;
     if (isEmpty && read.isCut && performance.now() - startedAt < SEARCHING_MAX_MS) continue;
-    // Looked at behind the reading: what was forgotten meanwhile is told as forgotten.
+    // Looked at behind the reading: what was forgotten meanwhile is reported as forgotten.
     const bounds = await readFeedBounds(database, clientId);
     return { deliveries: read.deliveries, upTo: place, bounds, isEmpty, isCut: read.isCut };
   }

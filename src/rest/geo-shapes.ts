@@ -1,7 +1,7 @@
 /**
  * The accepted forms of `geoShapes` (decisions, section 2), read into polygons: longitude first, rings closed.
  * One shape is a ring, a polygon (its rings, outer first) or GeoJSON; `geoShapes` is one shape or several. Among bare
- * arrays only the depth tells them apart: `[ring, ring]` is two areas, as clients draw them, while a polygon with a
+ * arrays only the depth distinguishes them: `[ring, ring]` is two areas, as clients draw them, while a polygon with a
  * hole is `[[ring, hole]]` or GeoJSON. Forms send text: any of these as JSON, or a ring as `lon,lat;lon,lat`.
  */
 

@@ -19,7 +19,7 @@ export interface Reading {
   refuseUnknown(path: Path, what: Sentence, known: readonly string[], more: number): void;
 }
 
-/** Instead of a value; the reading was told why. */
+/** Instead of a value; the reason was reported. */
 export const REFUSED = Symbol('refused');
 
 export interface MemberRule<Value> {

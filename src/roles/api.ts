@@ -70,7 +70,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   return url;
 }
 
-/** An outage is told once, and not with each request that meets it. */
+/** An outage is logged once, and not with each request that meets it. */
 function loggerOf({ log, onTransientError }: Parts): ApiLogger {
   return {
     infoJson: log.infoJson,
@@ -133,7 +133,7 @@ function settingsOf(config: Config, streets: StreetMap | null): ApiSettings {
 }
 
 interface ConnectionLimits {
-  /** For the server's event; what is one too many is closed unheard. */
+  /** For the server's event; what is one too many is closed at once. */
   readonly onConnection: (socket: Socket) => void;
   /** Call it for each request whose client is known. False when that client has too many connections. */
   readonly noteAuthenticated: (socket: Socket, clientId: Uuid) => boolean;

@@ -53,7 +53,7 @@ export interface Foundation {
 /** What a question may keep PostgreSQL busy with (decisions, section 11). */
 export const QUESTION_STATEMENT_MS = 2_000;
 
-/** `onDatabaseKnown`: told when PostgreSQL has let us in. */
+/** `onDatabaseKnown`: called when PostgreSQL has let us in. */
 export async function openFoundation(
   config: Config,
   log: Log,
@@ -78,7 +78,7 @@ export async function openFoundation(
   return { parts, databaseUrl, natsUrl, natsCredentialsFile, failed: Promise.race([servers.lost, actorFailed]) };
 }
 
-/** `fail`: told why the service cannot go on. */
+/** `fail`: called with why the service cannot go on. */
 async function openParts(
   config: Config,
   log: Log,
@@ -191,7 +191,7 @@ function openSupervisor(
   });
 }
 
-/** An intake that rests fails at nothing, nor do streams that cannot work, and both are told of all the same. */
+/** An intake that rests fails at nothing, nor do streams that cannot work, and both are reported all the same. */
 function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingPart[] {
   const resting = Object.entries(checks).flatMap(([actor, check]) => {
     const reason = check();

@@ -21,7 +21,7 @@ const IDLE_TIMEOUT_MS = 75_000;
 
 /**
  * Requests that are not sent in time end with 408 and their connections, idle connections end, and those beyond the
- * maximum are closed unheard.
+ * maximum are closed at once.
  */
 export function createHttpServer(listener: RequestListener, bounds: ServerBounds): Server {
   const { connectionsMax, requestTimeoutMs = REQUEST_TIMEOUT_MS, idleTimeoutMs = IDLE_TIMEOUT_MS } = bounds;

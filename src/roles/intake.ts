@@ -40,7 +40,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const matcher = await openMatcher(parts, medians);
   // Each term tries again; what is asked of PostgreSQL alone need not wait for a NATS that takes nothing.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
-  await ensureRejections(broker).catch((error: Error) => onTransientError('stream of refused messages', error));
+  await ensureRejections(broker).catch((error: Error) => onTransientError('stream of rejections', error));
   const gate = createPauseGate();
   let intake: Intake | null = null;
   let leadsSince: number | null = null;
@@ -194,7 +194,7 @@ interface Housekeeping {
   stop(): Promise<void>;
 }
 
-/** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
+/** The instance that records also forgets, and provides its medians: so one instance does, and needs no lock of its own for it. */
 function maintainAlongside(
   { config, log, database, broker, observers, onTransientError }: Parts,
   medians: MarketMedians,

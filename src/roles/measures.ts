@@ -76,7 +76,7 @@ export function measureAnswers(metrics: Metrics, database: Database): void {
   const readDelay = keptFor(() => readFeedDelay(database));
   metrics.gauge(
     'vigie_feed_held_up_seconds',
-    'How long the oldest of what was recorded has waited to be told in a feed',
+    'How long the oldest of what was recorded has waited to be shown in a feed',
     readDelay,
   );
 }

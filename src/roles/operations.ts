@@ -31,7 +31,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         started: () => assertThat(progress.phase === 'ready', progress.phase),
         index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
         async postgresql() {
-          // A load balancer must hear of the end at once, however long an answer would take.
+          // A load balancer must learn of the end at once, however long an answer would take.
           assertThat(progress.phase !== 'draining', 'not asked any more');
           await database.query('select 1');
         },
@@ -75,10 +75,10 @@ async function watchClocks({ broker, database, log, metrics, closing }: Parts): 
 
 /** `recorder for 12 s: connect ECONNREFUSED …`; null when every actor works. */
 function failingActors(supervisor: Supervisor): string | null {
-  const told = supervisor
+  const failing = supervisor
     .failing(FAILING_MS)
     .map(({ actor, failingForMs, reason }) => `${actor} for ${Math.round(failingForMs / 1_000)} s: ${reason}`);
-  return told.length === 0 ? null : told.join('; ');
+  return failing.length === 0 ? null : failing.join('; ');
 }
 
 function assertNothing(reason: string | null): void {

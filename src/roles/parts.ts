@@ -38,9 +38,9 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly stalls: Stalls;
   readonly supervisor: Supervisor;
   readonly topology: TopologyWatch;
-  /** Where the database is, by which its copies are told apart. */
+  /** Where the database is, by which its copies are distinguished. */
   readonly whereabouts: Omit<LeadClaim, 'since'>;
-  /** Ends the process: told why the service cannot go on. */
+  /** Ends the process; called with why the service cannot go on. */
   readonly fail: (reason: string) => void;
   /** By name: why this instance is not ready, or null. A part adds its own when it opens. */
   readonly checks: Record<string, () => string | null>;

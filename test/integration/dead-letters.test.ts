@@ -1,4 +1,4 @@
-/** Refused messages as the recorder writes them: many in a statement, each with what is its own. */
+/** Rejected messages as the recorder writes them: many in a statement, each with what is its own. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

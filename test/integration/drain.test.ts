@@ -138,7 +138,7 @@ test('signals that come together are one wish; a later one is obeyed at once', a
   assert.equal(await ended, 1);
   clearInterval(again);
   assert.ok(performance.now() - signalledAt > 1_000, 'the first echoes changed nothing');
-  assert.equal(daemon.log.at(-1)?.message, 'told again to end: not drained');
+  assert.equal(daemon.log.at(-1)?.message, 'asked again to end: not drained');
 });
 
 test('SIGTERM while the daemon starts ends it in order too', async (t) => {

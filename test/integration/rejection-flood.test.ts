@@ -1,5 +1,5 @@
 /**
- * A crawler gone mad: refused messages by the ten thousand, as fast as the stream takes them. Another crawler's adverts
+ * A crawler gone mad: rejected messages by the ten thousand, as fast as the stream takes them. Another crawler's adverts
  * are recorded among them, all refusals are told, and the daemon holds no more of them than it may.
  */
 
@@ -58,7 +58,7 @@ async function openFlood(t: TestContext) {
   return { broker, samples, residentKb, count };
 }
 
-test('a flood of refused messages is kept and told, and stands in nobody’s way', async (t) => {
+test('a flood of rejected messages is kept and published, and delays nobody', async (t) => {
   const { broker, samples, residentKb, count } = await openFlood(t);
   const before = await residentKb();
   // In turns, as two crawlers would: what is good lies all through the flood.

@@ -1,4 +1,4 @@
-/** Crawlers hear which of their messages were refused, and why; whoever does not listen, or cannot be told, stops nobody. */
+/** Crawlers are notified which of their messages were rejected, and why; one that does not listen, or cannot be notified, stops nobody. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -59,7 +59,7 @@ const countOf = async ({ operationsUrl }: Daemon, sample: string): Promise<numbe
   );
 };
 
-test('a refused message is told with its reason, violations, subject, sequence and message id', async (t) => {
+test('a rejection is published with its reason, violations, subject, sequence and message id', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startDaemon(
     t,
@@ -175,7 +175,7 @@ test('an operator’s stream is left as it is, and one that was deleted is made 
   assert.equal(await countOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
 });
 
-test('where nothing can be told intake goes on, with a warning and a counter', async (t) => {
+test('where no rejection can be published intake goes on, with a warning and a counter', async (t) => {
   const servers = await startTestServers(t);
   const connection = await connectNats(t, servers);
   const manager = await connection.jetstreamManager();

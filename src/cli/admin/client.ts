@@ -82,7 +82,7 @@ export async function connectAdmin(config: Config, flags: ConnectionFlags): Prom
   const token = await tokenOf(config, flags['token-file']);
   if (token !== null) metadata.set('authorization', `Bearer ${token}`);
   const channel = new Client(address, await credentialsOf(authority, flags), {
-    // A proxy of the environment would be told in clear what the loopback is told; through TLS it only passes it on.
+    // A proxy of the environment would get in clear what the loopback gets; through TLS it only passes it on.
     'grpc.enable_http_proxy': authority === null ? 0 : 1,
   });
   const timeoutMs = flags.timeout === undefined ? null : Number(flags.timeout) * SECOND_MS;

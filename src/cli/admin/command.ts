@@ -176,6 +176,6 @@ async function tellUntil(
       if (!ended.aborted) done = Math.max(0, await countDone());
     }
   } catch {
-    // Nothing can be counted, which the work itself will tell.
+    // Nothing can be counted, which the work itself will report.
   }
 }

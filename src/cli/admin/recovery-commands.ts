@@ -81,7 +81,7 @@ async function startedOfAll(client: AdminClient, request: JsonObject): Promise<r
 
 const START: Command = {
   words: 'recoveries start',
-  summary: 'send again what a client was to be told since a moment and has not received',
+  summary: 'send again what a client should have received since a moment and has not',
   details:
     'Webhooks that have failed or wait for their hour, oldest first, under their original ids and with their original ' +
     'bytes, at a pace that leaves fresh ones their slots. It runs in the daemon, one at a time for each client. An ' +

@@ -1,6 +1,6 @@
 /**
  * The cells that an operator has, as the file of `--cells` names them: a name and the PostgreSQL of that cell a line. A
- * database says itself which cell it is of and which version it has; what the file gets wrong is told before anything
+ * database says itself which cell it is of and which version it has; errors of the file are reported before anything
  * is done.
  */
 

@@ -34,6 +34,6 @@ export async function writeMap(cells: readonly OpenCell[], file: string): Promis
 
 /** Two prefixes of 32 random bits, by chance. */
 function alike(mark: string, whose: readonly { readonly cell: string; readonly clientName: string }[]): CommandError {
-  const told = whose.map(({ cell, clientName }) => `${clientName} (${cell})`).join(' and ');
-  return new CommandError(`keys of ${told} begin alike, ${mark}: revoke one of them and make another`);
+  const holders = whose.map(({ cell, clientName }) => `${clientName} (${cell})`).join(' and ');
+  return new CommandError(`keys of ${holders} begin alike, ${mark}: revoke one of them and make another`);
 }

@@ -26,7 +26,7 @@ export interface ImportFile {
   readonly sizeBytes: number;
   /** The first bytes, decompressed: at most 64 KiB. */
   readonly head: Buffer;
-  /** The decompressed bytes from the beginning. `onBytes` is told of bytes read from the disk, before decompression. */
+  /** The decompressed bytes from the beginning. `onBytes` is called with the bytes read from the disk, before decompression. */
   open(onBytes?: (count: number) => void): AsyncIterable<Buffer>;
 }
 

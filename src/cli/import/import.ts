@@ -58,7 +58,7 @@ export async function importPointFile(
   printSkipped(result.skipped);
 }
 
-/** `announce`: tells the daemons, once the centres are stored. Throws as `importPointFile` does. */
+/** `announce`: notifies the daemons, once the centres are stored. Throws as `importPointFile` does. */
 export async function importCoordinateFile(
   database: Database,
   path: string,
@@ -78,7 +78,7 @@ export async function importCoordinateFile(
   printSkipped(result.skipped);
 }
 
-/** Shows how far `work` is, and breaks it off where it tells so: before its transaction has ended. */
+/** Shows how far `work` is, and breaks it off where it reports so: before its transaction has ended. */
 async function reading<T>(
   path: string,
   stopping: AbortSignal,
@@ -115,7 +115,7 @@ interface PointImportOptions {
   readonly path: string;
   /** Default: the name of the file without its endings, so that next month's file can be given this month's name. */
   readonly source?: string;
-  /** Default: told by the first bytes. */
+  /** Default: recognised by the first bytes. */
   readonly format?: PointFormat;
 }
 

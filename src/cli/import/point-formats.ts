@@ -1,4 +1,4 @@
-/** The files that points of interest come in, told apart by their first bytes. */
+/** The files that points of interest come in, distinguished by their first bytes. */
 
 import type { PointAttributes, PointOfInterest, SchoolType } from '../../engine/domain/point-of-interest.ts';
 import { foldText } from '../../engine/domain/text.ts';

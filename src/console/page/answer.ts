@@ -75,7 +75,7 @@ export interface Mutation {
   run(work: () => Promise<void>): void;
 }
 
-/** What a button does: one at a time, and what went wrong stays told until it is tried again. */
+/** What a button does: one at a time, and what went wrong stays shown until it is tried again. */
 export function useMutation(): Mutation {
   const words = useWords();
   const [isUnderWay, setUnderWay] = useState(false);

@@ -1,6 +1,6 @@
 /**
  * What happens, as it happens: the feed, long-polled from now on. A service that stops is asked again until it answers,
- * a cursor that has grown too old begins again where the service says, and nothing is told twice.
+ * a cursor that has grown too old begins again where the service says, and nothing is shown twice.
  */
 
 import type { FeedItem, FeedPage } from './documents.ts';

@@ -11,7 +11,7 @@ import { type Observable, observable } from './observable.ts';
 import { createPinTable, PINS_MAX, type PinTable } from './pins.ts';
 import { Refusal, type Rest, Unreachable } from './rest.ts';
 
-/** That a match was told of. */
+/** A notification of a match. */
 export interface ActivityEntry {
   readonly id: string;
   readonly match: string;
@@ -257,7 +257,7 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
     async readThese(iris: readonly string[], until: AbortSignal): Promise<void> {
       put(await readUnknown(rest, pins, iris, until));
     },
-    /** What it tells, if it is known whereof. */
+    /** What it reports, if its match is known. */
     take(item: FeedItem): ActivityEntry[] {
       if (item.body === null) return [];
       put([item.body.match]);

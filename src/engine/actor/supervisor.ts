@@ -1,7 +1,7 @@
 /**
  * Supervision: what becomes of work that fails. A transient error of a server passes by itself, so the work is tried again with
  * growing pauses for as long as the budget lasts; anything else is tried three times more over half a minute before
- * it counts as a bug. The supervisor is told of each failure, and knows who has been failing for how long.
+ * it counts as a bug. The supervisor is notified of each failure, and knows who has been failing for how long.
  */
 
 import { pause } from './waiting.ts';
@@ -24,7 +24,7 @@ export interface FailingActor {
   readonly failingForMs: number;
 }
 
-/** An actor that has failed for this long is worth telling of. */
+/** An actor that has failed for this long is worth reporting. */
 export const FAILING_MS = 10_000;
 
 export interface Supervisor {
@@ -43,7 +43,7 @@ export interface Watch {
   failed(failure: Omit<ActorFailure, 'actor'>): void;
   /** It works, or has ended. */
   recovered(): void;
-  /** Nobody waits for it any more: what it still meets is told, and is no reason for anything. */
+  /** Nobody waits for it any more: what it still meets is reported, and is no reason for anything. */
   dismissed(): void;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Work that is done again and again: whenever its time has come, and when somebody asks for it. One run at a time; a
  * time that comes during a run is passed over, and who asks during a run gets another one after it, because that run may
- * have looked too early. A run that fails is told, and the next one comes all the same.
+ * have looked too early. A run that fails is reported, and the next one comes all the same.
  */
 
 import { Signal } from './waiting.ts';

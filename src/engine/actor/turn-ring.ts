@@ -4,7 +4,7 @@
  * The next turn costs what is passed over: clients, never their endpoints.
  */
 
-/** Members are told apart by identity. */
+/** Members are distinguished by identity. */
 export interface Member {
   readonly client: string;
   readonly host: string;
@@ -21,7 +21,7 @@ interface ClientQueue<T> {
 
 export class TurnRing<T extends Member> {
   readonly #kinds: number;
-  readonly #parties = new Map<string, ClientQueue<T>>();
+  readonly #clients = new Map<string, ClientQueue<T>>();
   readonly #kindOf = new Map<T, number>();
 
   /** Kinds are numbered from 0; `kinds`: how many there are. */
@@ -39,12 +39,12 @@ export class TurnRing<T extends Member> {
 
   #join(member: T, kind: number): void {
     this.#kindOf.set(member, kind);
-    let party = this.#parties.get(member.client);
-    if (party === undefined) {
-      party = { client: member.client, hosts: Array.from({ length: this.#kinds }, () => new Map()), turn: 0 };
-      this.#parties.set(member.client, party);
+    let queue = this.#clients.get(member.client);
+    if (queue === undefined) {
+      queue = { client: member.client, hosts: Array.from({ length: this.#kinds }, () => new Map()), turn: 0 };
+      this.#clients.set(member.client, queue);
     }
-    const hosts = party.hosts[kind] as Map<string, Set<T>>;
+    const hosts = queue.hosts[kind] as Map<string, Set<T>>;
     const members = hosts.get(member.host);
     if (members === undefined) hosts.set(member.host, new Set([member]));
     else members.add(member);
@@ -52,12 +52,12 @@ export class TurnRing<T extends Member> {
 
   #leave(member: T, kind: number): void {
     this.#kindOf.delete(member);
-    const party = this.#parties.get(member.client) as ClientQueue<T>;
-    const hosts = party.hosts[kind] as Map<string, Set<T>>;
+    const queue = this.#clients.get(member.client) as ClientQueue<T>;
+    const hosts = queue.hosts[kind] as Map<string, Set<T>>;
     const members = hosts.get(member.host) as Set<T>;
     members.delete(member);
     if (members.size === 0) hosts.delete(member.host);
-    if (party.hosts.every(({ size }) => size === 0)) this.#parties.delete(member.client);
+    if (queue.hosts.every(({ size }) => size === 0)) this.#clients.delete(member.client);
   }
 
   /**
@@ -65,14 +65,14 @@ export class TurnRing<T extends Member> {
    * of all; null when there is nobody.
    */
   next(mayServe: (client: string, kind: number) => boolean): T | null {
-    for (const party of this.#parties.values()) {
+    for (const queue of this.#clients.values()) {
       for (let step = 0; step < this.#kinds; step++) {
-        const kind = (party.turn + step) % this.#kinds;
-        const hosts = party.hosts[kind] as Map<string, Set<T>>;
-        if (hosts.size === 0 || !mayServe(party.client, kind)) continue;
-        this.#parties.delete(party.client);
-        this.#parties.set(party.client, party);
-        party.turn = (kind + 1) % this.#kinds;
+        const kind = (queue.turn + step) % this.#kinds;
+        const hosts = queue.hosts[kind] as Map<string, Set<T>>;
+        if (hosts.size === 0 || !mayServe(queue.client, kind)) continue;
+        this.#clients.delete(queue.client);
+        this.#clients.set(queue.client, queue);
+        queue.turn = (kind + 1) % this.#kinds;
         return nextMember(hosts);
       }
     }

@@ -3,7 +3,7 @@
 import type { PulledMessage } from './pull.ts';
 
 /**
- * Resolves when the server knows of every acknowledgement, or cannot be told: it takes those that a connection makes to
+ * Resolves when the server knows of every acknowledgement, or cannot be reached: it takes those that a connection makes to
  * one consumer in their order, so its answer to the last speaks for all.
  */
 export async function acknowledgeAll(messages: readonly PulledMessage[]): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * "Some search has changed", "commune centres were imported", "a key or a client's limits are no longer what they were",
- * "a client's secrets have changed", "there is something new in the feeds of some clients", told to every instance of the cell. Core NATS, so a message may be lost: it only saves the wait for the next look at PostgreSQL,
+ * "a client's secrets have changed", "there is something new in the feeds of some clients", sent to every instance of the cell. Core NATS, so a message may be lost: it only saves the wait for the next look at PostgreSQL,
  * which is the truth.
  */
 
@@ -12,7 +12,7 @@ const COORDINATES_CHANGED = 'coordinates.changed';
 const KEYS_CHANGED = 'keys.changed';
 const SECRETS_CHANGED = 'secrets.changed';
 const FEED_GREW = 'feed.grew';
-/** Named in one announcement; more are told as everybody. */
+/** Named in one announcement; more are sent as everybody. */
 const FED_CLIENTS_MAX = 256;
 
 export function announceSearchChange(broker: Broker): void {
@@ -55,7 +55,7 @@ export function announceFeed(broker: Broker, clientIds: ReadonlySet<Uuid>): void
   );
 }
 
-/** `listener` is told whose feeds; null: of everybody. */
+/** `listener` is called with the clients whose feeds; null: all. */
 export function onFeed(broker: Broker, listener: (clientIds: readonly Uuid[] | null) => void): void {
   listen(broker, subjectOf(broker, FEED_GREW), (message) => {
     const named = message.string();

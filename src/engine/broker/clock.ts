@@ -1,5 +1,5 @@
 /**
- * What the clock of NATS says. No answer of a server below 2.10 bears its time, but each of JetStream's own is told to
+ * What the clock of NATS says. No answer of a server below 2.10 bears its time, but each of JetStream's own is published to
  * whoever listens, with the time (`io.nats.jetstream.advisory.v1.api_audit`).
  */
 
@@ -20,7 +20,7 @@ export function brokerClock({ connection, manager }: Broker): () => Promise<numb
   return async () => {
     if (refusal !== null) throw refusal;
     let end = (): void => undefined;
-    const told = new Promise<number>((resolve, reject) => {
+    const published = new Promise<number>((resolve, reject) => {
       const subscription = connection.subscribe(ADVISORIES, {
         callback(error, message) {
           refusal = error;
@@ -33,7 +33,7 @@ export function brokerClock({ connection, manager }: Broker): () => Promise<numb
     });
     try {
       const late = (): Error => new BrokerUnavailableError('NATS does not tell its time');
-      const [atMs] = await inTime(Promise.all([told, manager.getAccountInfo()]), ANSWER_MAX_MS, late);
+      const [atMs] = await inTime(Promise.all([published, manager.getAccountInfo()]), ANSWER_MAX_MS, late);
       return atMs;
     } finally {
       end();

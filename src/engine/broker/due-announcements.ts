@@ -1,6 +1,6 @@
 /**
- * "These deliveries are due", told to the courier of this process; what it has no room for, or all where there is none,
- * is told to one other courier. Core NATS, so it may be lost: whoever is told spares the wait for the next look at the
+ * "These deliveries are due", sent to the courier of this process; what it has no room for, or all where there is none,
+ * is sent to one other courier. Core NATS, so it may be lost: who receives it spares the wait for the next look at the
  * rows, which are the queue.
  */
 

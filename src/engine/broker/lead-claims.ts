@@ -1,6 +1,6 @@
 /**
  * Whoever takes adverts in says so when it is asked. A dump that was restored beside the running original bears the
- * original's label; where both are is all that tells them apart, and whoever led first goes on.
+ * original's label; where both are is all that distinguishes them, and whoever led first goes on.
  */
 
 import { ErrorCode, NatsError, RequestStrategy } from 'nats';

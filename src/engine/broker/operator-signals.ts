@@ -1,5 +1,5 @@
 /**
- * What instances of a cell tell each other for their operators, over core NATS: "a control has changed", and what happens, while
+ * What instances of a cell send each other for their operators, over core NATS: "a control has changed", and what happens, while
  * somebody watches. A lost signal costs the wait for the next look at PostgreSQL, a lost activity is not seen.
  */
 
@@ -43,7 +43,7 @@ export function callForActivity(broker: Broker, onReady: (instanceId: string) =>
   return () => subscription.unsubscribe();
 }
 
-/** `listener` is told of each watcher before that one is answered. */
+/** `listener` is called for each watcher before that one is answered. */
 export function onWatcher(broker: Broker, instanceId: string, listener: () => void): void {
   listen(broker, subjectOf(broker, ACTIVITY_WANTED), (message) => {
     listener();

@@ -7,15 +7,15 @@ import { createInbox, type Msg } from 'nats';
 import { endsWithin, Signal } from '../actor/waiting.ts';
 import type { Broker } from './connection.ts';
 
-/** For the last messages of an inbox that is closed; a server that is frozen never tells. */
+/** For the last messages of an inbox that is closed; a server that is frozen never answers. */
 const ANSWER_MAX_MS = 1_000;
 
 export interface PullInbox {
   /** Received and not yet taken, statuses too. */
   readonly received: readonly Msg[];
-  /** Another one for each request, so that their ends can be told apart. */
+  /** Another one for each request, so that their ends can be distinguished. */
   replySubject(): string;
-  /** Whether the server tells of a request, instead of handing out a message. */
+  /** Whether the server reports the end of a request, instead of handing out a message. */
   isStatus(message: Msg): boolean;
   /** The next message, or null when none came within `timeoutMs`. Rejects when the server has ended the subscription. */
   next(timeoutMs: number): Promise<Msg | null>;

@@ -34,7 +34,7 @@ export interface PulledMessage {
   /** Messages after this one that the consumer had not handed out as it handed out this one, or that wait here. */
   readonly pendingCount?: number;
   /**
-   * Resolves when the server knows, or when it cannot be told: then the message comes back, and the row decides. Does
+   * Resolves when the server knows, or when it cannot be reached: then the message comes back, and the row decides. Does
    * nothing once the consumer has been deleted.
    */
   settle(disposition: Disposition): Promise<void>;
@@ -196,7 +196,7 @@ async function recover(error: Error, { onTransientError, ensure }: PullOptions, 
 }
 
 export interface PullRequest {
-  /** Where its end is told. */
+  /** Where its end is reported. */
   readonly replySubject: string;
   /** Monotonic milliseconds. */
   readonly madeAt: number;

@@ -5,7 +5,7 @@ import type { Broker } from './connection.ts';
 import { isMissing } from './topology.ts';
 
 export interface ConsumerPosition {
-  /** When the stream was made: tells it from a later one of its name. */
+  /** When the stream was made: distinguishes it from a later one of its name. */
   readonly createdAt: string;
   /** Of the oldest message that the stream still holds. */
   readonly firstSequence: number;

@@ -145,7 +145,7 @@ function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differen
   const isBounded = hasLimit(max_msgs) || hasLimit(max_bytes);
   const faults: readonly Rule[] = [
     [untaken.length > 0, `takes ${listOf(actual.subjects)}, not ${listOf(untaken)}`],
-    [actual.no_ack ?? false, 'no_ack is set: whoever publishes is not told that a message is stored'],
+    [actual.no_ack ?? false, 'no_ack is set: publishers do not learn that a message is stored'],
     [actual.sealed, 'is sealed'],
     [isLimited(max_msg_size, MESSAGE_BYTES_LEAST), `max_msg_size is ${max_msg_size} bytes`],
     [isLimited(max_age, HOUR_NANOS), `max_age is ${Math.round((max_age ?? 0) / SECOND_NANOS)} s`],

@@ -5,7 +5,7 @@
  * `ADVERTS` holds what crawlers say, and each cell has a durable on it; `RETRIES` holds the deliveries that wait for their
  * hour, one stream a cell (domain/cell.ts). A retry's subject is `retries.<partition>.<delivery>`, by which it can be
  * looked for: one consumer per partition, because a burst of due retries costs a consumer the square of its length, and
- * one filter subject each, because nats-server 2.9 knows no more. `REJECTED` tells crawlers what was refused of theirs.
+ * one filter subject each, because nats-server 2.9 knows no more. `REJECTED` notifies crawlers of their rejected messages.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -209,7 +209,7 @@ const PRECISION = 1 / 64;
 const REFUSALS: ReadonlySet<number | undefined> = new Set([10_002, 10_005, 10_023, 10_047, 10_122]);
 
 /**
- * Bytes that `ADVERTS` may take of JetStream's store. Only the system account is told how large a store is, so the largest
+ * Bytes that `ADVERTS` may take of JetStream's store. Only the system account learns how large a store is, so the largest
  * stream that the server would make is searched for: it refuses one that is larger than what is left. Null where not even
  * the smallest stream has room. Rejects when NATS is away.
  */

@@ -73,7 +73,7 @@ export class Sending {
     return isOpen && this.#claiming.count < CLAIMS_AT_ONCE && this.#parts.settlement().unrecorded < UNRECORDED_MAX;
   }
 
-  /** Nothing is claimed any more; resolves when every attempt under way has been told. */
+  /** Nothing is claimed any more; resolves when every attempt under way has been reported. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#claiming.ended();

@@ -1,5 +1,5 @@
 /**
- * After an attempt: its outcome is committed, in batches, and lets in what waited for it; only then is anything told. What
+ * After an attempt: its outcome is committed, in batches, and lets in what waited for it; only then is anything reported. What
  * is to be tried again gets its message on `RETRIES`, which holds no slot: a message that cannot be published is missed
  * when its hour is over (retries.ts).
  */
@@ -56,13 +56,13 @@ export interface EndedAttempt {
 }
 
 export interface Settlement {
-  /** Outcomes that were told and are not recorded yet. */
+  /** Outcomes that were reported and are not recorded yet. */
   readonly unrecorded: number;
   /** Resolves on admission. */
   tell(ended: EndedAttempt): Promise<void>;
   /** Attempts whose courier has gone. */
   abort(abandoned: readonly AbandonedAttempt[]): Promise<void>;
-  /** Resolves when everything told is recorded, and published or given up. */
+  /** Resolves when everything reported is recorded, and published or given up. */
   drain(grace: Grace): Promise<void>;
 }
 

@@ -24,7 +24,7 @@ export interface CellNames {
   /** Its stream of deliveries that wait for their hour, and the first token of that stream's subjects. */
   readonly retriesStream: string;
   readonly retries: string;
-  /** The first token of what its instances tell each other. */
+  /** The first token of the subjects that its instances share. */
   readonly signals: string;
 }
 

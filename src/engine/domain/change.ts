@@ -66,12 +66,12 @@ export function applyMessage(held: HeldProperty | null, message: IntakeMessage, 
       ? withoutEffect('unknown', held)
       : expire(held, advert, { ...message, origin });
   }
-  const told = { ...message, origin };
-  return advert === null || held === null ? create(held, told) : update(held, advert, told);
+  const received = { ...message, origin };
+  return advert === null || held === null ? create(held, received) : update(held, advert, received);
 }
 
 /**
- * Whether the state holds the message, or what came after it. In the stream of the last message the sequence tells what
+ * Whether the state holds the message, or what came after it. In the stream of the last message the sequence says what
  * is read again, whatever its time; otherwise the crawler's clock decides, and the order of arrival between equal times.
  */
 export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string, origin: MessageOrigin): boolean {

@@ -1,6 +1,6 @@
 /**
  * The kinds of criterion that the table in `criteria.ts` is made of. A row says which members of a search ask for it, what
- * it compares with which facts, and how that is told; whoever stores, publishes, indexes or explains criteria follows the
+ * it compares with which facts, and how that is explained; whoever stores, publishes, indexes or explains criteria follows the
  * rows. Criteria of no plain kind (areas, words, site categories) are rows of modules of their own.
  */
 

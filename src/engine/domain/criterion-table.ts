@@ -1,5 +1,5 @@
 /**
- * The criteria of a search (decisions, section 3), a row each, in the order in which they are judged and told. A row has
+ * The criteria of a search (decisions, section 3), a row each, in the order in which they are evaluated and reported. A row has
  * everything that is particular to its criterion: members and their defaults, the facts it reads, its rule, its words.
  * Criteria, stored members, contracts, the index and the tests' random searches follow from it.
  */

@@ -56,7 +56,7 @@ export const DELIVERY_CHANNELS = [...WEBHOOK_CHANNELS, 'email'] as const;
 export type WebhookChannel = (typeof WEBHOOK_CHANNELS)[number];
 export type DeliveryChannel = (typeof DELIVERY_CHANNELS)[number];
 
-/** Why a delivery is not sent again though somebody asks (decisions, section 11), as it is told. */
+/** Why a delivery is not sent again though somebody asks (decisions, section 11), as it is reported. */
 export const RESEND_REFUSALS = {
   unwanted: { en: 'its search does not want it any more', fr: 'la recherche n’en veut plus' },
   'no endpoint': { en: 'its search has no endpoint for it', fr: 'la recherche n’a plus d’adresse pour cela' },

@@ -1,6 +1,6 @@
 /**
  * What an endpoint is, and what is known of it. Lanes, backlog and health belong to a client and a URL: a client that
- * names the URL of another neither delays nor sees it. An endpoint's key tells that at sight:
+ * names the URL of another neither delays nor sees it. An endpoint's key shows that at sight:
  *
  * - 32 hexadecimal digits are one client's endpoint: the URL (16), the client (8) and the host (8).
  * - 16 digits are the URL alone, whoever names it. An operator's pause of it holds for every client.
@@ -11,7 +11,7 @@ import type { AttemptError } from './delivery.ts';
 import type { Uuid } from './ids.ts';
 
 const URL_DIGITS = 16;
-const PARTY_DIGITS = 8;
+const OWNER_DIGITS = 8;
 
 /** Every delivery asks, and two hashes take as long as to match its advert. */
 const known = new Map<string, string>();
@@ -29,7 +29,7 @@ export function endpointKeyOf(clientId: Uuid, url: string): string {
 function madeKey(clientId: Uuid, url: string): string {
   const { text, host } = normalised(url);
   // The end of a UUID is random, whichever version it is.
-  return `${hexHash(text, URL_DIGITS)}${clientId.slice(-PARTY_DIGITS)}${hexHash(host, PARTY_DIGITS)}`;
+  return `${hexHash(text, URL_DIGITS)}${clientId.slice(-OWNER_DIGITS)}${hexHash(host, OWNER_DIGITS)}`;
 }
 
 /** The key of a URL, for all clients that name it. */
@@ -51,10 +51,10 @@ export function urlKeyOfKey(key: string): string {
   return key.slice(0, URL_DIGITS);
 }
 
-/** Who takes turns: the client and the host of an endpoint. Keys of a URL alone are one party together. */
+/** The client and the host of an endpoint, which take turns. Keys of a URL alone share one turn. */
 export function partiesOf(key: string): { readonly client: string; readonly host: string } {
-  const parties = key.slice(URL_DIGITS);
-  return { client: parties.slice(0, PARTY_DIGITS), host: parties.slice(PARTY_DIGITS) };
+  const owners = key.slice(URL_DIGITS);
+  return { client: owners.slice(0, OWNER_DIGITS), host: owners.slice(OWNER_DIGITS) };
 }
 
 function hexHash(text: string, digits: number): string {

@@ -77,7 +77,7 @@ const parsed = new LRUCache<string, Expressions>({
 
 /**
  * Reads any accepted form: the bracketed query string, the same structure nested, or a flat array of
- * `{word, includes, strict}` with one group each. `report` is told of everything that is wrong; sizes come before what
+ * `{word, includes, strict}` with one group each. `report` is called for everything that is wrong; sizes come before what
  * they are sizes of. The result means nothing once a fault was reported.
  */
 export function readExpressions(input: unknown, report: ReportFault): Expressions {

@@ -238,7 +238,7 @@ export interface IntakeViolation {
 }
 
 export function violationsOf(errors: readonly ErrorObject[]): readonly IntakeViolation[] {
-  // What an item does not meet is told of the item; the list's own `if` says nothing more.
+  // What an item does not meet is reported of the item; the list's own `if` says nothing more.
   return errors.filter(({ keyword }) => keyword !== 'if').map(violationOf);
 }
 

@@ -43,7 +43,7 @@ export function lookupKeys(
   return [...keys];
 }
 
-/** What tells one page of a portal from another. */
+/** What distinguishes one page of a portal from another. */
 export function withoutFragment(url: string): string {
   const start = url.indexOf('#');
   return start === -1 ? url : url.slice(0, start);

@@ -69,7 +69,7 @@ const { adverts: _, ...OWN } = NOTHING_KNOWN;
 const OWN_FACTS = namesOf(OWN);
 const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
 
-/** Whether matching cannot tell the two apart: most changes of an advert touch nothing that it compares. */
+/** Whether matching cannot distinguish the two: most changes of an advert touch nothing that it compares. */
 export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
   if (!sameValues(a, b, OWN_FACTS) || a.adverts.length !== b.adverts.length) return false;
   return a.adverts.every((advert, i) => sameValues(advert, b.adverts[i] as AdvertFacts, ADVERT_FACTS));

@@ -26,8 +26,8 @@ export interface PropertySummary {
   readonly facts: Omit<PropertyFacts, 'texts' | 'adverts' | 'isPriceCoherent'>;
   /** The live ones. */
   readonly adverts: readonly SummarizedAdvert[];
-  /** The advert that speaks for the property. */
-  readonly speaker: Uuid;
+  /** The advert that represents the property (`representativeAdvert`). */
+  readonly representative: Uuid;
   /** Earliest known, ISO 8601. */
   readonly createdAt: string;
   /** Oldest first, the newest `CHANGES_KEPT`. */
@@ -50,7 +50,7 @@ export function summaryOf(reading: PropertyReading, crawls: Crawls): PropertySum
       uuid: (live[position] as { uuid: Uuid }).uuid,
       ...advert,
     })),
-    speaker: representativeAdvert(state, crawls).uuid,
+    representative: representativeAdvert(state, crawls).uuid,
     createdAt: state.adverts.map(creationOf).reduce((earliest, at) => (at < earliest ? at : earliest)),
     changes: changesOf(reading),
   };
@@ -112,11 +112,11 @@ export function beforeLastChange(summary: PropertySummary): PropertySummary | nu
   const last = summary.changes.at(-1);
   if (last === undefined) return null;
   const { advert, field, was, is } = last;
-  const speaks = advert === summary.speaker && summary.facts[field] === is;
-  const former = speaks ? { ...summary.facts, [field]: was } : summary.facts;
+  const isRepresentative = advert === summary.representative && summary.facts[field] === is;
+  const former = isRepresentative ? { ...summary.facts, [field]: was } : summary.facts;
   return {
     ...summary,
-    facts: speaks ? { ...former, pricePerMeter: pricePerMeterOf(former.price, former.surface) } : former,
+    facts: isRepresentative ? { ...former, pricePerMeter: pricePerMeterOf(former.price, former.surface) } : former,
     adverts:
       field === 'surface'
         ? summary.adverts
@@ -152,7 +152,7 @@ const SUMMARY = shapeOf<PropertySummary>({
       siteCategory: 'value',
     }),
   ],
-  speaker: 'value',
+  representative: 'value',
   createdAt: 'value',
   changes: [shapeOf<SummarizedChange>({ at: 'value', advert: 'value', field: 'value', was: 'value', is: 'value' })],
 });

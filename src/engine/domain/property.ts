@@ -69,7 +69,7 @@ export interface PropertyState {
 }
 
 /**
- * The last crawl of an advert, and the message that told of it: the number of its stream (store/intake-position.ts) and
+ * The last crawl of an advert, and the message that reported it: the number of its stream (store/intake-position.ts) and
  * its sequence there. `superseded`: what earlier messages with the same `crawledAt` said (domain/change.ts),
  * newest last, at most `SUPERSEDED_KEPT`.
  */
@@ -94,12 +94,12 @@ export function changedAtOf({ adverts }: PropertyState): string {
 }
 
 /**
- * When the property was created, as far as this advert knows: the earliest that any of its messages has told, or its
+ * When the property was created, as far as this advert knows: the earliest that any of its messages has stated, or its
  * first crawl. Portals state a new date for an advert that is published again.
  */
 export function creationOf({ property, content, createdBefore, firstCrawledAt }: HeldAdvert): string {
-  const told = [property.createdAt ?? content.createdAt, createdBefore];
-  return told.reduce<string>((best, instant) => (instant && instant < best ? instant : best), firstCrawledAt);
+  const stated = [property.createdAt ?? content.createdAt, createdBefore];
+  return stated.reduce<string>((best, instant) => (instant && instant < best ? instant : best), firstCrawledAt);
 }
 
 /** The last crawl that saw the advert live. Instants are kept as `Date.prototype.toISOString` writes them, so text order is time order. */

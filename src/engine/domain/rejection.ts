@@ -22,7 +22,7 @@ export const REASON_LENGTH_MAX = 2_000;
 export const MESSAGE_ID_LENGTH_MAX = 1_024;
 
 /** Instead of the words of a bug, which are the operators'. */
-const FAILED = 'could not be recorded: a bug of the service, whose operators are told';
+const FAILED = 'could not be recorded: a bug of the service, whose operators are notified';
 
 export interface RejectedMessage {
   readonly subject: string;

@@ -7,7 +7,7 @@
  * | each change | `events` | `events` days after it was recorded |
  * | each change of a search | `search_changes` | `events` days after it was recorded |
  * | each notice of a change | `deliveries`, `mail_items`, and with each try `attempts` | `deliveries` days after it became final |
- * | each batch that told a client something | `feed_batches`, `feed_items` | `deliveries` days after it was recorded |
+ * | each batch that notified a client | `feed_batches`, `feed_items` | `deliveries` days after it was recorded |
  * | each e-mail | `mail_tokens` | a year later: its link to unsubscribe works as long |
  * | each recipient of e-mails | `mail_recipients` | with their last link, unless they unsubscribed |
  * | each change that was notified | `snapshots` | with the last delivery of that change |

@@ -1,7 +1,7 @@
 /**
- * Who is told of a change (specification, section 6.1; decisions, section 4): a match that begins goes to
+ * Who is notified of a change (specification, section 6.1; decisions, section 4): a match that begins goes to
  * `endpointRecipient`, every event to the `eventEndpoint` of searches that subscribed to its kind; where there is no
- * endpoint, the feed tells it all the same (decisions, section 11).
+ * endpoint, the feed shows it all the same (decisions, section 11).
  */
 
 import type { AdvertEvent, FieldChange } from './advert.ts';
@@ -37,7 +37,7 @@ export interface MatchRecord {
 export interface Notice {
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
-  /** Null: nobody delivers it, the feed alone tells it. */
+  /** Null: nobody delivers it, the feed alone shows it. */
   readonly endpoint: string | null;
   /** `adEvent` of the body; null leaves the member out. */
   readonly field: (FieldChange & { readonly createdAt: string }) | null;

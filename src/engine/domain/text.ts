@@ -26,7 +26,7 @@ export const SEPARATOR = 1;
 export const SILENT = 2;
 /** For one that folds to several letters, see `lettersOf`. */
 export const LIGATURE = 3;
-/** For one whose folding needs its neighbours or leaves ASCII: `foldWords` tells, `isSeparatorPair` for surrogates. */
+/** For one whose folding needs its neighbours or leaves ASCII: `foldWords` decides, `isSeparatorPair` for surrogates. */
 export const IRREGULAR = 4;
 
 /** Answers of `letterOf` so far, by unit; 0 where it has not been asked. */

@@ -1,6 +1,6 @@
 /**
  * Members of an intake message that the contract does not know: a misspelt one has no effect, and nobody would find out
- * why. They are taken out and told, at most a few of each message.
+ * why. They are taken out and reported, at most a few of each message.
  */
 
 import { LIST_LENGTH_MAX, MESSAGE_SCHEMAS, type SentMessage } from './intake-schema.ts';
@@ -24,7 +24,7 @@ interface Schema {
   readonly else?: { readonly items: Schema };
 }
 
-/** Stated in the specification's table of an advert, and told by `crawledAt` already: no news to anybody. */
+/** Stated in the specification's table of an advert, and stated by `crawledAt` already: no news to anybody. */
 const WITHOUT_EFFECT = 'advert.lastCrawledAt';
 const TOLD_MAX = 20;
 

@@ -1,5 +1,5 @@
 /**
- * What is not told again: a search that hides contacts gets nothing again that was recorded with them (decisions,
+ * What is not sent again: a search that hides contacts gets nothing again that was recorded with them (decisions,
  * section 5).
  */
 

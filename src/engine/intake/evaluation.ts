@@ -25,7 +25,7 @@ import type { MarketLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecordBounds extends PropertyBounds {
-  /** Of large properties that one transaction reads, and tells of. */
+  /** Of large properties that one transaction reads and reports. */
   readonly batchBytesMax: number;
   /** Messages of one very large property that may wait. */
   readonly waitingMax: number;
@@ -158,7 +158,7 @@ class Evaluation implements EvaluatedBatch {
     return bytes;
   }
 
-  /** False when the transaction has no room for what would have to be told. */
+  /** False when the transaction has no room for all notifications. */
   #evaluateMatches(entry: IntakeEntry, held: HeldProperty | null, change: Change, bytes: number): boolean {
     const uuid = entry.message.propertyUuid;
     const after = this.#read(change.held as HeldProperty);

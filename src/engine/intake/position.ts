@@ -35,9 +35,9 @@ export interface IntakeStart {
   readonly stream: NumberedStream & { readonly createdAt: string };
   /** Messages that were acknowledged once and are taken in again. */
   readonly behind: number;
-  /** False: the stream was restored or made anew, and tells by its clock alone what was recorded. */
+  /** False: the stream was restored or made anew, and shows by its clock alone what was recorded. */
   readonly isKnownStream: boolean;
-  /** The database may have told what it does not know any more. */
+  /** The database may have notified clients of what it does not know any more. */
   readonly isRestored: boolean;
   /** Up to here a message that is news to the database has been forgotten by it. */
   readonly handedOutUpTo: number;
@@ -98,7 +98,7 @@ async function readAppliedPosition(
   }
 }
 
-/** Servers of NATS tell the time apart by less. */
+/** Clocks of NATS servers differ by less. */
 const CLOCKS_APART_MAX_MS = 60_000;
 
 /**
@@ -128,10 +128,10 @@ async function isOfStream(
   return stored === null ? isSameAge : Math.abs(Date.parse(stored) - reach.storedAtMs) <= ROUNDED_MS;
 }
 
-/** Consumers are told the time as a number of nanoseconds, which JavaScript rounds. */
+/** Consumers get the time as a number of nanoseconds, which JavaScript rounds. */
 const ROUNDED_MS = 1;
 
-/** `settledUpTo`: how far what is taken in again is recorded. `onOtherStream`: told that the term must end. */
+/** `settledUpTo`: how far what is taken in again is recorded. `onOtherStream`: called when the term must end. */
 export function startPositionMarks(
   term: Term,
   { recordedUpTo, handedOutUpTo, stream }: IntakeStart,
@@ -181,13 +181,13 @@ export function startPositionMarks(
 }
 
 /**
- * Whether the database has forgotten what it had recorded, as the messages of a term tell: what was acknowledged once is
+ * Whether the database has forgotten what it had recorded, as the messages of a term show: what was acknowledged once is
  * no news to a database that was not restored.
  */
 export interface RestoreDetector {
-  /** Messages up to this one tell whether the database was restored; 0 once that is known. */
+  /** Messages up to this one show whether the database was restored; 0 once that is known. */
   readonly evidenceUpTo: number;
-  /** Raises the numbers of what is told from now on, once, whichever shares find out. */
+  /** Raises the numbers of notifications from now on, once, whichever shares find out. */
   noteRestored(): Promise<void>;
 }
 

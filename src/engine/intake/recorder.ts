@@ -76,7 +76,7 @@ export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'r
 
 /**
  * The database turned out to have been restored to an older state: nothing may be numbered before its numbers are raised
- * above what it may have told.
+ * above what it may have sent.
  */
 export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';

@@ -39,7 +39,7 @@ export async function startClockWatch({ broker, database, nowMs, onChange }: Clo
 
   async function look(name: string, read: () => Promise<number>): Promise<void> {
     const beganAtMs = nowMs();
-    // A server that cannot be asked is told of by those who need it.
+    // A server that cannot be asked is reported by those who need it.
     const atMs = await read().catch(() => null);
     const tookMs = nowMs() - beganAtMs;
     if (atMs === null || tookMs < 0 || tookMs > ROUND_TRIP_MAX_MS) aheadSeconds.delete(name);

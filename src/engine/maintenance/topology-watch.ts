@@ -1,6 +1,6 @@
 /**
  * Looks at the streams and consumers at the start and every minute. One that an operator made, or
- * changed, so that it cannot work is told in `/readyz`, by a metric and once in the log; while one is another
+ * changed, so that it cannot work is reported on `/readyz`, by a metric and once in the log; while one is another
  * database's nothing is taken from any.
  */
 
@@ -13,7 +13,7 @@ export interface TopologyWatchOptions {
   readonly everyMs?: number;
   /** In words, the other database that takes adverts in as this one does; null when there is none. */
   readonly findOther: () => Promise<string | null>;
-  /** Told of each finding that differs from the one before, and of the first one if there is anything to tell. */
+  /** Called for each finding that differs from the one before, and for the first one if there is anything to report. */
   readonly onFound: (found: Inspection) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }

@@ -32,7 +32,7 @@ export function cancellable(database: Database, signal: AbortSignal): Database {
   const query = async (statement: string | QueryConfig, values?: unknown[]): Promise<QueryResult> => {
     const client = await borrow();
     let broken: Error | undefined;
-    // One that breaks says so in an event too, which would end the process unheard.
+    // One that breaks says so in an event too, which would end the process.
     const onBroken = (error: Error): void => {
       broken = error;
     };

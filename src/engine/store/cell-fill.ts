@@ -61,7 +61,7 @@ const CONTINUED = [
 
 /**
  * All or nothing: throws `CellFillError`, and whatever else breaks it off, without a trace. Nobody can begin to take
- * adverts in at the target meanwhile. `onRows`: told of the rows copied, and of about how many there are.
+ * adverts in at the target meanwhile. `onRows`: called with the rows copied, and of about how many there are.
  */
 export async function fillFrom(
   source: Database,

@@ -1,4 +1,4 @@
-/** Which cell a database is of, what version it is, and what proxies tell its clients by. */
+/** Which cell a database is of, what version it is, and by what proxies know its clients. */
 
 import { keyMark, linkMark, UNNAMED_CELL } from '../domain/cell.ts';
 import type { DatabaseLabel } from '../domain/database-label.ts';
@@ -16,7 +16,7 @@ export async function noteCell(database: Queryable, cell: string | null): Promis
   return (rows[0] as { name: string }).name;
 }
 
-/** What a NATS that several databases share knows this one by. `url`: where it is, as a process is told. The table has one row. */
+/** What a NATS that several databases share knows this one by. `url`: where it is, as a process is configured. The table has one row. */
 export async function readDatabaseLabel(database: Queryable, url: string): Promise<DatabaseLabel> {
   const { rows } = await database.query<{ id: Uuid }>('select database_id as id from cell');
   return { id: (rows[0] as { id: Uuid }).id, address: addressOf(url) };

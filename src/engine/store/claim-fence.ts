@@ -27,7 +27,7 @@ const HOLDERS = `select virtualtransaction as "holder" from pg_locks
     and granted and database = (select oid from pg_database where datname = current_database())`;
 
 const LOOK_EVERY_MS = 2;
-/** A claim that its courier has not heard of for so long is not used any more (delivery/send.ts). */
+/** A claim that its courier has not confirmed for so long is not used any more (delivery/send.ts). */
 export const CLAIM_USED_WITHIN_MS = 7_500;
 
 /** Resolves when every claim that may not have seen what is committed has ended. Served by no index: locks are few. */

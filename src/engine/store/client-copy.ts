@@ -15,7 +15,7 @@ const ROWS_PER_PAGE = 1_000;
 /** Bodies have up to megabytes, and searches polygons. */
 const LARGE_ROWS_PER_PAGE = 100;
 
-/** What feeds have told lies in few batches there, numbered below every transaction of a cluster (`initdb` takes more). */
+/** What feeds have shown lies in few batches there, numbered below every transaction of a cluster (`initdb` takes more). */
 export const FED_BEFORE_MAX = 600;
 const FED_BATCHES_MAX = 500;
 const FED_BATCH_MIN = 2_000;
@@ -33,7 +33,7 @@ export interface ClientCopy {
   readonly copiedBefore: string;
 }
 
-/** Both within a transaction, the source's in one snapshot. `onRows` is told of each page. Resolves with the number of rows. */
+/** Both within a transaction, the source's in one snapshot. `onRows` is called for each page. Resolves with the number of rows. */
 export async function copyClient(
   source: Queryable,
   target: Queryable,
@@ -72,7 +72,7 @@ export async function countOpen(client: Queryable, clientId: Uuid): Promise<numb
   return (rows[0] as { count: number }).count;
 }
 
-/** Keys stay where a client was, so that requests there can be told where it is. */
+/** Keys stay where a client was, so that requests there can be answered with where it is. */
 function identityOf(clientId: Uuid, home: string): readonly TableCopy[] {
   const byClient = (table: string): string => `select * from ${table} where client_id = '${clientId}'`;
   return [
@@ -108,7 +108,7 @@ async function numberSearches(source: Queryable, target: Queryable, clientId: Uu
   );
   await target.query(
     `insert into moved_searches
-     select told.number, searches.number from unnest($1::integer[], $2::uuid[]) as told(number, id) join searches using (id)`,
+     select copied.number, searches.number from unnest($1::integer[], $2::uuid[]) as copied(number, id) join searches using (id)`,
     [rows.map(({ number }) => number), rows.map(({ id }) => id)],
   );
   await target.query('analyze moved_searches');
@@ -121,7 +121,7 @@ function numbered(table: string, rows: string, pageRows = ROWS_PER_PAGE): TableC
   return { table, rows, joins: NUMBERED, columns: SEARCH_NUMBER, pageRows };
 }
 
-/** What was found and told. The client's numbers are searches_client's; deliveries and items of e-mails are found by them. */
+/** Matches and deliveries. The client's numbers are searches_client's; deliveries and items of e-mails are found by them. */
 function toldOf(clientId: Uuid): readonly TableCopy[] {
   const numbers = `(select number from searches where client_id = '${clientId}')`;
   const ofSearches = (table: string): string => `select * from ${table} where search_number in ${numbers}`;
@@ -199,7 +199,7 @@ function restOf(clientId: Uuid): readonly TableCopy[] {
 }
 
 /**
- * Ahead of the rest: the documents of what was told until a minute ago, which change no more. Resolves with the moment in
+ * Ahead of the rest: the documents of what was sent until a minute ago, which change no more. Resolves with the moment in
  * PostgreSQL's text. Of one that retention removes meanwhile nothing speaks any more.
  */
 export async function copySnapshots(
@@ -234,7 +234,7 @@ function snapshotsOf(clientId: Uuid, condition: string): TableCopy {
 }
 
 /**
- * What a feed has told, in its order, in batches large enough to be few. Their numbers say nothing of the transactions
+ * What a feed has shown, in its order, in batches large enough to be few. Their numbers say nothing of the transactions
  * that recorded them, which another cluster has numbered.
  */
 function fedBatches(clientId: Uuid): TableCopy {

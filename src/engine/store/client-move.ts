@@ -3,7 +3,7 @@
  * where is what their rows in `clients` say: `moved_to` is null in the client's cell alone.
  *
  * - Both cells are *held* behind one message of `ADVERTS`, the last one that there is: each goes on recording up to it,
- *   and neither has recorded a later one. So the source has told everything up to it, and the target what comes after.
+ *   and neither has recorded a later one. So the source has sent everything up to it, and the target what comes after.
  * - The client is *closed* in the source: it can write nothing, and nothing of it is sent.
  * - It is copied and inactive in the target, whose hold has no end from then on.
  * - It *leaves* the source: the one moment at which the move is decided. Until then everything lapses by itself and can be

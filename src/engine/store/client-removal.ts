@@ -6,7 +6,7 @@ import type { Queryable } from './database.ts';
 const ROWS_PER_STATEMENT = 1_000;
 
 /**
- * Removes what a cell has of a client that does not live there, but for what tells where it is: the client, its keys, what
+ * Removes what a cell has of a client that does not live there, but for what says where it is: the client, its keys, what
  * links to unsubscribe are known by, and searches, which retention forgets. Each statement is a transaction of its own.
  */
 export async function removeCopy(database: Queryable, clientId: Uuid): Promise<void> {

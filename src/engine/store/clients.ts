@@ -32,7 +32,7 @@ export interface ApiKey {
   readonly id: Uuid;
   readonly clientId: Uuid;
   readonly name: string;
-  /** The public part, by which people and logs tell keys apart. */
+  /** The public part, by which people and logs distinguish keys. */
   readonly prefix: string;
   readonly createdAt: Date;
   readonly revokedAt: Date | null;

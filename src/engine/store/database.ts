@@ -174,7 +174,7 @@ async function connectOnce(url: string): Promise<pg.Client> {
     stream: servers.openSocket,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // A break is told by the statement that it stops.
+  // A break is reported by the statement that it stops.
   client.on('error', () => undefined);
   await client.connect().catch((cause: Error) => {
     throw databaseUnreachable(url, cause);
@@ -184,7 +184,7 @@ async function connectOnce(url: string): Promise<pg.Client> {
 
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. Throws what `work` threw, or
- * what broke the connection between two statements; `CommitUnknownError` when nobody can tell.
+ * what broke the connection between two statements; `CommitUnknownError` when nobody can know.
  */
 export async function transaction<T>(database: Database, work: (client: Queryable) => Promise<T>): Promise<T> {
   const { result } = await pipelinedTransaction(database, async (client) => ({ last: [], result: await work(client) }));
@@ -203,7 +203,7 @@ export async function pipelinedTransaction<T>(
   const client = await database.connect();
   let broken: Error | undefined;
   let isCommitting = false;
-  // A connection that breaks between two statements says so in an event, which would end the process unheard. The
+  // A connection that breaks between two statements says so in an event, which would end the process. The
   // first says why.
   const onBroken = (error: Error): void => {
     broken ??= error;
@@ -270,7 +270,7 @@ function sendAll(client: pg.PoolClient, statements: readonly Statement[]): reado
       }
       isSending = false;
     });
-    // Heard by whoever awaits it, or told by the throw.
+    // Handled by the awaiting code, or reported by the throw.
     answer.catch(() => undefined);
     return answer;
   };

@@ -145,7 +145,7 @@ const PAIR_DELIVERIES_MAX = 1_000;
 
 /**
  * Deliveries of a pair, the newest ones, oldest first. Served by deliveries_search and mail_items_search: a delivery was
- * recorded after its pair was first heard of, and not after the pair's last event.
+ * recorded after its pair was first notified, and not after the pair's last event.
  */
 export async function listPairDeliveries(
   database: Queryable,

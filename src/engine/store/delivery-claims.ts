@@ -124,7 +124,7 @@ type ClaimRow = { readonly id: Uuid } & (
 
 /**
  * Takes those of `ids` that are due, for one attempt each. Served by the primary keys. `now`: by which the age of a
- * delivery is told, and when its attempt started, for receivers refuse a webhook of another time than theirs: PostgreSQL's
+ * delivery is shown, and when its attempt started, for receivers refuse a webhook of another time than theirs: PostgreSQL's
  * clock may be hours off.
  */
 export async function claimDeliveries(

@@ -63,7 +63,7 @@ export function timeCondition(column: string, { from, to }: TimeRange): string {
   return bounds.length === 0 ? 'true' : bounds.join(' and ');
 }
 
-/** Where deliveries are looked for: a search, or a match of it and when it was told. */
+/** Where deliveries are looked for: a search, or a match of it and when it was sent. */
 export interface DeliveryTarget {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid | null;
@@ -142,7 +142,7 @@ export async function readAnyTargets(
   return rows.map(({ number }) => ({ searchNumber: number, matchId: null, from: null, to: null }));
 }
 
-/** Told after its pair was first heard of, and not after the pair's last event. */
+/** Told after its pair was first notified, and not after the pair's last event. */
 function targetOfMatch({ id, number, updatedAt }: TargetRow): DeliveryTarget {
   return {
     searchNumber: number,

@@ -64,7 +64,7 @@ export interface DeliveryPage {
 
 /**
  * One page of the deliveries of some searches or matches, by time, and how many there are. Served by deliveries_search
- * and mail_items_search, for each match within the time in which it was told.
+ * and mail_items_search, for each match within the time in which it was sent.
  */
 export async function listDeliveries(
   database: Queryable,

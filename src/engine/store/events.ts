@@ -16,8 +16,8 @@ const ROW_LENGTH = 400;
 
 export function insertEvents(events: readonly PropertyEvent[]): readonly Statement[] {
   return statementShares(events, () => ROW_LENGTH).map((share) => {
-    const told = share.map(({ event }) => event);
-    const fields = told.map(({ field }) => field);
+    const events = share.map(({ event }) => event);
+    const fields = events.map(({ field }) => field);
     return {
       name: 'insert-events',
       text: `
@@ -27,13 +27,13 @@ export function insertEvents(events: readonly PropertyEvent[]): readonly Stateme
           $7::double precision[], $8::timestamptz[])`,
       values: [
         arrayLiteral(share.map(({ propertyUuid }) => propertyUuid)),
-        arrayLiteral(told.map(({ advertUuid }) => advertUuid)),
-        arrayLiteral(told.map(({ kind }) => kind)),
+        arrayLiteral(events.map(({ advertUuid }) => advertUuid)),
+        arrayLiteral(events.map(({ kind }) => kind)),
         arrayLiteral(fields.map((field) => field?.fieldName ?? null)),
         arrayLiteral(fields.map((field) => field?.fieldOldValue ?? null)),
         arrayLiteral(fields.map((field) => field?.fieldNewValue ?? null)),
         arrayLiteral(fields.map((field) => field?.percentVariation ?? null)),
-        arrayLiteral(told.map(({ createdAt }) => createdAt)),
+        arrayLiteral(events.map(({ createdAt }) => createdAt)),
       ],
     };
   });

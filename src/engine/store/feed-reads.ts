@@ -1,7 +1,7 @@
 /**
  * The feed as its client reads it. Transactions commit in another order than they are numbered, so what is read ends
  * where the oldest one that still runs begins (`pg_snapshot_xmin`, as in search-feed.ts): nothing before a place that was
- * told can be recorded any more, whichever instance records. Batches of an epoch that is over are all settled, for the
+ * shown can be recorded any more, whichever instance records. Batches of an epoch that is over are all settled, for the
  * epoch is changed behind the transactions that record in it. Read side only.
  */
 
@@ -16,7 +16,7 @@ export interface FeedQuery {
   /** Null: of all searches. */
   readonly searchNumber: SearchNumber | null;
   readonly limit: number;
-  /** Of bodies; the first one is told whatever it has. */
+  /** Of bodies; the first one is sent whatever it has. */
   readonly bytesMax: number;
 }
 
@@ -68,7 +68,7 @@ export async function readFeed(database: Queryable, query: FeedQuery): Promise<F
 interface EntryRow {
   readonly epoch: number;
   readonly transaction: string;
-  /** Null of a batch that has nothing to tell. */
+  /** Null of a batch that has nothing to show. */
   readonly id: Uuid | null;
 }
 
@@ -151,7 +151,7 @@ export interface FeedBounds {
   /** The present one: a cursor that was given out in another is from before a restoration. */
   readonly epoch: number;
   /**
-   * Where the client came from another cell; null: it did not. What was told before bears numbers of its own since then,
+   * Where the client came from another cell; null: it did not. What was sent before bears numbers of its own since then,
    * so that cursors of before say nothing.
    */
   readonly arrivedAt: FeedPlace | null;
@@ -187,7 +187,7 @@ export async function readFeedBounds(database: Queryable, clientId: Uuid): Promi
   };
 }
 
-/** Behind all that can be told by now: what is recorded later, or still is being recorded, comes after it. One row. */
+/** Behind all that can be shown by now: what is recorded later, or still is being recorded, comes after it. One row. */
 export async function readFeedEnd(database: Queryable): Promise<FeedPlace> {
   const { rows } = await database.query<{ epoch: number; begins: string }>({
     name: 'read-feed-end',
@@ -205,7 +205,7 @@ export async function readFeedKey(database: Queryable): Promise<Buffer> {
 }
 
 /**
- * Seconds for which what was recorded has waited to be told: since the oldest batch behind the place where all feeds end,
+ * Seconds for which what was recorded has waited to be shown: since the oldest batch behind the place where all feeds end,
  * 0 when there is none. Served by the primary key, once for each client; intake_leader has one row.
  */
 export async function readFeedDelay(database: Queryable): Promise<number> {

@@ -68,7 +68,7 @@ const END_SILENT_LEADER = `
     and pg_locks.database = (select oid from pg_database where datname = current_database())
     and state = 'idle' and state_change < clock_timestamp() - interval '${SILENCE_MAX_MS} milliseconds'`;
 
-/** Rejects when PostgreSQL cannot be reached. `onTransientError`: told when it refuses a sign of life; the next one comes. */
+/** Rejects when PostgreSQL cannot be reached. `onTransientError`: called when it refuses a heartbeat; the next one comes. */
 export async function openLeaderSession(
   url: string,
   onTransientError: (what: string, error: Error) => void = () => undefined,
@@ -93,7 +93,7 @@ export async function openLeaderSession(
   const beat = createBeat(client, lose, onTransientError);
   try {
     await client.connect();
-    // What is told of the lead may be lost in a crash of PostgreSQL, and need not wait for its disk.
+    // What is written of the lead may be lost in a crash of PostgreSQL, and need not wait for its disk.
     await client.query(`set idle_session_timeout = ${SILENCE_ALONE_MAX_MS}; set synchronous_commit = off`);
   } catch (error) {
     socket?.destroy();

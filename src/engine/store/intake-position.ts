@@ -10,11 +10,11 @@ import type { Term } from './intake-leader.ts';
 /** Every message of the stream up to `sequence` is recorded. */
 export interface RecordedPosition {
   readonly sequence: number;
-  /** When the stream took that message, as the stream tells it; null before the first one. */
+  /** When the stream took that message, as the stream says; null before the first one. */
   readonly storedAt: string | null;
 }
 
-/** A stream of adverts, as this database tells it from others: another one, or an older copy, has another number. */
+/** A stream of adverts, as this database distinguishes it from others: another one, or an older copy, has another number. */
 export interface NumberedStream {
   readonly number: number;
   /** As the server says it; null before the first term. */
@@ -49,7 +49,7 @@ const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
 /** A standby that commits wait for lacks none of them. */
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
-/** The same as long as a database is not copied: by it those are told apart that were restored from one dump. */
+/** The same as long as a database is not copied: it distinguishes databases that were restored from one dump. */
 export async function readDatabasePlace(database: Queryable): Promise<string> {
   const { rows } = await database.query<{ place: string }>(`select ${DATABASE_IDENTITY} as place`);
   return (rows[0] as { place: string }).place;
@@ -118,13 +118,13 @@ function notedOf({ stream, recordedUpTo }: FoundStart): readonly unknown[] {
   return [stream.number, stream.createdAt, recordedUpTo];
 }
 
-/** More than a match is ever told between a copy of the database and its restoration. */
+/** More than a match is ever notified between a copy of the database and its restoration. */
 const RESTORED_ABOVE = 1_000_000;
 /** For each second since the copy was written: so a second restoration of one copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;
 
 /**
- * This database was restored to an older state: what it tells from now on is numbered above what it may have told and
+ * This database was restored to an older state: what it tells from now on is numbered above what it may have sent and
  * forgotten. Once for each stream and each copy, since what was found is noted with it. Without effect once the term is over. Both tables have one row.
  */
 export async function raiseSequenceFloor(
@@ -143,7 +143,7 @@ export async function raiseSequenceFloor(
 }
 
 /**
- * Without effect once the term is over. `isPast`: what may have been told before a promotion is recorded again. Both tables
+ * Without effect once the term is over. `isPast`: what may have been sent before a promotion is recorded again. Both tables
  * have one row.
  */
 export async function writeIntakePosition(

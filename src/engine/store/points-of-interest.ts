@@ -1,6 +1,6 @@
 /**
  * Points of interest by source. A source is replaced as a whole in one transaction, so whoever reads sees its old or
- * its new points and never a mixture; `pointsRevision` tells a process that its copy in memory has become old.
+ * its new points and never a mixture; `pointsRevision` shows a process that its copy in memory has become old.
  */
 
 import type { PointOfInterest } from '../domain/point-of-interest.ts';

@@ -139,7 +139,7 @@ const REMOVE_EXPIRED = `
 
 /**
  * Properties whose last advert expired before `before` and that have not changed since, with all their pairs.
- * `onForgotten` hears of each one that counted in a market. Served by properties_expired, the primary key and the
+ * `onForgotten` is called for each one that counted in a market. Served by properties_expired, the primary key and the
  * unique index of matches.
  */
 export async function* removeExpiredProperties(

@@ -103,7 +103,7 @@ export async function correctMatchTotals(database: Queryable, { adverts, matched
   await database.query(
     `with sampled as (
        select client_id, 1000.0 * sum(count) / $3 as sampled
-       from unnest($1::integer[], $2::integer[]) as told(number, count) join searches using (number)
+       from unnest($1::integer[], $2::integer[]) as counted(number, count) join searches using (number)
        where deleted_at is null group by client_id
      ), estimated as (
        select client_id, ${MATCHES_PER_MILLE} as estimated, sum(matches_per_mille) as summed

@@ -21,7 +21,7 @@ export interface TableCopy {
   readonly pageRows: number;
 }
 
-/** Both within a transaction. `onRows` is told of each page. Resolves with the number of rows read. */
+/** Both within a transaction. `onRows` is called for each page. Resolves with the number of rows read. */
 export async function copyTable(
   source: Queryable,
   target: Queryable,

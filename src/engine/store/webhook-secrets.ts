@@ -17,7 +17,7 @@ export interface WebhookSecret {
   readonly createdAt: Date;
   /** Null: never. */
   readonly expiresAt: Date | null;
-  /** Its last characters, by which people tell secrets apart. */
+  /** Its last characters, by which people distinguish secrets. */
   readonly hint: string;
 }
 
@@ -26,7 +26,7 @@ export class TooManySecretsError extends Error {
   readonly code = 'TOO_MANY_SECRETS';
 }
 
-/** `=`, which ends them all, tells nothing. */
+/** `=`, which ends them all, says nothing. */
 const COLUMNS = `id, created_at as "createdAt", expires_at as "expiresAt", right(rtrim(secret, '='), 4) as hint`;
 /** As the index has it, so that what has ended is not read. */
 const IS_ALIVE = `coalesce(expires_at, 'infinity') > now()`;

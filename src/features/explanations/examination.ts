@@ -129,9 +129,9 @@ function withTexts(
 }
 
 export function textsOf(summary: PropertySummary, adverts: readonly AdvertTexts[]): PropertyTexts {
-  const speaking = adverts.find(([advert]) => advert === summary.speaker);
+  const own = adverts.find(([advert]) => advert === summary.representative);
   return {
-    own: speaking === undefined ? [] : present(speaking[1] ?? speaking[3], speaking[2] ?? speaking[4]),
+    own: own === undefined ? [] : present(own[1] ?? own[3], own[2] ?? own[4]),
     byAdvert: new Map(adverts.map(([advert, , , title, description]) => [advert, present(title, description)])),
   };
 }

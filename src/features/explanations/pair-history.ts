@@ -1,6 +1,6 @@
 /**
  * What happened between a search and a property, from what was recorded of both: the match with its cause, the versions of
- * the search, and the events of the property. Everything that is told follows from a record. The past is walked backwards
+ * the search, and the events of the property. Every answer follows from a record. The past is walked backwards
  * from a moment at which the property is known to satisfy the search; what else may have changed on the way counts as
  * unknown, and several possible beginnings count as "not recorded".
  */
@@ -68,14 +68,14 @@ export interface PairHistory {
   readonly factsOf: (summary: PropertySummary) => PropertyFacts;
   /** Which advert speaks for the property changes with crawls, which are not recorded. */
   readonly hasSeveralAdverts: boolean;
-  /** What the property's price or surface was is told by its events: it has one advert, and states neither itself. */
+  /** What the property's price or surface was is known by its events: it has one advert, and states neither itself. */
   readonly isRetraceable: boolean;
   readonly deliveries: readonly { readonly state: DeliveryState; readonly isPaused: boolean }[];
   /** False: what was sent is not kept any more. */
   readonly areDeliveriesKept: boolean;
 }
 
-/** Stable: clients tell reasons apart by them. */
+/** Stable: clients distinguish reasons by them. */
 export const PAIR_REASON_CODES = [
   'satisfied',
   'unsatisfied',
@@ -168,7 +168,7 @@ function decisiveOf(history: PairHistory, { criteria }: SearchVersion, place: nu
   return decisive.length === 1 ? (decisive[0] as CausingEvent) : null;
 }
 
-/** A match is notified once: what is told of a property that left since then and came back. */
+/** A match is notified once: what is said of a property that left since then and came back. */
 function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
   if (!match.hasBegun) return [];
   const place = causeOf(history, match);
@@ -278,7 +278,7 @@ function isMeasure({ field }: CausingEvent): boolean {
   return field === 'price' || field === 'surface';
 }
 
-/** The property as it was before `messages`, newest first, as far as events tell. */
+/** The property as it was before `messages`, newest first, as far as events show. */
 function retraced(summary: PropertySummary, messages: readonly RecordedMessage[]): PropertySummary {
   return messages.flatMap(({ events }) => events.filter(isMeasure).toReversed()).reduce(undone, summary);
 }

@@ -2,7 +2,7 @@
  * Reads the summaries of live properties that satisfy a search or fail by little. PostgreSQL finds the place and leaves out
  * what fails twice by the criteria that it has columns for; what it answers is judged by `domain/criteria`, so it may
  * answer too much and never too little. Answers are in the order of a sample: a part of one is a fair sample of all. That
- * order is a circle of hashes, which begins elsewhere in each hour: who asks again later is told of other properties.
+ * order is a circle of hashes, which begins elsewhere in each hour: a later query gets other properties.
  */
 
 import { type Box, boxesOf } from '../../engine/domain/area-boxes.ts';

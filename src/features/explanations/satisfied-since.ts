@@ -1,4 +1,4 @@
-/** Since when a property satisfies a search, as far as its recorded prices and surfaces tell (decisions, section 11). */
+/** Since when a property satisfies a search, as far as its recorded prices and surfaces show (decisions, section 11). */
 
 import { NOWHERE } from '../../engine/domain/areas.ts';
 import { type Criteria, satisfies } from '../../engine/domain/criteria.ts';

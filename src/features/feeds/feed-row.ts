@@ -5,7 +5,7 @@
 
 import { type IntakeViolation, type SentMessage, VALIDATORS, violationsOf } from '../../engine/domain/intake-schema.ts';
 
-/** The snapshot cannot be taken as it is; the message is the sentence that is told. */
+/** The snapshot cannot be taken as it is; the message is the sentence that is reported. */
 export class SnapshotRefusedError extends Error {
   readonly code = 'SNAPSHOT_REFUSED';
 }
@@ -31,7 +31,7 @@ export interface AdvertRow {
 export interface ComplaintRow {
   readonly kind: 'complaint';
   readonly line: number;
-  /** Null when the row does not even tell whose it is. */
+  /** Null when the row does not even say whose it is. */
   readonly reference: string | null;
   readonly reason: string;
 }
@@ -71,7 +71,7 @@ function isRecord(value: unknown): value is Members {
 
 const NOWHERE = '00000000-0000-4000-8000-000000000000';
 
-/** Without the values that the contract refuses: `dropped` is told of each. */
+/** Without the values that the contract refuses: `dropped` is called for each. */
 export function withinBounds(content: FeedContent, dropped: (notice: string) => void): FeedContent {
   const kept = { property: known(content.property), advert: known(content.advert) };
   dropHalfPlace(kept.property, dropped);

@@ -150,7 +150,7 @@ interface DownloadOptions extends Omit<ConnectorOptions, 'connectTimeoutMs'> {
 
 interface Download {
   readonly path: string;
-  /** What the server tells this version of the file by; given back when it is asked again. */
+  /** By what the server knows this version of the file; given back when it is asked again. */
   readonly version: string;
   dispose(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
  * A mapping: a small JSON file that says where each member of the intake contract is in files of some other format.
- * What it cannot mean is told before anything is read, with the nearest name.
+ * What it cannot mean is reported before anything is read, with the nearest name.
  */
 
 import { z } from 'zod';
@@ -65,7 +65,7 @@ const KNOWN: ReadonlyMap<string, Pick<MappedMember, 'half' | 'schema'>> = new Ma
   }),
 );
 
-/** `path`: the mapping's, for what is told of it. Throws `SnapshotRefusedError`. */
+/** `path`: the mapping's, for what is reported of it. Throws `SnapshotRefusedError`. */
 export function parseMapping(text: string, path: string): Mapping {
   let sent: unknown;
   try {

@@ -25,7 +25,7 @@ function rowOf({ line, fields, fault }: PolirisRecord, source: string): FeedRow 
 
 type Reader = ReturnType<typeof createReader>;
 
-/** By the numbers of the format, from 1. What a field may not hold is told, and unknown. */
+/** By the numbers of the format, from 1. What a field may not hold is reported, and unknown. */
 function createReader(fields: readonly string[]) {
   const notices: string[] = [];
   const raw = (field: number): string => fields[field - 1]?.trim() ?? '';

@@ -19,7 +19,7 @@ export interface SourceReport {
   readonly gaveAt?: string;
   /** Of the last snapshot that was read. */
   readonly readAt?: string;
-  /** Its path or address, and what tells it from the one before. */
+  /** Its path or address, and what distinguishes it from the one before. */
   readonly from?: string;
   readonly version?: string | undefined;
   readonly counts?: Readonly<Record<string, number>>;

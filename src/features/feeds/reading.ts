@@ -11,9 +11,9 @@ export interface Reading extends Omit<SnapshotOptions, 'onProgress'> {
   readonly format: () => Promise<FeedFormat>;
   /** Of the file. */
   readonly path: string;
-  /** What operators are told of where it came from; the path unless said. */
+  /** Where it came from, for operators; the path unless said. */
   readonly from?: string;
-  /** What tells it from the one before; the file's own unless said. */
+  /** What distinguishes it from the one before; the file's own unless said. */
   readonly version?: string;
   /** False: the source gave it before. */
   readonly isGiven?: boolean;

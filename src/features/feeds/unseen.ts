@@ -71,7 +71,7 @@ async function readPage(client: Queryable, after: Uuid | null, before: string): 
   const { rows } = await client.query<{ uuid: Uuid } & { [name in keyof HeldRow]: HeldRow[name] | null }>(
     `select uuid, case when is_old then state end as state, case when is_old then crawls end as crawls from (
        select uuid, state, crawls, expired_at is null
-         and exists (select from json_each(crawls) as crawl(advert, told) where told ->> 0 < $2) as is_old
+         and exists (select from json_each(crawls) as crawl(advert, seen) where seen ->> 0 < $2) as is_old
        from properties where uuid > $1 order by uuid limit ${PAGE_ROWS}) page`,
     [after ?? '00000000-0000-0000-0000-000000000000', before],
   );

@@ -29,7 +29,7 @@ export interface ClaimedMail {
   /** Of the present series, from 1. */
   readonly attempt: number;
   readonly startedAt: Date;
-  /** As an attempt before sent it, when it tells of these items and no others. */
+  /** As an attempt before sent it, when it has these items and no others. */
   readonly letter: Buffer | null;
   /** For the link to unsubscribe: 128 random bits in base64url. */
   readonly token: string;

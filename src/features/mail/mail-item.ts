@@ -17,7 +17,7 @@ export interface MailProperty {
   readonly isExpired: boolean;
   /** Euros. */
   readonly price: number | null;
-  /** What this recipient was last told; null when it is the same, or was never told. */
+  /** The price that this recipient was last notified of; null when it is the same, or there was none. */
   readonly priceBefore: number | null;
   readonly pricePerMeter: number | null;
   /** m². */
@@ -59,7 +59,7 @@ export interface NewMailItem {
 
 const NONE: readonly MailReason[] = [];
 
-/** What a search is told of by e-mail: a match that begins, and events of the kinds that it subscribed to. */
+/** What a search is notified of by e-mail: a match that begins, and events of the kinds that it subscribed to. */
 export function mailReasonsOf(
   route: { readonly mail: MailRoute | null; readonly subscribedEvents: readonly EventKind[] },
   events: readonly AdvertEvent[],

@@ -70,7 +70,7 @@ const RECORD = `
     and (held_state = 'sending' and locked.attempt_count = number
       or $9 = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
 
-/** What a recipient was last told that properties cost. Served by mail_items_notified. */
+/** The prices that a recipient was last notified of. Served by mail_items_notified. */
 export async function readNotifiedPrices(
   client: Queryable,
   key: string,

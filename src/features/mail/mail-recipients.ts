@@ -39,7 +39,7 @@ export async function readSubscriptions(
   );
 }
 
-/** The searches that e-mails of a link tell of, the oldest first. Served by the primary key of tokens and searches_mail. */
+/** The searches that e-mails of a link are about, the oldest first. Served by the primary key of tokens and searches_mail. */
 export async function readLinkedSearches(
   client: Queryable,
   token: string,

@@ -8,7 +8,7 @@ const ROWS_PER_BATCH = 2_000;
 
 /**
  * Final before `before`, with their attempts, or due before it and not sent yet: the mail server is gone, and nobody wants
- * to hear of them any more. Served by the primary keys.
+ * to be notified of them any more. Served by the primary keys.
  */
 export async function* removeMailItems(client: Queryable, before: Date): Batches {
   for (let after = firstUuidAt(new Date(0)), isMore = true; isMore; ) {

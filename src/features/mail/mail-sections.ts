@@ -21,7 +21,7 @@ export interface MailEntry {
   readonly causes: readonly MailCause[];
 }
 
-/** A search that the property was found by, and why it is told: the match first, each reason once. */
+/** A search that the property was found by, and why it is in the e-mail: the match first, each reason once. */
 export interface MailCause {
   readonly searchTitle: string;
   readonly reasons: readonly MailReason[];

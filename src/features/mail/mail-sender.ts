@@ -158,7 +158,7 @@ interface SmtpFailure {
   readonly responseCode?: number;
 }
 
-/** The reason goes into the log, so it is told in words of our own: a server's answer names whom it is about. */
+/** The reason goes into the log, so it is given in words of our own: a server's answer names whom it is about. */
 function failed(error: SmtpFailure): Result {
   const { code = '', originalCode = '', command = '', response = null, responseCode } = error;
   const isAnswer = responseCode !== undefined && responseCode >= 400;

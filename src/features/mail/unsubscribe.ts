@@ -20,7 +20,7 @@ import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { readLinkedSearches, readSubscriptions, subscribeAgain, unsubscribe } from './mail-recipients.ts';
 import { cleanText, MAIL_WORDS } from './mail-words.ts';
 
-/** What proxies tell the client by, and 128 bits in base64url. */
+/** By what proxies know the client, and 128 bits in base64url. */
 const LINK = /^[0-9a-f]{12}\.([A-Za-z0-9_-]{22})$/;
 
 const SEARCHES_MAX = 20;

@@ -7,7 +7,7 @@ import { firstUuidAt, type SearchNumber, type Uuid } from '../../engine/domain/i
 import type { ListedPage } from '../../engine/store/client-listings.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 
-/** `counting` → `running` → `finished`, or `stopped` by its client; clients are told that it is paused as well. */
+/** `counting` → `running` → `finished`, or `stopped` by its client; clients see that it is paused as well. */
 export const RECOVERY_STATES = ['counting', 'running', 'finished', 'stopped'] as const;
 export type RecoveryState = (typeof RECOVERY_STATES)[number];
 

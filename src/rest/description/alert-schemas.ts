@@ -1,6 +1,6 @@
 /**
  * What leaves the service by itself: the bodies and headers of webhooks (specification, section 6.2; decisions, section 6)
- * and what a crawler is told of a refused message. OpenAPI and AsyncAPI publish them, and the tests hold what really
+ * and the rejection of a crawler's message. OpenAPI and AsyncAPI publish them, and the tests hold what really
  * arrives against them.
  */
 
@@ -36,7 +36,7 @@ const Rejection = z.strictObject({
     )
     .meta({ description: 'One by one; empty when it is no JSON, or when nothing is wrong with the message itself.' }),
   subject: text('That the message was published on.'),
-  sequence: z.int().min(1).meta({ description: 'Its number in the stream, as the acknowledgement told it.' }),
+  sequence: z.int().min(1).meta({ description: 'Its number in the stream, as the acknowledgement said.' }),
   messageId: z.string().max(MESSAGE_ID_LENGTH_MAX).nullable().meta({ description: 'Its Nats-Msg-Id, if it had one.' }),
   receivedAt: dateTime('When the stream took it.'),
 });
@@ -98,7 +98,7 @@ export interface AlertHeader {
 /** Of each webhook, in lower case, beside those of HTTP itself. */
 export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
   'webhook-id': {
-    description: 'Of the delivery, equal on every retry: by it repeats are told (Standard Webhooks 1.0).',
+    description: 'Of the delivery, equal on every retry: by it repeats are recognised (Standard Webhooks 1.0).',
     schema: { type: 'string', format: 'uuid' },
     isRequired: true,
     example: '0199a2f4-7c1e-7d3a-9b1c-2f4e6a8c0d1b',
@@ -119,7 +119,7 @@ export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
   },
   'vigie-sequence': {
     description:
-      'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, and what the feed alone tells of ' +
+      'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, and what the feed alone has of ' +
       'it, from 1 in the order in which things happened; the same on every attempt and whenever it is resent. Keep the ' +
       'highest number seen with the state of a match, and drop what comes with a lower one; never wait for a missing ' +
       'number: a cancelled delivery leaves a gap, and a restored service goes on far above. Only a webhook of ' +

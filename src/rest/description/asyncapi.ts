@@ -1,5 +1,5 @@
 /**
- * `/asyncapi.json`: AsyncAPI 3 of what passes by itself (decisions, section 13): what crawlers publish, what they are told
+ * `/asyncapi.json`: AsyncAPI 3 of what passes by itself (decisions, section 13): what crawlers publish, what they receive
  * of it, and the webhooks. Streams, schemas, headers and examples are those that run.
  */
 
@@ -17,11 +17,11 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 1_440 * MINUTE_MS;
 const MIB = 1_024 * 1_024;
 
-/** Which one, the operator knows: it is not the API's to tell. */
+/** Which one, the operator knows: it is not the API's to say. */
 const NATS = {
   host: '{host}',
   protocol: 'nats',
-  description: 'NATS with JetStream. Your operator tells its address, user and password; `vigie nats` prints them.',
+  description: 'NATS with JetStream. Your operator has its address, user and password; `vigie nats` prints them.',
   variables: { host: { default: '127.0.0.1:9466', description: 'That of a daemon on this machine unless said.' } },
   security: [{ $ref: '#/components/securitySchemes/natsUser' }],
 };
@@ -95,7 +95,7 @@ function rejectionsChannel(): object {
       `JetStream stream ${REJECTED.name} (subjects ${REJECTED.subjects}, file, limits, oldest dropped), which the daemon ` +
       `creates when it is missing and never alters: ${REJECTED.keptMs / DAY_MS} days and ${REJECTED.bytesMax / MIB} MiB. ` +
       'A subscription to the subject hears it at once; what was missed is read from the stream. A message that is ' +
-      'refused twice, because a crash came between, may be told twice.',
+      'refused twice, because a crash came between, may be published twice.',
     servers: ON_NATS,
     parameters: { propertyUuid: { ...propertyUuid, description: 'UUID of the property, or `unknown`.' } },
     messages: messagesOf(['rejection']),
@@ -127,7 +127,7 @@ function operations(): object {
       description:
         'Publish through JetStream and wait for its acknowledgement: what it has acknowledged is recorded, whatever ' +
         'dies meanwhile. Without an answer publish again, with the same Nats-Msg-Id. A message that cannot be ' +
-        'understood is kept for operators and told as a rejection; it stops nobody.',
+        'understood is kept for operators and published as a rejection; it stops nobody.',
       reply: {
         ...reply('publishAcknowledgement'),
         address: { location: '$message.header#/reply-to', description: 'The reply subject of NATS.' },
@@ -136,7 +136,7 @@ function operations(): object {
     sendRejections: {
       action: 'send',
       channel: { $ref: '#/channels/rejections' },
-      summary: 'Crawlers are told which of their messages were refused',
+      summary: 'Crawlers are notified of their rejected messages',
       description: 'Within a second of the refusal, at least once. No acknowledgement is waited for.',
     },
     ...Object.fromEntries(
@@ -145,7 +145,7 @@ function operations(): object {
         {
           action: 'send',
           channel: { $ref: `#/channels/${name === 'match' ? 'matches' : 'events'}` },
-          summary: name === 'match' ? 'Clients are told of new matches' : 'Clients are told of events',
+          summary: name === 'match' ? 'Clients are notified of new matches' : 'Clients are notified of events',
           description: `${CHANNELS[name].when} ${ACKNOWLEDGEMENT}`,
           bindings: post,
           reply: reply('alertAcknowledgement'),
@@ -159,7 +159,7 @@ function messages({ alert }: ContractExamples): Record<string, object> {
   const intakeHeaders = {
     type: 'object',
     properties: {
-      'Nats-Msg-Id': { type: 'string', description: 'By it the stream tells repeats.' },
+      'Nats-Msg-Id': { type: 'string', description: 'By it the stream recognises repeats.' },
       traceparent: { type: 'string', description: 'W3C Trace Context; webhooks that follow carry it on.' },
     },
   };
@@ -179,10 +179,10 @@ function messages({ alert }: ContractExamples): Record<string, object> {
     },
     rejection: {
       name: 'rejection',
-      summary: 'A message was refused',
+      summary: 'A message was rejected',
       headers: {
         type: 'object',
-        properties: { 'Nats-Msg-Id': { type: 'string', description: 'The same when told again.' } },
+        properties: { 'Nats-Msg-Id': { type: 'string', description: 'The same when published again.' } },
       },
       payload: referenceTo('Rejection'),
       examples: [{ payload: rejectionExample() }],

@@ -227,7 +227,7 @@ function deliveryExample(): object {
   );
 }
 
-/** What the crawler of the sample is told when its price is negative. */
+/** The rejection that the crawler of the sample gets when its price is negative. */
 export function rejectionExample(): Rejection {
   const { upsert } = INTAKE_EXAMPLES;
   const wrong = { ...upsert, advert: { ...(upsert.advert as object), price: -1 } };

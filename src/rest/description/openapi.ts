@@ -25,7 +25,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   412: 'The resource is not the one that If-Match or If-None-Match describe.',
   413: 'The body is larger than 1 MiB.',
   415: 'The media type of the body is not taken.',
-  421: 'Your searches live elsewhere; `Vigie-Cell` tells the proxy where. It asks there by itself.',
+  421: 'Your searches live elsewhere; `Vigie-Cell` names the cell for the proxy. It asks there by itself.',
   422: 'The body has violations.',
   429: 'Too many requests; see Retry-After.',
   503: 'Not available now; see Retry-After.',
@@ -275,7 +275,7 @@ const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   'get /feed':
     'Everything that your webhooks carry, byte for byte, in the order in which it was recorded: also what was cancelled, ' +
     'and what searches that notify would get if they had an endpoint. Begin without `after`, then go on with `next`, which `Link` leads to as well: ' +
-    'nothing is ever told before a cursor that you have. With `wait` the answer comes as soon as there is something. At ' +
+    'nothing is ever added before a cursor that you have. With `wait` the answer comes as soon as there is something. At ' +
     'most 1000 items and 8 MiB a page. The feed reaches back as far as deliveries are kept: an older cursor is a 410, ' +
     'whose `oldest` is where to begin again.',
   'get /webhook-secrets':
@@ -304,5 +304,5 @@ const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'with the member of a search that takes it.',
   'get /webhook-tester':
     'Sends one signed webhook with a made-up match to an endpoint, at once and without retry, and answers what was sent ' +
-    'and what came back. With `search` it is signed with that search’s token, without with one that the answer tells.',
+    'and what came back. With `search` it is signed with that search’s token, without with one that the answer contains.',
 };

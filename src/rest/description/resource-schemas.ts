@@ -205,7 +205,7 @@ const Delivery = z.strictObject({
 });
 
 const FeedItem = z.strictObject({
-  cursor: text('What comes behind the item is told after it.'),
+  cursor: text('Asks for what comes behind the item.'),
   id: uuid('Of the delivery: `webhook-id` of its webhook.'),
   sequence: integer('`Vigie-Sequence` of its webhook.'),
   search: link('Search', 'The search.'),
@@ -232,7 +232,7 @@ const WebhookSecret = z.strictObject({
   id: uuid('As its IRI has it.'),
   createdAt: dateTime('When it was made; webhooks are signed with it from then on, within seconds.'),
   expiresAt: dateTimeOrNull('When it signs no more; null: never.'),
-  hint: text('Its last characters, to tell secrets apart.'),
+  hint: text('Its last characters, to distinguish secrets.'),
   secret: text('The secret itself (Standard Webhooks), answered once, when it is made.').optional(),
 });
 

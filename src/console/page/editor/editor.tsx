@@ -247,7 +247,7 @@ function useSaving({ held, body, writing, onSaved, onRefused }: SaveBarProps): S
   };
 }
 
-/** What is wrong with a member is told at its field. */
+/** What is wrong with a member is shown at its field. */
 async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onRefused']): Promise<void> {
   try {
     await work();

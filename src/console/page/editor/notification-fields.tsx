@@ -96,7 +96,7 @@ function EventKinds({ draft, change, violations }: FieldsProps) {
 
 const MORE: readonly (keyof Draft)[] = ['context'];
 
-/** Of a draft: as it would be told of when it was saved. */
+/** Of a draft: as it would be notified once it was saved. */
 export function destinationsOf(draft: Draft, saved: SearchDocument | null): Destinations {
   const { notificationEnabled, subscribedEvents } = draft;
   const recipient = draft.notificationRecipient.trim();

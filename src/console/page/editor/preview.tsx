@@ -27,7 +27,7 @@ export interface PreviewState {
 
 const NOTHING: PreviewState = { preview: null, isAsking: true, problem: null, violations: [] };
 
-/** Asked when somebody has stopped typing; what is refused for its content is told at its field. Null: not yet. */
+/** Asked when somebody has stopped typing; what is refused for its content is shown at its field. Null: not yet. */
 export function usePreview(criteria: Body | null): PreviewState {
   const { rest, connection } = useModel();
   const words = useWords();

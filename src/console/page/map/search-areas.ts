@@ -50,7 +50,7 @@ function departmentsOf({ includedDepartments }: SearchDocument, { outlines }: Ba
 function communesOf({ includedCities, includedInseeCodes }: SearchDocument, { placeByInsee }: BaseMap): AreaShape[] {
   const codes = [...includedCities.map(({ insee }) => insee), ...includedInseeCodes].slice(0, COMMUNES_SHOWN_MAX);
   return codes.flatMap((insee) => {
-    // Paris, Lyon and Marseille are told by their first arrondissements.
+    // Paris, Lyon and Marseille are known by their first arrondissements.
     const place = placeByInsee.get(insee) ?? placeByInsee.get(FIRST_ARRONDISSEMENTS[insee] ?? '');
     return place === undefined ? [] : [{ type: 'commune' as const, x: place.x, y: place.y, name: place.name }];
   });

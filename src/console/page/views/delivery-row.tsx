@@ -20,7 +20,7 @@ export function DeliveryState({ status }: { readonly status: string }) {
   );
 }
 
-/** An e-mail's address is told as one, not as a link to it. */
+/** An e-mail's address is shown as one, not as a link to it. */
 export function addresseeOf(endpoint: string): string {
   return endpoint.replace(/^mailto:/, '');
 }

@@ -49,7 +49,7 @@ function endpointsOf(searches: readonly SearchDocument[]): readonly string[] {
   return [...new Set(named.filter((endpoint) => endpoint !== null))].sort();
 }
 
-/** As its newest delivery tells it: without one, nothing is known of it. */
+/** As its newest delivery shows it: without one, nothing is known of it. */
 function Health({ endpoint }: { readonly endpoint: string }) {
   const words = useWords();
   const formats = useFormats();

@@ -38,7 +38,7 @@ export function PlacesView() {
   return (
     <div class="overview">
       <h1>{words.views.places}</h1>
-      <Whereabouts center={center} onCenter={setCenter} />
+      <SearchCenter center={center} onCenter={setCenter} />
       <Field label={words.radiusKm}>
         {(ids) => (
           <input
@@ -79,7 +79,7 @@ export function PlacesView() {
 /** A department has no centre to stand at. */
 const POINTED_TYPES = ['city', 'zipcode'] as const;
 
-function Whereabouts({ center, onCenter }: { readonly center: Place | null; onCenter(place: Place): void }) {
+function SearchCenter({ center, onCenter }: { readonly center: Place | null; onCenter(place: Place): void }) {
   const words = useWords();
   const sharedMap = useSharedMap();
   const { rest } = useModel();

@@ -1,4 +1,4 @@
-/** How a price went, as the adverts' recorded changes tell it. */
+/** How a price went, as the adverts' recorded changes show it. */
 
 import type { PropertyDocument } from '../documents.ts';
 

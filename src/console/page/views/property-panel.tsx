@@ -293,7 +293,7 @@ function Sent({ match }: { readonly match: string }) {
 
 const [WIDTH, HEIGHT, MARGIN] = [320, 96, 8];
 
-/** How a price went: a small line of steps, told in words as well. */
+/** How a price went: a small line of steps, described in words as well. */
 function PriceChart({ prices }: { readonly prices: readonly PricePoint[] }) {
   const words = useWords();
   const formats = useFormats();

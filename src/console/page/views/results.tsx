@@ -23,7 +23,7 @@ import { downloadCsv } from './result-csv.ts';
 
 interface Result {
   readonly pin: Pin;
-  /** Titles of the searches are told by these. */
+  /** Titles of the searches by these. */
   readonly searches: readonly string[];
 }
 
@@ -173,7 +173,7 @@ const DRAWN_AT_ONCE = 60;
 
 interface EndlessListProps {
   readonly results: readonly Result[];
-  /** Of one search: its title need not be told. */
+  /** Of one search: its title need not be shown. */
   readonly isOfOne: boolean;
   onEnd?: (() => void) | undefined;
 }

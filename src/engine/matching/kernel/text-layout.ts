@@ -1,6 +1,6 @@
 /**
  * The memory that a reader of texts shares with its kernel, byte by byte: `text-source` makes the kernel of these
- * numbers. What grows with the searches lies above and is told to the kernel at each call.
+ * numbers. What grows with the searches lies above and is passed to the kernel at each call.
  */
 
 /** How `letterOf` of `domain/text` treats each unit of UTF-16; 0 where it has not been asked. */
@@ -66,6 +66,6 @@ export const REVISION = GENERATION + 4;
 export const TEXT_TOUCHED = REVISION + 4;
 export const TEXT_BYTES = TEXT_TOUCHED + 4;
 
-/** What the kernel is answered about a unit that it cannot tell alone: the number of letters so far, or one of these. */
+/** What the kernel is answered about a unit that it cannot decide alone: the number of letters so far, or one of these. */
 export const ENDS_WORD = -1;
 export const LEAVES_TEXT = -2;

@@ -60,7 +60,7 @@ const SLOT_OF_WORD = `(i32.shl
         (i32.and (i32.load offset=${WORD_HASH} (local.get $word)) (i32.const ${SLOTS_COUNT - 1}))
         (i32.const 2))`;
 
-/** Returns the number of words, or -1 when it takes \`foldWords\` to tell them. */
+/** Returns the number of words, or -1 when it takes \`foldWords\` to read them. */
 const SPELL = `
   (func (export "spell") (param $unitCount i32) (result i32)
     (local $at i32) (local $end i32) (local $unit i32) (local $letter i32)

@@ -1,7 +1,7 @@
 /**
  * The nearest points of some trees within a radius, nearest first. Boxes are visited by their distance, all trees at
  * once; what is found waits unsorted until there is half as much again as asked for, when the farther ones are dropped
- * and the radius shrinks. Chords tell nearly all points apart; those too close to call are told by `distanceKm`, so
+ * and the radius shrinks. Chords distinguish nearly all points; those too close to call are decided by `distanceKm`, so
  * order and border are exactly those of the great circle.
  */
 
@@ -109,7 +109,7 @@ function collect(tree: PointTree, roots: readonly number[], lat: number, lon: nu
 
 const NO_NODE = -1;
 
-/** The nearest leaf of the node, as far as boxes tell; the others on the way are put by. `NO_NODE` when all are beyond `bound`. */
+/** The nearest leaf of the node, as far as boxes show; the others on the way are put by. `NO_NODE` when all are beyond `bound`. */
 function leafBelow(tree: PointTree, from: number, x: number, y: number, z: number, bound: number): number {
   let node = from;
   for (let second = tree.secondChildOf(node); second !== 0; second = tree.secondChildOf(node)) {

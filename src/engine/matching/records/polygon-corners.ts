@@ -62,7 +62,7 @@ export class Corners {
     return this.#read(2 * corner + 1);
   }
 
-  /** Whether the rings hold the place; each ends at the corner told by the integer at `ends` and the next ones. */
+  /** Whether the rings hold the place; each ends at the corner given by the integer at `ends` and the next ones. */
   hold(ends: number, ringCount: number, lat: number, lon: number): boolean {
     let isInside = false;
     let corner = 0;

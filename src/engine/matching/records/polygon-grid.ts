@@ -26,7 +26,7 @@ const PASSED_CELLS_PER_POSITION = 48;
 const MARGIN = 1e-7;
 /**
  * An edge that climbs less is taken at its full width, in as many rows as it meets: where it meets a latitude cannot be
- * told to the margin. Cells of all but the coarsest grid are as high and wide at least.
+ * known to the margin. Cells of all but the coarsest grid are as high and wide at least.
  */
 const CLIMB_MIN = 1e-4;
 const FLAT_ROWS_MAX = 3;

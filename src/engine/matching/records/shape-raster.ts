@@ -24,7 +24,7 @@ export const RASTER_UNDECIDED = 2;
 const MARGIN = 1e-7;
 /** Round the box; rounding to single precision takes less. */
 const PADDING = 1e-4;
-/** An edge that climbs less is taken at its full width: where it meets a latitude cannot be told to the margin. */
+/** An edge that climbs less is taken at its full width: where it meets a latitude cannot be known to the margin. */
 const CLIMB_MIN = 1e-4;
 /** Nothing that may be met from beyond the date line, and no pole. */
 const LONGITUDE_MAX = 179;

@@ -4,7 +4,7 @@
  *
  * A look-up is a race against memory, so the boxes of a node's children are copied into a table of integers when the
  * node is first visited after a change of boxes. All tables lie in one array and point to each other: a look-up touches
- * no object of the R-tree any more. Lines of leaves also tell where the rows are, and follow them.
+ * no object of the R-tree any more. Lines of leaves also say where the rows are, and follow them.
  */
 
 import RBush from 'rbush';

@@ -1,7 +1,7 @@
 /**
  * Where to cut rows along one column of bounds. Sorted by their maximums, the lower half of the rows is of no interest
  * to every property beyond the largest of theirs: a cut spares the share of properties that lie there. What properties
- * are like is told by the rows themselves: people search for what there is.
+ * are like is shown by the rows themselves: people search for what there is.
  */
 
 import { CODE_MAX, CODE_MIN } from './quantiser.ts';

@@ -167,7 +167,7 @@ function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }
   row.latitude = latitude;
   row.longitude = longitude;
   row.reach = reach;
-  // With words to look for as well, the record tells where both are.
+  // With words to look for as well, the record says where both are.
   const check = isPolygon && (attention & NEEDS_TEXT_CHECK) === 0 ? NEEDS_SHAPE_CHECK : NEEDS_EXACT_CHECK;
   row.attention = isDecisive ? attention : attention | check;
   return row;

@@ -57,7 +57,7 @@ export function isOfKind(cut: KindCut, types: number, needs: number): boolean {
   return cut.need !== 0 ? (needs & cut.need) !== 0 : (types & ~cut.types) === 0;
 }
 
-/** What rows are told by, by position; `accepts`: see `acceptsOf`. */
+/** What distinguishes rows, by position; `accepts`: see `acceptsOf`. */
 export interface RowKinds {
   readonly types: Uint8Array;
   readonly needs: Uint16Array;

@@ -19,7 +19,7 @@ export const AXIS_REACH = 3;
 export const AXIS_NEEDS = 4;
 /** `at`: a set of types; rows that accept no others go right. */
 export const AXIS_TYPES = 5;
-/** `at`: a bit of the search number; bounds a removal where nothing else tells rows apart. */
+/** `at`: a bit of the search number; bounds a removal where nothing else distinguishes rows. */
 export const AXIS_NUMBER = 6;
 
 /** The first of one axis a column of bounds; `at`: a code. */
@@ -54,7 +54,7 @@ export interface ChosenSplit {
 
 /** A cut must spare this part of the expected cost. */
 const GAIN_MIN = 0.1;
-/** Rows that nothing tells apart are cut by number from here on, to bound the search for one of them. */
+/** Rows that nothing distinguishes are cut by number from here on, to bound the search for one of them. */
 const ALIKE_ROWS_MAX = 256;
 const SAMPLE_ROWS = 128;
 const NUMBER_BITS = 31;
@@ -79,7 +79,7 @@ const boundCut: BoundCut = { cost: 0, position: 0, code: 0 };
 const keys = createRow();
 const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
-/** Weighs the cut that `isRight` tells of. */
+/** Weighs the cut that `isRight` describes. */
 type Consider = (axis: number, at: number) => void;
 
 /** Writes the number, the kinds, the bounds and the area of one of the rows into `row`. */

@@ -146,7 +146,7 @@ export class GroupMemory extends SharedMemory {
     this.floats[word + (REACHES >> 2)] = row.reach;
   }
 
-  /** Reads what tells the row from others: number, kinds, bounds and area. */
+  /** Reads what distinguishes the row from others: number, kinds, bounds and area. */
   readKeys(group: number, lane: number, row: Row, hasArea: boolean): void {
     const { bytes, codes, integers, floats } = this;
     const word = (group >> 2) + lane;

@@ -1,6 +1,6 @@
 /**
  * The order of a leaf's rows: those that the same properties pass side by side, so that the groups of sixteen differ
- * as much as can be and most of them are told from a property by their zone alone. The rows are cut in two, along
+ * as much as can be and most of them are ruled out for a property by their zone alone. The rows are cut in two, along
  * whatever spares most tests, and each part again until it is a group.
  */
 

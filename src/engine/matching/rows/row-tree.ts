@@ -213,7 +213,7 @@ export class RowTrees {
     return true;
   }
 
-  /** False when nothing tells the rows apart. */
+  /** False when nothing distinguishes the rows. */
   #split(leaf: number): boolean {
     const rowCount = this.#memory.integers[leaf + ROWS] as number;
     const readKeys = (position: number, row: Row): void =>

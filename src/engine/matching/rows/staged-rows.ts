@@ -64,7 +64,7 @@ export class StagedRows {
     this.readKeys(position, row);
   }
 
-  /** Reads what tells the row from others: number, kinds, bounds and area. */
+  /** Reads what distinguishes the row from others: number, kinds, bounds and area. */
   readKeys(position: number, row: Row): void {
     const { integers, floats, codes } = this.#memory as SharedMemory;
     const start = position * ROW_INTEGERS;

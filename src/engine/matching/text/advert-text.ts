@@ -130,7 +130,7 @@ export class AdvertText {
     if (term >= this.#firstPlaces.length) this.#makeRoomForPlacesOf(term);
     const isKnown = this.#placesSeenIn[term] === this.#generation;
     const last = this.#lastPlaces[term] as number;
-    // A word may tell a term twice.
+    // A word may add a term twice.
     if (isKnown && this.#places[last] === place) return;
     const at = this.#placesEnd;
     if (at + 2 > this.#places.length) {

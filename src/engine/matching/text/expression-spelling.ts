@@ -1,4 +1,4 @@
-/** Expressions as sixteen-bit units, the same for equal ones and for no others: they are told apart without a string. */
+/** Expressions as sixteen-bit units, the same for equal ones and for no others: they are distinguished without a string. */
 
 import { randomInt } from 'node:crypto';
 import {

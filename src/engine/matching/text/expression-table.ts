@@ -125,7 +125,7 @@ export class ExpressionTable {
     return id === 0 ? 0 : (this.#integersOf(id)[this.#startOf(id) + ROW_CODE] as number);
   }
 
-  /** `holds`, of what `rowCodeOf` told. */
+  /** `holds`, of what `rowCodeOf` returned. */
   holdsByRow(rowCode: number): boolean {
     return rowCode < 0 ? holdsByRowCode(rowCode, this.text) : this.holds(rowCode);
   }
@@ -285,7 +285,7 @@ const COMMON_LEMMAS: ReadonlySet<string> = new Set(
 
 /**
  * Words that a text must contain to satisfy the expressions, by which searches are found: one of each group, the rarest
- * that can be told. Empty when some group requires none.
+ * that can be known. Empty when some group requires none.
  */
 function requiredWords(expressions: Expressions): readonly string[] {
   const required = new Set<string>();

@@ -184,7 +184,7 @@ export class TokenReader {
     this.#appendCode(end, TEXT_END);
   }
 
-  /** Has the kernel find the words' tokens; null when it takes `foldWords` to tell its words. */
+  /** Has the kernel find the words' tokens; null when it takes `foldWords` to read its words. */
   #find(text: string): number | null {
     if (text.length > UNITS_MAX) return null;
     this.#units.write(text, 'utf16le');

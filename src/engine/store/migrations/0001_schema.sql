@@ -1,9 +1,9 @@
 -- Up Migration
 
--- The whole schema, by noun: clients, reference, searches, properties, matches and what is told of them, e-mail, the feed,
+-- The whole schema, by noun: clients, reference, searches, properties, matches and their deliveries, e-mail, the feed,
 -- endpoints, intake, operation. What comes after the first release is a migration of its own (store/schema.ts).
 --
--- Rows of adverts and of what is told leave as fast as they come (domain/retention.ts): vacuum's default of a fifth of the
+-- Rows of adverts and of deliveries leave as fast as they come (domain/retention.ts): vacuum's default of a fifth of the
 -- table would let that much of it lie dead. Tables that are only added to until then are left alone by vacuum for as long:
 -- no query has a use for what it would note.
 
@@ -25,10 +25,10 @@ create table clients (
   -- A deleted client has no name and no keys; its searches are deleted in the background.
   deleted_at timestamptz,
   -- A client lives in one cell (store/client-move.ts). `moved_to`: it is not this one any more, or not yet. While it is
-  -- being moved nothing of it may be written, until the command that does it has not been heard of for a while.
+  -- being moved nothing of it may be written, until the command that does it has shown no life for a while.
   moved_to text,
   moving_until timestamptz,
-  -- What the feed told before it came from another cell, cursors of this one know nothing of.
+  -- What the feed showed before it came from another cell, cursors of this one know nothing of.
   arrived_epoch integer,
   arrived_in xid8
 );
@@ -82,7 +82,7 @@ insert into site_categories (name)
 values ('Agence'), ('Mandataire'), ('Notaire'), ('Particulier'), ('Portail'), ('Promoteur'), ('Réseau');
 
 -- A source is one imported file or area; importing it again replaces its points in one transaction. `revision` is that
--- transaction: the revisions of all sources together tell whether a copy in memory is still the newest.
+-- transaction: the revisions of all sources together say whether a copy in memory is still the newest.
 create table points_of_interest_sources (
   id integer generated always as identity primary key,
   name text not null unique,
@@ -103,7 +103,7 @@ create table points_of_interest (
 create index points_of_interest_source on points_of_interest (source_id);
 
 -- Imported centres of communes; they go before those of the reference packages. `revision` is the transaction of the
--- import: it tells a daemon in one row whether it holds the newest.
+-- import: it says in one row whether it holds the newest.
 create table commune_coordinates (
   insee text primary key,
   lat double precision not null,
@@ -354,7 +354,7 @@ create table market_medians (
   primary key (department_code, transaction_type, is_land)
 ) with (fillfactor = 50);
 
--- Matches and what is told.
+-- Matches and deliveries.
 
 -- One row per (search, property) for ever, from the first delivery, feed item or item of an e-mail on: written in that
 -- transaction, which holds the property's row. Notified again, it changes in columns that no index has.
@@ -547,7 +547,7 @@ create table mail_items (
   -- `mailto:` and the address, and its key. Both follow the search until the item is sent.
   endpoint text not null,
   endpoint_key text not null,
-  -- Why the property is told (domain/mail-item.ts), JSON: what is said of it is read when the e-mail is written.
+  -- Why the property is in the e-mail (domain/mail-item.ts), JSON: what is said of it is read when the e-mail is written.
   reason text not null,
   -- The price that the e-mail said.
   notified_price double precision,
@@ -563,7 +563,7 @@ create table mail_items (
   generation integer not null default 0,
   -- Counted up by each change that its history keeps: it means the same in any cluster, as `revision` does not.
   version integer not null default 0,
-  -- On the first item of an e-mail that may be tried again: its bytes, and of how many items they tell.
+  -- On the first item of an e-mail that may be tried again: its bytes, and of how many items they consist.
   letter bytea,
   letter_items integer,
   -- When it goes along with another item of its recipient at the earliest, and when it goes by itself.
@@ -582,7 +582,7 @@ create index mail_items_recipient on mail_items (endpoint_key, id) where state =
 create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 -- Whose lease has ended.
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
--- What a recipient was last told of a property.
+-- What a recipient was last notified of a property.
 create index mail_items_notified on mail_items (endpoint_key, property_uuid) where state = 'delivered';
 -- What operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
@@ -687,7 +687,7 @@ create table intake_leader (
   -- The number of the term in which an instance takes adverts in. The next leader counts it up, so nobody records in a
   -- term that is over.
   term bigint not null,
-  -- New sequences are above it: what a database told before it was restored to an older state is not told again of
+  -- New sequences are above it: what a database sent before it was restored to an older state is not sent again of
   -- something else.
   sequence_floor integer not null default 0,
   -- Held, the cell records no message beyond `held_behind`: a client is being moved.
@@ -711,15 +711,15 @@ create table intake_leads (
 insert into intake_leads default values;
 
 -- One row: how far the stream of adverts is recorded in this database (store/intake-position.ts). `stored_at` is when
--- the stream took that message, as it tells it: the same number in another stream has another time. A new one has recorded
+-- the stream took that message, as it says: the same number in another stream has another time. A new one has recorded
 -- nothing, whatever the stream's consumer says.
 create table intake_position (
   sequence bigint not null,
   stored_at text,
   -- Which database it was that recorded so far: a copy restored elsewhere is another one. Null until it was asked.
   database_identity text,
-  -- The stream that the position is of, told apart from others by a number, which each advert's last crawl carries; when
-  -- the stream was made, as it tells it. Null before the first term.
+  -- The stream that the position is of, distinguished from others by a number, which each advert's last crawl carries; when
+  -- the stream was made, as it says. Null before the first term.
   stream_number integer not null default 1,
   stream_created text,
   -- Of the log in which `sequence` was recorded: a standby that is promoted begins another one. Null before the first, and

@@ -282,7 +282,7 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
   /**
-   * Sends again what a client was to be told since a moment and has not received, in the background, oldest first.
+   * Sends again what a client should have received since a moment and has not, in the background, oldest first.
    * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
    */
   startRecovery: {
@@ -594,8 +594,8 @@ export const AdminServiceService = {
   },
   /**
    * Changes, matches and attempts as they happen on all instances. The server sends its metadata once every living
-   * instance has said that it tells: nothing from then on is left out. It is a window, not a log: a watcher too slow for
-   * what happens misses some of it, and is told how much.
+   * instance has said that it publishes: nothing from then on is left out. It is a window, not a log: a watcher too slow for
+   * what happens misses some of it, and learns how much.
    */
   watchActivity: {
     path: "/vigie.admin.v1.AdminService/WatchActivity" as const,
@@ -650,7 +650,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    */
   resendDelivery: handleUnaryCall<ResendDeliveryRequest, Delivery>;
   /**
-   * Sends again what a client was to be told since a moment and has not received, in the background, oldest first.
+   * Sends again what a client should have received since a moment and has not, in the background, oldest first.
    * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
    */
   startRecovery: handleUnaryCall<StartRecoveryRequest, Recovery>;
@@ -727,8 +727,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   deletePointSource: handleUnaryCall<DeletePointSourceRequest, Empty>;
   /**
    * Changes, matches and attempts as they happen on all instances. The server sends its metadata once every living
-   * instance has said that it tells: nothing from then on is left out. It is a window, not a log: a watcher too slow for
-   * what happens misses some of it, and is told how much.
+   * instance has said that it publishes: nothing from then on is left out. It is a window, not a log: a watcher too slow for
+   * what happens misses some of it, and learns how much.
    */
   watchActivity: handleServerStreamingCall<WatchActivityRequest, Activity>;
 }
@@ -954,7 +954,7 @@ export interface AdminServiceClient extends Client {
     callback: (error: ServiceError | null, response: Delivery) => void,
   ): ClientUnaryCall;
   /**
-   * Sends again what a client was to be told since a moment and has not received, in the background, oldest first.
+   * Sends again what a client should have received since a moment and has not, in the background, oldest first.
    * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
    */
   startRecovery(
@@ -1404,8 +1404,8 @@ export interface AdminServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Changes, matches and attempts as they happen on all instances. The server sends its metadata once every living
-   * instance has said that it tells: nothing from then on is left out. It is a window, not a log: a watcher too slow for
-   * what happens misses some of it, and is told how much.
+   * instance has said that it publishes: nothing from then on is left out. It is a window, not a log: a watcher too slow for
+   * what happens misses some of it, and learns how much.
    */
   watchActivity(request: WatchActivityRequest, options?: Partial<CallOptions>): ClientReadableStream<Activity>;
   watchActivity(

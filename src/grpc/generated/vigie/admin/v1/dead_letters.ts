@@ -22,7 +22,7 @@ export interface DeadLetter {
   subject: string;
   /** What is wrong with it. */
   reason: string;
-  /** When it was set aside. */
+  /** When it was received. */
   receiveTime:
     | Date
     | undefined;
@@ -47,11 +47,11 @@ export interface DeadLetterFilter {
   subject: string;
   /** Whose reason contains this, in any case. */
   reason: string;
-  /** Set aside at or after. */
+  /** Received at or after. */
   startTime:
     | Date
     | undefined;
-  /** Set aside before. */
+  /** Received before. */
   endTime: Date | undefined;
 }
 

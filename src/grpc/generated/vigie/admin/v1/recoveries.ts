@@ -9,7 +9,7 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /**
- * Recoveries: everything that a client was to be told since a moment, sent again at a pace that leaves fresh deliveries
+ * Recoveries: everything that a client should have received since a moment, sent again at a pace that leaves fresh deliveries
  * their slots. Clients start them themselves (`POST /recoveries`); these are the same.
  */
 

@@ -117,7 +117,7 @@ export const Stage_State = {
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
   /** STATE_RUNNING - Takes new work. */
   STATE_RUNNING: "STATE_RUNNING",
-  /** STATE_PAUSING - Paused by an operator, with work still under way or an instance that has not heard of it yet. */
+  /** STATE_PAUSING - Paused by an operator, with work still under way or an instance that does not know of it yet. */
   STATE_PAUSING: "STATE_PAUSING",
   /** STATE_PAUSED - Paused by an operator, nothing under way. */
   STATE_PAUSED: "STATE_PAUSED",
