@@ -116,7 +116,6 @@ const settings = z.object({
     .enum(['1', '3', '5'], 'must be 1, 3 or 5: an even number of copies survives the loss of no more servers')
     .transform(Number),
   VIGIE_NATS_PORT: integer(0, 65_535),
-  VIGIE_ADVERTS_BYTES_MAX: integer(0, 999_999_999_999_999),
   VIGIE_OLDEST_DUMP_HOURS: integer(0, 24 * 366),
   VIGIE_DATA_DIR: path,
   VIGIE_ROLES: roles,
@@ -252,7 +251,6 @@ function serversOf(setting: z.output<typeof settings>) {
     natsUrl: setting.NATS_URL,
     natsReplicas: setting.VIGIE_NATS_REPLICAS,
     natsPort: setting.VIGIE_NATS_PORT,
-    advertsBytesMax: setting.VIGIE_ADVERTS_BYTES_MAX || null,
     oldestDumpHours: setting.VIGIE_OLDEST_DUMP_HOURS,
     cell: setting.VIGIE_CELL,
   };

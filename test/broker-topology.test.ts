@@ -27,7 +27,7 @@ function notFound(code = 404): NatsError {
   return error;
 }
 
-/** A JetStream manager that knows what is named in `existing`; every other verb than `info` and `add` is missing. */
+/** A JetStream manager that knows what is named in `existing`; only some verbs are there. */
 function brokerWith(existing: readonly string[], refusal: Error = notFound(), names = cellNames(null)) {
   const streams = new Map<string, Partial<StreamConfig>>();
   const consumers = new Map<string, Partial<ConsumerConfig>>();
@@ -39,6 +39,9 @@ function brokerWith(existing: readonly string[], refusal: Error = notFound(), na
       async add(config: Partial<StreamConfig>) {
         streams.set(config.name as string, config);
       },
+      async delete(name: string) {
+        streams.delete(name);
+      },
     },
     consumers: {
       async info(stream: string, name: string) {
@@ -49,7 +52,7 @@ function brokerWith(existing: readonly string[], refusal: Error = notFound(), na
       },
     },
   };
-  const broker = { manager, names, replicas: 1, advertsBytesMax: 1e9, database: null, serverVersion: '2.10.27' };
+  const broker = { manager, names, replicas: 1, database: null, serverVersion: '2.10.27' };
   return { broker: broker as unknown as Broker, streams, consumers };
 }
 

@@ -104,7 +104,6 @@ async function openParts(
   const broker = await connectBroker({
     url: natsUrl,
     replicas: config.natsReplicas,
-    advertsBytesMax: config.advertsBytesMax,
     database: await readDatabaseLabel(database, databaseUrl),
     cell: config.cell,
     name: config.cell === null ? `vigie ${VERSION}` : `vigie ${VERSION} ${config.cell}`,

@@ -21,8 +21,8 @@ const STORE_BYTES = 64 * MEGABYTE;
 const HOUR_MS = 3_600_000;
 const ADVERT = Buffer.alloc(100_000, 'x');
 
-async function connect(t: Cleanup, url: string, advertsBytesMax: number | null = null): Promise<Broker> {
-  const broker = await connectBroker({ url, name: 'test', advertsBytesMax, onStatus: () => undefined });
+async function connect(t: Cleanup, url: string): Promise<Broker> {
+  const broker = await connectBroker({ url, name: 'test', onStatus: () => undefined });
   t.after(() => broker.close());
   return broker;
 }
@@ -64,9 +64,10 @@ test('the stream of adverts takes a part of the store, leaves the rest, and says
 
 test('what every durable has behind it goes, oldest first, and only as much as makes room', async (t) => {
   const nats = await startTestNats(t);
-  const broker = await connect(t, nats.url, 4 * MEGABYTE);
+  const broker = await connect(t, nats.url);
   const { consumers, streams } = broker.manager;
   await ensureAdvertsStream(broker);
+  await streams.update(ADVERTS_STREAM, { max_bytes: 4 * MEGABYTE });
   for (const durable_name of ['intake', 'intake-west'])
     await consumers.add(ADVERTS_STREAM, { durable_name, ack_policy: AckPolicy.Explicit });
   const held = async () => (await streams.info(ADVERTS_STREAM)).state;
@@ -102,8 +103,10 @@ test('what is recorded is delivered while the whole store is full', async (t) =>
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
   const servers = { postgres, nats };
   const receiver = await startWebhookReceiver(t);
-  const daemon = await startDaemon(t, servers, { VIGIE_ADVERTS_BYTES_MAX: String(16 * MEGABYTE) });
+  const daemon = await startDaemon(t, servers);
   const broker = await connect(t, nats.url);
+  // As an operator would with `nats stream edit`.
+  await broker.manager.streams.update(ADVERTS_STREAM, { max_bytes: 16 * MEGABYTE });
   await restClient(daemon, await createApiKey(servers)).createSearch({
     title: 'all of Toulon',
     notificationEnabled: true,

@@ -80,13 +80,13 @@ async function beginBehind(config: Config, url: string, target: OpenCell, source
 }
 
 async function connectAs(
-  { natsReplicas: replicas, advertsBytesMax }: Config,
+  { natsReplicas: replicas }: Config,
   url: string,
   { name, database, databaseUrl }: OpenCell,
 ): Promise<Broker> {
   const cell = name === UNNAMED_CELL ? null : name;
   const label = await readDatabaseLabel(database, databaseUrl);
-  const own = { replicas, advertsBytesMax, cell, database: label };
+  const own = { replicas, cell, database: label };
   return connectBroker({ url, ...own, name: 'vigie command', onStatus: () => undefined });
 }
 

@@ -26,8 +26,6 @@ export interface Broker {
   readonly names: CellNames;
   /** Copies that a stream is created with. */
   readonly replicas: number;
-  /** Bytes that `ADVERTS` may hold when it is created; null: three quarters of the store. */
-  readonly advertsBytesMax: number | null;
   /** Whose streams and consumers are created; null: nobody's, as of a command. */
   readonly database: DatabaseLabel | null;
   readonly connection: NatsConnection;
@@ -47,7 +45,6 @@ export interface BrokerOptions {
   readonly name: string;
   /** 1 unless said. */
   readonly replicas?: number;
-  readonly advertsBytesMax?: number | null;
   readonly database?: DatabaseLabel | null;
   /** The cell without a name unless said. */
   readonly cell?: string | null;
@@ -103,7 +100,6 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   return {
     names: cellNames(options.cell ?? null),
     replicas,
-    advertsBytesMax: options.advertsBytesMax ?? null,
     database: options.database ?? null,
     connection,
     manager,

@@ -113,7 +113,7 @@ export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedCo
 
 export async function ensureAdvertsStream(broker: Broker): Promise<void> {
   await ensureStream(broker, ADVERTS_STREAM, async () => {
-    const bytesMax = broker.advertsBytesMax ?? (await readAdvertsRoom(broker));
+    const bytesMax = await readAdvertsRoom(broker);
     return bytesMax === null ? {} : { max_bytes: bytesMax };
   });
 }
