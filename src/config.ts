@@ -116,7 +116,6 @@ const settings = z.object({
     .enum(['1', '3', '5'], 'must be 1, 3 or 5: an even number of copies survives the loss of no more servers')
     .transform(Number),
   VIGIE_NATS_PORT: integer(0, 65_535),
-  VIGIE_OLDEST_DUMP_HOURS: integer(0, 24 * 366),
   VIGIE_DATA_DIR: path,
   VIGIE_ROLES: roles,
   VIGIE_CELL: cell,
@@ -251,7 +250,6 @@ function serversOf(setting: z.output<typeof settings>) {
     natsUrl: setting.NATS_URL,
     natsReplicas: setting.VIGIE_NATS_REPLICAS,
     natsPort: setting.VIGIE_NATS_PORT,
-    oldestDumpHours: setting.VIGIE_OLDEST_DUMP_HOURS,
     cell: setting.VIGIE_CELL,
   };
 }

@@ -32,7 +32,8 @@ import type { Parts } from './parts.ts';
 
 const WRITE_MEDIANS_EVERY_MS = 60_000;
 const CORRECT_ESTIMATES_EVERY_MS = 60_000;
-const HOUR_MS = 3_600_000;
+/** What came after the dump of last night stays in `ADVERTS`, however full it is. */
+const KEPT_FOR_DUMPS_MS = 24 * 3_600_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
   const { config, log, metrics, database, broker, heartbeat, draining, supervisor, fail, onTransientError } = parts;
@@ -212,7 +213,7 @@ function maintainAlongside(
     startTrimming({
       broker,
       database,
-      keptMs: config.oldestDumpHours * HOUR_MS,
+      keptMs: KEPT_FOR_DUMPS_MS,
       onTrim({ removed, heldBy }) {
         if (heldBy === null) log.info({ removed }, 'recorded adverts were removed from the stream to make room');
         else log.warn({ heldBy }, 'the stream of adverts is full and nothing may be removed from it');
