@@ -1,13 +1,14 @@
 /** The alert rules that we ship, by the tools that will load them. */
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createMetrics } from '../src/metrics.ts';
 import { promtool } from './support/prometheus.ts';
 
 const FOLDER = fileURLToPath(new URL('../config/prometheus/', import.meta.url));
+const SOURCES = fileURLToPath(new URL('../src/', import.meta.url));
 
 for (const args of [
   ['check', 'config', 'prometheus.yml'],
@@ -27,9 +28,26 @@ test('every rule has a test', () => {
     assert.match(tests, new RegExp(`alertname(?:="|: )${name}\\b`), `${name} is never seen firing`);
 });
 
+test('every metric is on a dashboard, or in an alarm', () => {
+  const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => readFileSync(`${SOURCES}${path}`, 'utf8'));
+  const metrics = new Set(sources.flatMap((source) => source.match(/(?<=')vigie_[a-z_]+(?=',)/g) ?? []));
+  assert.ok(metrics.size > 50, `${metrics.size} are found`);
+  const shown = ['../grafana/vigie.json', '../grafana/vigie-details.json', 'alerts.yml']
+    .map((path) => readFileSync(`${FOLDER}${path}`, 'utf8'))
+    .join();
+  const isShown = (name: string) => new RegExp(`\\b${name}(?:_bucket|_sum|_count)?\\b`).test(shown);
+  assert.deepEqual(
+    [...metrics].filter((name) => !isShown(name)),
+    [],
+  );
+});
+
 test('no metric has a label that grows with use', async () => {
   const bounded = [
     'outcome',
+    'cause',
     'result',
     'kind',
     'cause',

@@ -62,12 +62,10 @@ export function measureRetention(metrics: Metrics, database: Database): void {
 
 /** Every instance reads the same: take the maximum over instances. */
 export function measureLead(metrics: Metrics, database: Database): void {
-  const readLead = keptFor(() => readIntakeLead(database));
-  metrics.gauge('vigie_intake_leaderless_seconds', 'How long nobody has taken adverts in; 0 while somebody does', () =>
-    readLead().then(({ leaderlessSeconds }) => leaderlessSeconds),
-  );
-  metrics.gauge('vigie_intake_takeover_seconds', 'How long nobody took adverts in before the present leader', () =>
-    readLead().then(({ gapSeconds }) => gapSeconds),
+  metrics.gauge(
+    'vigie_intake_leaderless_seconds',
+    'How long nobody has taken adverts in; 0 while somebody does',
+    keptFor(async () => (await readIntakeLead(database)).leaderlessSeconds),
   );
 }
 
