@@ -18,7 +18,6 @@ import { SignIn } from './sign-in.tsx';
 import { DeliveriesView } from './views/deliveries-view.tsx';
 import { EndpointsView } from './views/endpoints-view.tsx';
 import { MapView } from './views/map-view.tsx';
-import { PlacesView } from './views/places-view.tsx';
 import { SearchesView } from './views/searches-view.tsx';
 import { WhyView } from './views/why-view.tsx';
 import { chooseLanguage, language, presentWords, useWords } from './words/language.ts';
@@ -79,7 +78,7 @@ function Desk({ apiKey, onLeave }: { readonly apiKey: string; onLeave(wasRefused
   );
 }
 
-const WITH_MAP: readonly View[] = ['map', 'searches', 'places'];
+const WITH_MAP: readonly View[] = ['map', 'searches'];
 
 function Page({ onLeave }: { onLeave(): void }) {
   const open = useValue(route);
@@ -138,8 +137,6 @@ function OpenView({ view, id }: { readonly view: View; readonly id: string | nul
       return <DeliveriesView search={id} />;
     case 'why':
       return <WhyView asked={id} />;
-    case 'places':
-      return <PlacesView />;
     case 'endpoints':
       return <EndpointsView />;
   }

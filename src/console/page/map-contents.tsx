@@ -32,12 +32,16 @@ export function MapContents() {
   const chosen = edited ?? chosenFilters.search;
   // While a search is drawn its saved form would lie below it.
   useEffect(
-    () => sharedMap.showAreas(view === 'places' ? NO_AREAS : areas.filter(({ search }) => search !== edited), chosen),
-    [areas, chosen, edited, view],
+    () =>
+      sharedMap.showAreas(
+        areas.filter(({ search }) => search !== edited),
+        chosen,
+      ),
+    [areas, chosen, edited],
   );
   const shown = useShownPins();
   // Matches of others would be taken for what the search that is written finds.
-  useEffect(() => sharedMap.showPins(view === 'places' || edited !== null ? [] : shown), [shown, view, edited]);
+  useEffect(() => sharedMap.showPins(edited !== null ? [] : shown), [shown, edited]);
   useGoingThere(sharedMap, base === NO_BASE_MAP || view !== 'map' || id !== null ? NO_AREAS : areas);
   usePings(sharedMap);
   usePicking(sharedMap, view === 'map' ? shown : null);

@@ -3,7 +3,7 @@
 import { decoded } from './fragment.ts';
 import { observable } from './observable.ts';
 
-export const VIEWS = ['map', 'searches', 'deliveries', 'why', 'places', 'endpoints'] as const;
+export const VIEWS = ['map', 'searches', 'deliveries', 'why', 'endpoints'] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {

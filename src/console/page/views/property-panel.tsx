@@ -23,6 +23,7 @@ import { SETTINGS } from '../session.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useFormats } from '../words/formats.ts';
 import { language, useWords } from '../words/language.ts';
+import { Around } from './around.tsx';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { type PricePoint, pricesOf } from './price-history.ts';
 
@@ -70,6 +71,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
   const formats = useFormats();
   const sharedMap = useSharedMap();
   const { city, locations } = document;
+  const place = placeOf(document);
   return (
     <>
       <h1>{document.title ?? words.untitled}</h1>
@@ -93,6 +95,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
       </p>
       <ForWhom document={document} since={match?.createdAt ?? null} />
       <PriceHistory document={document} />
+      {place !== null && <Around place={place} />}
       <Pictures pictures={document.pictures} />
       {document.description !== null && <p class="description">{document.description}</p>}
       <section>

@@ -8,7 +8,6 @@ export const enTerms: typeof frTerms = {
     searches: 'Searches',
     deliveries: 'Deliveries',
     why: 'Why?',
-    places: 'Nearby',
     endpoints: 'Webhooks',
   },
   connections: { connecting: 'Connecting…', live: 'Live', lost: 'Offline' },

@@ -225,11 +225,8 @@ export const en: Words = {
   holds: 'Met:',
   holdsNot: 'Not met:',
 
+  around: 'Nearby',
   radiusKm: 'Radius (km)',
-  categories: 'Categories',
-  nowhere: 'It is not known where this commune is.',
-  choosePlace: 'Click the map, or name a place',
-  mapCenter: 'Take the centre of the map',
   pointCount: (count) => plural(count, 'point of interest', 'points of interest'),
   unnamed: 'No name',
 

@@ -6,7 +6,6 @@ export const frTerms = {
     searches: 'Recherches',
     deliveries: 'Envois',
     why: 'Pourquoi ?',
-    places: 'Alentours',
     endpoints: 'Webhooks',
   },
   connections: { connecting: 'Connexion…', live: 'En direct', lost: 'Hors ligne' },

@@ -229,11 +229,8 @@ export const fr = {
   holds: 'Rempli :',
   holdsNot: 'Non rempli :',
 
+  around: 'Alentours',
   radiusKm: 'Rayon (km)',
-  categories: 'Catégories',
-  nowhere: 'On ne sait pas où se trouve cette commune.',
-  choosePlace: 'Cliquez sur la carte, ou nommez un lieu',
-  mapCenter: 'Prendre le centre de la carte',
   pointCount: (count: number) => plural(count, 'point d’intérêt', 'points d’intérêt'),
   unnamed: 'Sans nom',
 
