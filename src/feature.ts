@@ -15,6 +15,7 @@ import type { Batches } from './engine/store/retention.ts';
 import type { EstimateMatches } from './engine/store/searches.ts';
 import type { Unary } from './grpc/call.ts';
 import type { AdminServiceServer } from './grpc/generated/vigie/admin/v1/admin.ts';
+import type { Metrics } from './metrics.ts';
 import type { ApiDependencies } from './rest/dependencies.ts';
 import type { QueryLimiter } from './rest/query-limiter.ts';
 import type { Contract } from './rest/route.ts';
@@ -32,6 +33,8 @@ export interface Feature {
   readonly name: string;
   /** What it records with each batch of changes; null: nothing, as configured. */
   readonly record?: (parts: Parts) => PairFeature | null;
+  /** Adds what is read when Prometheus asks; every instance reads the same. */
+  readonly measure?: (metrics: Metrics, database: Database) => void;
   /** Removes rows that are older than their table keeps them. */
   readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
   readonly contract?: Contract;

@@ -30,6 +30,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'engine/delivery': ['engine/actor', 'engine/broker', 'engine/store', 'engine/domain'],
   'engine/maintenance': ['engine/actor', 'engine/broker', 'engine/matching', 'engine/store', 'engine/domain'],
   'features/explanations': ['engine', 'rest', 'grpc', 'feature.ts'],
+  'features/feed': ['engine', 'rest', 'feature.ts', 'metrics.ts'],
   'features/feeds': ['engine'],
   'features/mail': ['engine', 'rest', 'feature.ts', 'log.ts', 'metrics.ts'],
   'features/recoveries': ['engine', 'rest', 'grpc', 'feature.ts'],

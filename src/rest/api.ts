@@ -12,7 +12,6 @@ import { consoleRoutes } from './console.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
-import { feedRoutes } from './feed.ts';
 import { PATCH_TYPES } from './json-body.ts';
 import { compressed, logRequests, openToOrigins, standingHeaders } from './layers.ts';
 import { locationRoutes } from './location-completion.ts';
@@ -66,7 +65,6 @@ export function createRoutes(dependencies: ApiDependencies): {
   searchRoutes(router, dependencies);
   matchRoutes(router, dependencies);
   deliveryRoutes(router, dependencies, limiter);
-  feedRoutes(router, dependencies);
   propertyRoutes(router, dependencies);
   referenceRoutes(router, dependencies);
   locationRoutes(router, dependencies, limiter);

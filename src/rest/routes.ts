@@ -5,7 +5,6 @@
 
 import { FEATURES } from '../features.ts';
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
-import { FEED_PARAMETERS } from './feed.ts';
 import { LOCATION_PARAMETERS } from './location-completion.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
@@ -54,9 +53,6 @@ export const ROUTES: readonly Route[] = [
   get('/deliveries', 'Delivery', 'collection', 'Lists your deliveries, newest first', DELIVERY_LIST_PARAMETERS),
   get('/deliveries/{id}', 'Delivery', 'item', 'Reads a delivery with its attempts'),
   route('post /deliveries/{id}/resend', 'Delivery', 'item', 'Sends a delivery again', { status: 202, refusals: [409] }),
-  route('get /feed', 'Feed', 'item', 'Reads what webhooks carry, in order', {
-    ...{ parameters: FEED_PARAMETERS, isUntagged: true, refusals: [410] },
-  }),
   get(
     '/webhook-secrets',
     'WebhookSecret',

@@ -27,7 +27,7 @@ import { changedSince, renumberRestored } from '../engine/store/search-feed.ts';
 import { correctMatchTotals } from '../engine/store/search-totals.ts';
 import { siteCategoryNames } from '../engine/store/site-categories.ts';
 import { FEATURES } from '../features.ts';
-import { measureAnswers, measureLead, measureRetention, measureStage } from './measures.ts';
+import { measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 const WRITE_MEDIANS_EVERY_MS = 60_000;
@@ -83,7 +83,6 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   measureStage(metrics, 'intake', gate, inFlight);
   measureRetention(metrics, database);
   measureLead(metrics, database);
-  measureAnswers(metrics, database);
   heartbeat.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
   metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
   metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);

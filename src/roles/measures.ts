@@ -10,7 +10,6 @@ import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import type { Database, DatabasePool } from '../engine/store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from '../engine/store/delivery-admin.ts';
-import { readFeedDelay } from '../engine/store/feed-reads.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
 import { readOldestRows } from '../engine/store/retention.ts';
 import { keptFor, type Metrics } from '../metrics.ts';
@@ -66,16 +65,6 @@ export function measureLead(metrics: Metrics, database: Database): void {
     'vigie_intake_leaderless_seconds',
     'How long nobody has taken adverts in; 0 while somebody does',
     keptFor(async () => (await readIntakeLead(database)).leaderlessSeconds),
-  );
-}
-
-/** Every instance reads the same: take the maximum over instances. */
-export function measureAnswers(metrics: Metrics, database: Database): void {
-  const readDelay = keptFor(() => readFeedDelay(database));
-  metrics.gauge(
-    'vigie_feed_held_up_seconds',
-    'How long the oldest of what was recorded has waited to be shown in a feed',
-    readDelay,
   );
 }
 

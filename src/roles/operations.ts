@@ -2,6 +2,7 @@
 
 import { FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
 import { type ClockWatch, startClockWatch } from '../engine/maintenance/clock-watch.ts';
+import { FEATURES } from '../features.ts';
 import { createOperations } from '../rest/operations.ts';
 import { closeServer, createHttpServer, listen } from './http-server.ts';
 import { measurePools, measureStore, measureStreams, measureTopology } from './measures.ts';
@@ -22,6 +23,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   const { config, log, metrics, database, pipelineDatabase, broker, supervisor, stalls, ending, closing } = parts;
   measurePools(metrics, [database, pipelineDatabase]);
   measureStore(metrics, database);
+  for (const { measure } of FEATURES) measure?.(metrics, database);
   measureStreams(metrics, broker);
   measureTopology(metrics, parts.topology);
   const clocks = await watchClocks(parts);

@@ -6,8 +6,8 @@ import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../src/engine/
 import { bodyHead, bodyOf } from '../../src/engine/domain/routing.ts';
 import { sweep } from '../../src/engine/maintenance/retention.ts';
 import { type FeedItem, insertFeedBatches, insertFeedItems } from '../../src/engine/store/feed-batches.ts';
-import { readFeedDelay } from '../../src/engine/store/feed-reads.ts';
 import { insertSnapshots } from '../../src/engine/store/snapshots.ts';
+import { readFeedDelay } from '../../src/features/feed/feed-reads.ts';
 import { type ApiAnswer, startTestApi } from '../support/api.ts';
 
 type Wake = (clientIds: readonly Uuid[] | null) => void;

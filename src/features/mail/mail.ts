@@ -37,6 +37,7 @@ export const mail: Feature = {
       },
     };
   },
+  measure: measureMail,
   async *forget(database, { deliveries }) {
     if (deliveries !== null) yield* removeMailItems(database, deliveries);
     yield* removeMailTokens(database);
@@ -51,8 +52,7 @@ export const mail: Feature = {
     return mail === null ? null : checkMailServer({ ...serverOf(mail), timeoutMs: CHECK_TIMEOUT_MS });
   },
   start(parts, gate) {
-    const { config, log, metrics, database, pipelineDatabase, reference, supervisor, onTransientError } = parts;
-    measureMail(metrics, database);
+    const { config, log, metrics, pipelineDatabase, reference, supervisor, onTransientError } = parts;
     if (config.mail === null) return null;
     const { from, publicUrl } = config.mail;
     const language: MailLanguage = config.mailLanguage;

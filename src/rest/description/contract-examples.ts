@@ -15,8 +15,6 @@ import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { FEATURES } from '../../features.ts';
 import { deliveryDocument } from '../deliveries.ts';
-import { feedItemJson, feedJson } from '../feed.ts';
-import { writeCursor } from '../feed-cursor.ts';
 import { collectionClassOf } from '../hydra.ts';
 import { locationDocument } from '../location-completion.ts';
 import { matchDocument } from '../match-document.ts';
@@ -137,7 +135,6 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
     Match: match,
     PropertyDocument: document ?? {},
     Delivery: deliveryExample(),
-    Feed: feedExample(reference),
     WebhookSecret: webhookSecretDocument({ id: ID.secret, createdAt: AT, expiresAt: null, hint: 'cmV0' }),
     City: cityDocument(present(reference.city(TOULON))),
     Department: departmentDocument(present(reference.department(VAR))),
@@ -193,18 +190,6 @@ function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }
   const match = { id: ID.match, createdAt: AT.toISOString(), updatedAt: AT.toISOString() };
   const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: true });
   return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
-}
-
-function feedExample(reference: Reference): object {
-  const scope = { clientId: ID.client, searchId: null };
-  const place = { epoch: 0, transaction: 4_711n, id: ID.delivery };
-  const cursor = writeCursor({ givenIn: 0, place }, scope, Buffer.from('nobody’s key'));
-  const [head = '', document = ''] = JSON.stringify(alertExample('ad.update.price', 'event', reference)).split(
-    /(?<="propertyDocument":)/,
-  );
-  const item = { id: ID.delivery, sequence: 2, searchId: ID.search, context: '{"user":42}', channel: 'event' } as const;
-  const recorded = { createdAt: AT, head, document: document.slice(0, -'}}'.length), hidesContacts: false };
-  return JSON.parse(feedJson([feedItemJson({ ...item, ...recorded }, cursor)], cursor));
 }
 
 function deliveryExample(): object {

@@ -272,12 +272,6 @@ const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'Sends a webhook again, whatever has become of it: the same id, bytes and sequence, to the endpoint that its search ' +
     'has now. What was delivered, has failed or was cancelled gets six attempts of its own; what waits for its hour makes ' +
     'its next attempt now. 409 when the search has no endpoint for it, or does not want it any more.',
-  'get /feed':
-    'Everything that your webhooks carry, byte for byte, in the order in which it was recorded: also what was cancelled, ' +
-    'and what searches that notify would get if they had an endpoint. Begin without `after`, then go on with `next`, which `Link` leads to as well: ' +
-    'nothing is ever added before a cursor that you have. With `wait` the answer comes as soon as there is something. At ' +
-    'most 1000 items and 8 MiB a page. The feed reaches back as far as deliveries are kept: an older cursor is a 410, ' +
-    'whose `oldest` is where to begin again.',
   'get /webhook-secrets':
     'The secrets that sign every webhook of yours beside the token of its search, the oldest first.',
   'post /webhook-secrets':

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { EVENT_KINDS } from '../../engine/domain/codes.ts';
 import type { Form, Member } from '../../engine/domain/criterion-kinds.ts';
 import { CRITERION_MEMBERS } from '../../engine/domain/criterion-table.ts';
-import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES, WEBHOOK_CHANNELS } from '../../engine/domain/delivery.ts';
+import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../../engine/domain/delivery.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
 import { FEATURES } from '../../features.ts';
 import type { Contract } from '../route.ts';
@@ -204,29 +204,6 @@ const Delivery = z.strictObject({
   }),
 });
 
-const FeedItem = z.strictObject({
-  cursor: text('Asks for what comes behind the item.'),
-  id: uuid('Of the delivery: `webhook-id` of its webhook.'),
-  sequence: integer('`Vigie-Sequence` of its webhook.'),
-  search: link('Search', 'The search.'),
-  context: z.unknown().meta({ description: 'Of the search, as it is now.' }),
-  channel: z.enum(WEBHOOK_CHANNELS).meta({ description: 'match or event.' }),
-  createdAt: dateTime('When the change was recorded.'),
-  body: z.unknown().meta({
-    description: 'What the webhook carries, byte for byte; null when it is withheld.',
-  }),
-  withheld: z
-    .boolean()
-    .optional()
-    .meta({ description: 'True: it was recorded with contacts, which the search hides by now.' }),
-});
-
-const Feed = z.strictObject({
-  ...identity('Feed'),
-  items: list(FeedItem, 'In the order of recording.'),
-  next: text('To go on with, as `after`, whether there are items or not.'),
-});
-
 const WebhookSecret = z.strictObject({
   ...identity('WebhookSecret'),
   id: uuid('As its IRI has it.'),
@@ -256,7 +233,6 @@ const OWN = {
   Match,
   PropertyDocument,
   Delivery,
-  Feed,
   WebhookSecret,
   City,
   Department,
@@ -275,7 +251,6 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   Match: 'Properties that began to satisfy a search.',
   PropertyDocument: 'Properties with all their adverts, as they are now.',
   Delivery: 'What was sent or will be, with every attempt.',
-  Feed: 'Everything that webhooks carry, in order, to be read instead of received.',
   WebhookSecret: 'Secrets that sign all of your webhooks.',
   City: 'Communes and arrondissements, by INSEE code.',
   Department: 'Departments of France.',
@@ -310,7 +285,6 @@ export const PARTS: Readonly<Record<string, z.ZodObject>> = {
   ...PROPERTY_PARTS,
   Attempt,
   EndpointHealth,
-  FeedItem,
   ...Object.assign({}, ...CONTRACTS.map(({ parts }) => parts)),
 };
 

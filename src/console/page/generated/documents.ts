@@ -122,14 +122,6 @@ readonly 'headers'?: {
 readonly 'withheld'?: boolean;
 }
 
-export interface Feed {
-readonly '@context': "/contexts/Feed";
-readonly '@id': string;
-readonly '@type': "Feed";
-readonly 'items': readonly (FeedItem)[];
-readonly 'next': string;
-}
-
 export interface WebhookSecret {
 readonly '@context': "/contexts/WebhookSecret";
 readonly '@id': string;
@@ -324,6 +316,14 @@ readonly 'match': string | null;
 readonly 'satisfiedSince': string;
 }
 
+export interface Feed {
+readonly '@context': "/contexts/Feed";
+readonly '@id': string;
+readonly '@type': "Feed";
+readonly 'items': readonly (FeedItem)[];
+readonly 'next': string;
+}
+
 export interface CityReference {
 readonly '@context': "/contexts/City";
 readonly '@id': string;
@@ -471,18 +471,6 @@ readonly 'lastFailureAt': string | null;
 readonly 'lastError': string | null;
 }
 
-export interface FeedItem {
-readonly 'cursor': string;
-readonly 'id': string;
-readonly 'sequence': number | null;
-readonly 'search': string;
-readonly 'context': unknown;
-readonly 'channel': "match" | "event";
-readonly 'createdAt': string;
-readonly 'body': unknown;
-readonly 'withheld'?: boolean;
-}
-
 export interface ExplainedCriterion {
 readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "areas" | "excludedCities" | "expressions";
 readonly 'expected': unknown;
@@ -506,4 +494,16 @@ readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budg
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
+}
+
+export interface FeedItem {
+readonly 'cursor': string;
+readonly 'id': string;
+readonly 'sequence': number | null;
+readonly 'search': string;
+readonly 'context': unknown;
+readonly 'channel': "match" | "event";
+readonly 'createdAt': string;
+readonly 'body': unknown;
+readonly 'withheld'?: boolean;
 }

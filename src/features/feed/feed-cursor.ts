@@ -4,8 +4,8 @@
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { FeedPlace } from '../engine/domain/feed-place.ts';
-import { type Uuid, uuidOfHex } from '../engine/domain/ids.ts';
+import { type Uuid, uuidOfHex } from '../../engine/domain/ids.ts';
+import type { FeedPlace } from './feed-place.ts';
 
 export interface FeedCursor {
   /** In which the cursor was given out. */

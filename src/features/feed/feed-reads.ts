@@ -5,10 +5,10 @@
  * epoch is changed behind the transactions that record in it. Read side only.
  */
 
-import type { WebhookChannel } from '../domain/delivery.ts';
-import { endOfTransaction, FEED_START, type FeedPlace } from '../domain/feed-place.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
+import type { WebhookChannel } from '../../engine/domain/delivery.ts';
+import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import type { Queryable } from '../../engine/store/database.ts';
+import { endOfTransaction, FEED_START, type FeedPlace } from './feed-place.ts';
 
 export interface FeedQuery {
   readonly clientId: Uuid;

@@ -3,7 +3,7 @@
  * database, after which transactions may count anew), the transaction, and the delivery within it.
  */
 
-import { type Uuid, uuidOf } from './ids.ts';
+import { type Uuid, uuidOf } from '../../engine/domain/ids.ts';
 
 export interface FeedPlace {
   readonly epoch: number;

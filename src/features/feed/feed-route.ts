@@ -6,32 +6,25 @@
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { Signal } from '../engine/actor/waiting.ts';
-import { FEED_START, type FeedPlace, isBefore } from '../engine/domain/feed-place.ts';
-import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
-import { bodyOf } from '../engine/domain/routing.ts';
-import { hasContacts } from '../engine/domain/withheld-contacts.ts';
-import { FED_BEFORE_MAX } from '../engine/store/client-copy.ts';
-import {
-  type FedDelivery,
-  type FeedBounds,
-  readFeed,
-  readFeedBounds,
-  readFeedEnd,
-  readFeedKey,
-} from '../engine/store/feed-reads.ts';
-import { principalOf, requireKeyStill } from './auth.ts';
-import { createConcurrencyLimit } from './concurrency-limit.ts';
-import { acceptable, answerUntagged, goneOf } from './content.ts';
-import type { ApiDependencies } from './dependencies.ts';
+import { Signal } from '../../engine/actor/waiting.ts';
+import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import { bodyOf } from '../../engine/domain/routing.ts';
+import { hasContacts } from '../../engine/domain/withheld-contacts.ts';
+import { FED_BEFORE_MAX } from '../../engine/store/client-copy.ts';
+import { principalOf, requireKeyStill } from '../../rest/auth.ts';
+import { createConcurrencyLimit } from '../../rest/concurrency-limit.ts';
+import { acceptable, answerUntagged, goneOf } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { linkNext } from '../../rest/hydra.ts';
+import { Problem } from '../../rest/problem.ts';
+import { numberParameter, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
+import { leaveTurn } from '../../rest/request-turns.ts';
+import { searchIri } from '../../rest/search-document.ts';
+import { ownSearch } from '../../rest/searches.ts';
+import { LIMITED, REFUSALS, type Sentence } from '../../rest/sentences.ts';
 import { type FeedScope, readCursor, writeCursor } from './feed-cursor.ts';
-import { linkNext } from './hydra.ts';
-import { Problem } from './problem.ts';
-import { numberParameter, readQuery, referenceParameter, textParameter } from './query.ts';
-import { leaveTurn } from './request-turns.ts';
-import { searchIri } from './search-document.ts';
-import { ownSearch } from './searches.ts';
-import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
+import { FEED_START, type FeedPlace, isBefore } from './feed-place.ts';
+import { type FedDelivery, type FeedBounds, readFeed, readFeedBounds, readFeedEnd, readFeedKey } from './feed-reads.ts';
 
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
@@ -71,7 +64,7 @@ interface FeedRequest {
   readonly waitMs: number;
 }
 
-export function feedRoutes(router: Router, dependencies: ApiDependencies): void {
+export function feedRoute(router: Router, dependencies: ApiDependencies): void {
   const { database, settings, onFeed, onKeyChange, ending } = dependencies;
   const waits = createFeedWaits(ending);
   onFeed?.(waits.wake);
