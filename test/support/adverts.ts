@@ -6,6 +6,7 @@ import type { City, ResolvePlace } from '../../src/engine/domain/city.ts';
 import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import type { ExpireMessage, IntakeMessage, UpsertMessage } from '../../src/engine/domain/intake-message.ts';
 import type { StatedProperty } from '../../src/engine/domain/property.ts';
+import { eachFlag } from '../../src/engine/domain/property-flags.ts';
 
 export const PROPERTY = uuidOf('0d9e0c6a-0000-4000-8000-000000000001');
 export const ADVERT = uuidOf('ad000000-0000-4000-8000-000000000001');
@@ -47,8 +48,7 @@ export const UNKNOWN_CONTENT: AdvertContent = {
   feesResponsibility: null,
   surface: null,
   landSurface: null,
-  elevator: null,
-  furnished: null,
+  ...eachFlag(() => null),
   pictures: [],
   picturesRemote: [],
 };
@@ -64,8 +64,7 @@ export const UNSTATED_PROPERTY: StatedProperty = {
   room: null,
   bedroom: null,
   floor: null,
-  elevator: null,
-  furnished: null,
+  ...eachFlag(() => null),
   createdAt: null,
   pictures: null,
   stations: null,

@@ -2,6 +2,7 @@
 
 import type { EventKind } from './codes.ts';
 import type { Uuid } from './ids.ts';
+import type { StatedFlags } from './property-flags.ts';
 
 export interface Contact {
   readonly agency: string | null;
@@ -25,7 +26,7 @@ export interface EnergyRating {
 }
 
 /** The members of an advert that a crawler states; a difference in any of them is a change. */
-export interface AdvertContent {
+export interface AdvertContent extends StatedFlags {
   readonly title: string | null;
   readonly description: string | null;
   readonly url: string | null;
@@ -52,8 +53,6 @@ export interface AdvertContent {
   readonly feesResponsibility: number | null;
   readonly surface: number | null;
   readonly landSurface: number | null;
-  readonly elevator: boolean | null;
-  readonly furnished: boolean | null;
   readonly pictures: readonly string[];
   readonly picturesRemote: readonly string[];
 }

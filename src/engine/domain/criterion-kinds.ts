@@ -239,6 +239,8 @@ interface FlagStates {
   readonly no: string;
   readonly unknown: string;
   readonly asAsked: string;
+  /** A line of the list of what a search asks for. */
+  readonly asked: readonly [no: string, yes: string];
 }
 
 /** True or false, as asked for; null is either. */
@@ -250,7 +252,7 @@ export function flag<Name extends string, const S extends Source<boolean | null>
   type Asked = Readonly<Record<Name, boolean | null>>;
   return {
     kind: 'flag' as const,
-    ...{ name, key: name, source, unset: keyed<Name, boolean | null>(name, null) },
+    ...{ name, key: name, source, words, unset: keyed<Name, boolean | null>(name, null) },
     members: keyed(name, member('flag', null, asked, answered)),
     isSet: (criteria: Asked) => criteria[name] !== null,
     holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),

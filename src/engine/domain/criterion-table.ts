@@ -103,10 +103,12 @@ const JUDGED = [
       fr: {
         ...{ yes: 'Le bien est meublé', no: 'Le bien est non meublé', asAsked: ', comme demandé' },
         unknown: 'On ne sait pas si le bien est meublé',
+        asked: ['Non meublé', 'Meublé'],
       },
       en: {
         ...{ yes: 'It is furnished', no: 'It is unfurnished', asAsked: ', as asked for' },
         unknown: 'It is not known whether it is furnished',
+        asked: ['Unfurnished', 'Furnished'],
       },
     },
   }),

@@ -14,6 +14,7 @@ import {
   TRANSACTION_TYPES,
 } from './codes.ts';
 import type { StatedProperty, Station, StationLine } from './property.ts';
+import { eachFlag } from './property-flags.ts';
 import { isStorable } from './storable-text.ts';
 
 type ListMember = 'features' | 'pictures' | 'picturesRemote';
@@ -170,8 +171,7 @@ const ADVERT: Members<SentUpsert['advert']> = {
   feesResponsibility: code(FEES_RESPONSIBILITIES),
   surface: amount,
   landSurface: amount,
-  elevator: flag,
-  furnished: flag,
+  ...eachFlag(() => flag),
   pictures: texts,
   picturesRemote: texts,
 };
@@ -191,8 +191,7 @@ const PROPERTY: Members<SentUpsert['property']> = {
   room: count,
   bedroom: count,
   floor,
-  elevator: flag,
-  furnished: flag,
+  ...eachFlag(() => flag),
   createdAt: unknownInstant,
   pictures: texts,
   stations: list(record(STATION)),

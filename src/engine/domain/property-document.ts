@@ -18,6 +18,7 @@ import {
   type StatedProperty,
 } from './property.ts';
 import type { PropertyFacts } from './property-facts.ts';
+import { eachComparedFlag, eachFlag } from './property-flags.ts';
 
 /** JSON-ready. */
 export type PropertyDocument = Readonly<Record<string, unknown>>;
@@ -59,8 +60,7 @@ export function propertyDocument(
     room: values.room,
     bedroom: values.bedroom,
     floor: values.floor,
-    elevator: values.elevator,
-    furnished: values.furnished,
+    ...eachFlag((name) => values[name]),
     expired: isExpired,
     expiredAt: isExpired ? latest(expiries) : null,
     createdAt: earliest(state.adverts.map(creationOf)),
@@ -105,7 +105,7 @@ export function propertyFacts(
     landSurface: values.landSurface,
     room: values.room,
     bedroom: values.bedroom,
-    furnished: values.furnished,
+    ...eachComparedFlag((name) => values[name]),
     lat: values.locations?.lat ?? null,
     lon: values.locations?.lon ?? null,
     inseeCodes: place?.inseeCodes ?? [],
@@ -146,8 +146,7 @@ function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
     room: property.room,
     bedroom: property.bedroom,
     floor: property.floor ?? content.floor,
-    elevator: property.elevator ?? content.elevator,
-    furnished: property.furnished ?? content.furnished,
+    ...eachFlag((name) => property[name] ?? content[name]),
     createdAt: property.createdAt,
     pictures: property.pictures ?? content.pictures,
     stations: property.stations,

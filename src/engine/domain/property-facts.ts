@@ -3,6 +3,8 @@
  * `null` is unknown, and a criterion on an unknown value fails (decisions, section 3).
  */
 
+import { type ComparedFlags, eachComparedFlag } from './property-flags.ts';
+
 /** A live advert. A property without one matches nothing. */
 export interface AdvertFacts {
   readonly siteCategory: string | null;
@@ -13,7 +15,7 @@ export interface AdvertFacts {
   readonly texts: readonly string[];
 }
 
-export interface PropertyFacts {
+export interface PropertyFacts extends ComparedFlags {
   readonly transactionType: number | null;
   readonly propertyType: number | null;
   readonly price: number | null;
@@ -22,7 +24,6 @@ export interface PropertyFacts {
   readonly landSurface: number | null;
   readonly room: number | null;
   readonly bedroom: number | null;
-  readonly furnished: boolean | null;
   /** Degrees, WGS 84. Both or neither. */
   readonly lat: number | null;
   readonly lon: number | null;
@@ -49,7 +50,7 @@ export const NOTHING_KNOWN: PropertyFacts = {
   landSurface: null,
   room: null,
   bedroom: null,
-  furnished: null,
+  ...eachComparedFlag(() => null),
   departmentCode: null,
   isPriceCoherent: true,
   inseeCodes: [],

@@ -10,6 +10,7 @@ import { isPriceCoherent, type Market, marketOf } from './price-coherence.ts';
 import { type Crawls, creationOf, isLive, representativeAdvert } from './property.ts';
 import { type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
 import { type AdvertFacts, NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from './property-facts.ts';
+import { eachComparedFlag } from './property-flags.ts';
 
 type SummarizedAdvert = Omit<AdvertFacts, 'texts'> & { readonly uuid: Uuid };
 
@@ -125,6 +126,9 @@ export function beforeLastChange(summary: PropertySummary): PropertySummary | nu
   };
 }
 
+/** Flags that came later are stored behind all others. */
+const { furnished, ...laterFlags } = eachComparedFlag(() => 'value' as const);
+
 /** See packed.ts before a member is added. Those that are rarely known come last. */
 const SUMMARY = shapeOf<PropertySummary>({
   facts: shapeOf<PropertySummary['facts']>({
@@ -140,8 +144,9 @@ const SUMMARY = shapeOf<PropertySummary>({
     zipcodes: 'list',
     room: 'value',
     bedroom: 'value',
-    furnished: 'value',
+    furnished,
     landSurface: 'value',
+    ...laterFlags,
   }),
   adverts: [
     shapeOf<SummarizedAdvert>({

@@ -5,9 +5,10 @@
 
 import type { AdvertContent, AdvertEvent } from './advert.ts';
 import type { Uuid } from './ids.ts';
+import type { StatedFlags } from './property-flags.ts';
 
 /** Property-level values that an intake message may state; a null falls back to the advert where it has the member. */
-export interface StatedProperty {
+export interface StatedProperty extends StatedFlags {
   readonly title: string | null;
   readonly description: string | null;
   readonly transactionType: number | null;
@@ -18,8 +19,6 @@ export interface StatedProperty {
   readonly room: number | null;
   readonly bedroom: number | null;
   readonly floor: number | null;
-  readonly elevator: boolean | null;
-  readonly furnished: boolean | null;
   readonly createdAt: string | null;
   readonly pictures: readonly string[] | null;
   readonly stations: readonly Station[] | null;

@@ -3,7 +3,7 @@
 import { areasOf } from './areas.ts';
 import type { EventKind } from './codes.ts';
 import { listOf, rangeOf } from './criterion-kinds.ts';
-import { type Criteria, type CriterionMembers, UNASKED } from './criterion-table.ts';
+import { type Criteria, type CriterionMembers, plainCriteria, type RowOf, UNASKED } from './criterion-table.ts';
 import { parseExpressions } from './expressions.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailFrequency, MailStanding } from './mail.ts';
@@ -51,6 +51,14 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
   context: null,
 };
 
+const FLAGS = plainCriteria('flag').map(({ name }) => name);
+
+function askedFlags(members: SearchMembers): Pick<Criteria, RowOf<'flag'>['name']> {
+  const flags = {} as { -readonly [Name in RowOf<'flag'>['name']]: Criteria[Name] };
+  for (const name of FLAGS) flags[name] = members[name];
+  return flags;
+}
+
 /** What the members of a search ask for. Written out: a million of them are made when the index loads. */
 export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
   return {
@@ -64,7 +72,7 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     landSurface: rangeOf(members.landSurfaceMin, members.landSurfaceMax),
     room: rangeOf(members.roomMin, members.roomMax),
     bedroom: rangeOf(members.bedroomMin, members.bedroomMax),
-    furnished: members.furnished,
+    ...askedFlags(members),
     withCoherentPrice: members.withCoherentPrice === true,
     withVirtualTour: members.withVirtualTour === true,
     areas: areasOf(members),

@@ -4,8 +4,12 @@ import type { AdvertContent, AdvertEvent, Contact, EnergyRating, FieldChange, Pu
 import type { Uuid } from './ids.ts';
 import { pack, shapeOf, unpack } from './packed.ts';
 import type { HeldAdvert, PropertyState, StatedProperty, Station, StationLine } from './property.ts';
+import { eachFlag } from './property-flags.ts';
 
 const ENERGY = shapeOf<EnergyRating>({ category: 'value', value: 'value' });
+
+/** Flags that came later are stored behind all others. */
+const { elevator, furnished, ...laterFlags } = eachFlag(() => 'value' as const);
 
 /** Members that are rarely known come last. */
 const CONTENT = shapeOf<AdvertContent>({
@@ -29,8 +33,8 @@ const CONTENT = shapeOf<AdvertContent>({
   energy: ENERGY,
   greenHouseGas: ENERGY,
   floor: 'value',
-  elevator: 'value',
-  furnished: 'value',
+  elevator,
+  furnished,
   constructionYear: 'value',
   floorQuantity: 'value',
   features: 'list',
@@ -46,6 +50,7 @@ const CONTENT = shapeOf<AdvertContent>({
   renterFees: 'value',
   inventoryPrice: 'value',
   picturesRemote: 'list',
+  ...laterFlags,
 });
 
 const LINE = shapeOf<StationLine>({ id: 'value', name: 'value', number: 'value', color: 'value', routeName: 'value' });
@@ -61,13 +66,14 @@ const PROPERTY = shapeOf<StatedProperty>({
   room: 'value',
   bedroom: 'value',
   floor: 'value',
-  elevator: 'value',
-  furnished: 'value',
+  elevator,
+  furnished,
   price: 'value',
   surface: 'value',
   landSurface: 'value',
   pictures: 'value',
   stations: [shapeOf<Station>({ id: 'value', name: 'value', lines: [LINE] })],
+  ...laterFlags,
 });
 
 /** The advert's UUID is not said again. */

@@ -145,9 +145,7 @@ type Label =
 interface SearchWords {
   readonly labels: Readonly<Record<Label, string>>;
   readonly publisherTypes: readonly string[];
-  readonly furnished: readonly [no: string, yes: string];
-  readonly virtualTour: string;
-  readonly coherentPrice: string;
+  readonly required: Readonly<Record<RowOf<'requirement'>['name'], string>>;
   readonly anything: string;
   readonly or: string;
   readonly and: string;
@@ -170,9 +168,10 @@ const WORDS: InLanguages<SearchWords> = {
       ...{ publishers: 'Annonceur', categories: 'Sites', noCategories: 'Sauf les sites', texts: "Texte de l'annonce" },
     },
     publisherTypes: ['particulier', 'professionnel'],
-    furnished: ['Non meublé', 'Meublé'],
-    virtualTour: 'Avec visite virtuelle',
-    coherentPrice: 'Sans les prix très éloignés du marché',
+    required: {
+      withVirtualTour: 'Avec visite virtuelle',
+      withCoherentPrice: 'Sans les prix très éloignés du marché',
+    },
     anything: 'Tous les biens',
     ...{ or: 'ou', and: 'et', without: 'sans', exactly: 'exactement' },
     quote: (text) => `« ${text} »`,
@@ -190,9 +189,10 @@ const WORDS: InLanguages<SearchWords> = {
       ...{ publishers: 'Publisher', categories: 'Sites', noCategories: 'Not on sites', texts: 'Text of the advert' },
     },
     publisherTypes: ['individual', 'professional'],
-    furnished: ['Unfurnished', 'Furnished'],
-    virtualTour: 'With a virtual tour',
-    coherentPrice: 'Without prices far from the market',
+    required: {
+      withVirtualTour: 'With a virtual tour',
+      withCoherentPrice: 'Without prices far from the market',
+    },
     anything: 'Any property',
     ...{ or: 'or', and: 'and', without: 'without', exactly: 'exactly' },
     quote: (text) => `“${text}”`,
@@ -215,19 +215,20 @@ function searchWords(members: SearchMembers, names: PlaceNames, language: Langua
   const labelled = (label: Label, text: string): string => (text === '' ? '' : `${words.labels[label]}${colon}${text}`);
   const list = (texts: readonly (string | null)[], last = words.or): string => listed(texts, last, words);
   const categories = (ids: readonly number[]): string => list(ids.map(names.siteCategory));
-  const { furnished, withVirtualTour, withCoherentPrice } = members;
   const lines = [
     kindOf(members, list, language),
     labelled('areas', areasOf(members, names, words, list)),
     labelled('excludedCities', list(members.excludedCities.map(names.city))),
     ...plainCriteria('range').map((row) => labelled(row.name, boundsOf(row, members, language))),
-    furnished === null ? '' : words.furnished[furnished ? 1 : 0],
-    withVirtualTour === true ? words.virtualTour : '',
+    ...plainCriteria('flag').map((row) => {
+      const asked = members[row.name];
+      return asked === null ? '' : row.words[language].asked[asked ? 1 : 0];
+    }),
+    ...plainCriteria('requirement').map(({ name }) => (members[name] === true ? words.required[name] : '')),
     labelled('publishers', list(listOf(members.publisherTypes).map((type) => words.publisherTypes[type] ?? null))),
     labelled('categories', categories(members.includedSiteCategories)),
     labelled('noCategories', categories(members.excludedSiteCategories)),
     labelled('texts', textsOf(members, words)),
-    withCoherentPrice === true ? words.coherentPrice : '',
   ];
   return lines.filter((line) => line !== '').map(cleanText);
 }

@@ -1,9 +1,12 @@
 /**
- * Writes the answers of the REST interface as types of the console, from the schemas that OpenAPI publishes. `--check`
- * compares instead.
+ * Writes the answers of the REST interface as types of the console, from the schemas that OpenAPI publishes, with the
+ * lists of criteria, flags and kinds of event that the console shows. `--check` compares instead.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
+import { EVENT_KINDS } from '../../engine/domain/codes.ts';
+import { plainCriteria } from '../../engine/domain/criterion-table.ts';
+import { eachFlag, PROPERTY_FLAGS } from '../../engine/domain/property-flags.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference } from './json-schemas.ts';
 import { PARTS, RESOURCES } from './resource-schemas.ts';
 
@@ -35,10 +38,21 @@ function membersOf({ properties = {}, required = [] }: Described): string {
   return `{\n${members.join('\n')}\n}`;
 }
 
+const LISTS = {
+  EVENT_KINDS,
+  RANGE_CRITERIA: plainCriteria('range').map(({ name }) => name),
+  FLAG_CRITERIA: plainCriteria('flag').map(({ name }) => name),
+  REQUIREMENTS: plainCriteria('requirement').map(({ name }) => name),
+};
+const labels = (language: 'fr' | 'en') => JSON.stringify(eachFlag((name) => PROPERTY_FLAGS[name].label[language]));
+
 const names = Object.keys({ ...RESOURCES, ...PARTS });
 const written = [
   '// Written by src/rest/description/build.ts.\n',
   ...names.map((name) => `export interface ${name} ${membersOf(JSON_SCHEMAS[name] ?? {})}\n`),
+  ...Object.entries(LISTS).map(([name, list]) => `export const ${name} = ${JSON.stringify(list)} as const;\n`),
+  `const fr = ${labels('fr')};\n`,
+  `export const FLAG_LABELS: Readonly<Record<'fr' | 'en', typeof fr>> = { fr, en: ${labels('en')} };\n`,
 ].join('\n');
 
 if (!process.argv.includes('--check')) await writeFile(TARGET, written);

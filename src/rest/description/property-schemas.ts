@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { EVENT_KINDS } from '../../engine/domain/codes.ts';
+import { eachFlag, PROPERTY_FLAGS } from '../../engine/domain/property-flags.ts';
 import {
   dateTime,
   dateTimeOrNull,
@@ -16,6 +17,7 @@ import {
   uuid,
 } from './field-schemas.ts';
 
+const FLAGS = eachFlag((name) => flag(PROPERTY_FLAGS[name].described));
 const CodedPlace = z.strictObject({ code: z.string(), id: z.int(), name: z.string() });
 const Coordinates = z.strictObject({ lat: z.number(), lon: z.number() });
 
@@ -100,8 +102,7 @@ const Advert = z.strictObject({
   feesResponsibility: integer('0 seller, 1 buyer.'),
   surface: number('m².'),
   landSurface: number('m².'),
-  elevator: flag('Has an elevator.'),
-  furnished: flag('Is furnished.'),
+  ...FLAGS,
   pictures: list(z.string(), 'URLs.'),
   picturesRemote: list(z.string(), 'URLs.'),
 });
@@ -123,8 +124,7 @@ export const PropertyDocument = z.strictObject({
   room: integer('Rooms.'),
   bedroom: integer('Bedrooms.'),
   floor: integer('Floor.'),
-  elevator: flag('Has an elevator.'),
-  furnished: flag('Is furnished.'),
+  ...FLAGS,
   expired: z.boolean().meta({ description: 'All its adverts have expired.' }),
   expiredAt: dateTimeOrNull('When the last one did.'),
   createdAt: dateTimeOrNull('When it appeared.'),

@@ -2,9 +2,10 @@
 
 import type { SearchDocument } from '../documents.ts';
 import { Confirmation } from '../elements.tsx';
+import { FLAG_CRITERIA } from '../generated/documents.ts';
 import { type Formats, useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
-import { type Draft, differingMembers, draftOf, RANGES, type RangeMember } from './draft.ts';
+import { type Draft, differingMembers, draftOf, type FlagMember, RANGES, type RangeMember } from './draft.ts';
 import { sentenceOf } from './word-fields.tsx';
 
 interface ConflictProps {
@@ -54,9 +55,14 @@ export function Conflict({ saved, mine, onKeepSaved, onKeepMine, onLeave }: Conf
 function nameOf(member: keyof Draft, words: Words): string {
   if (member === 'shapes') return words.polygons;
   if (member === 'groups') return words.wordsLegend;
+  if (isFlag(member)) return words.flags[member];
   if (!isRange(member)) return words.members[member];
   const [, root = '', end = ''] = /^(\w+)(Min|Max)$/.exec(member) ?? [];
   return `${words.members[root as keyof Words['members']]} (${end === 'Min' ? words.min : words.max})`;
+}
+
+function isFlag(member: keyof Draft): member is FlagMember {
+  return (FLAG_CRITERIA as readonly string[]).includes(member);
 }
 
 function isRange(member: keyof Draft): member is RangeMember {
@@ -73,12 +79,12 @@ function textOf(draft: Draft, member: keyof Draft, words: Words, formats: Format
     transactionType: () => coded(words.transactions, [draft.transactionType]),
     propertyTypes: () => coded(words.propertyTypes, draft.propertyTypes),
     publisherTypes: () => coded(words.publisherTypes, draft.publisherTypes),
-    furnished: () => (draft.furnished === '' ? words.either : draft.furnished === 'true' ? words.yes : words.no),
     notificationFrequency: () => words.frequencies[draft.notificationFrequency as keyof Words['frequencies']],
     subscribedEvents: () =>
       draft.subscribedEvents.map((kind) => words.events[kind as keyof Words['events']]).join(', '),
   };
   const value = draft[member];
+  if (isFlag(member)) return value === '' ? words.either : value === 'true' ? words.yes : words.no;
   const isNumber = isRange(member) && value !== '' && Number.isFinite(Number(value));
   if (isNumber) return formats.number(Number(value));
   if (typeof value === 'boolean') return value ? words.yes : words.no;

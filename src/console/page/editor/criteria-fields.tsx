@@ -1,10 +1,11 @@
 /** What a search looks for: sale or rent, kinds of property, bounds, and what sellers there may be. */
 
 import { Field, Fold, Violation } from '../elements.tsx';
+import { FLAG_CRITERIA, RANGE_CRITERIA, REQUIREMENTS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useWords } from '../words/language.ts';
-import { type Draft, isUnset, type RangeMember } from './draft.ts';
+import { type Draft, isUnset, RANGES, type RangeCriterion, type RangeMember } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
 export function CriteriaFields(props: FieldsProps) {
@@ -43,18 +44,25 @@ function FirstCriteria(props: FieldsProps) {
         onChange={(propertyTypes) => change({ propertyTypes })}
       />
       <Violation text={violations.of('propertyTypes')} />
-      <Range {...props} name="budget" unit="€" />
-      <Range {...props} name="surface" unit="m²" />
-      <Range {...props} name="room" />
-      <Range {...props} name="bedroom" />
+      {FIRST_RANGES.map((name) => (
+        <Range key={name} {...props} name={name} />
+      ))}
     </fieldset>
   );
 }
 
+const FIRST_RANGES: readonly RangeCriterion[] = ['budget', 'surface', 'room', 'bedroom'];
+const MORE_RANGES = RANGE_CRITERIA.filter((name) => !FIRST_RANGES.includes(name));
+const UNITS: Readonly<Record<RangeCriterion, string>> = {
+  ...{ budget: '€', advertPrice: '€', pricePerMeter: '€/m²', surface: 'm²', landSurface: 'm²', room: '', bedroom: '' },
+};
+const CHECKED = [...REQUIREMENTS, 'hidePropertyContact'] as const;
+
 const MORE: readonly (keyof Draft)[] = [
-  ...(['pricePerMeterMin', 'pricePerMeterMax', 'landSurfaceMin', 'landSurfaceMax'] as const),
-  ...(['advertPriceMin', 'advertPriceMax', 'furnished', 'publisherTypes', 'includedSiteCategories'] as const),
-  ...(['excludedSiteCategories', 'withCoherentPrice', 'withVirtualTour', 'hidePropertyContact'] as const),
+  ...RANGES.filter((member) => MORE_RANGES.some((name) => member.startsWith(name))),
+  ...(['publisherTypes', 'includedSiteCategories', 'excludedSiteCategories'] as const),
+  ...FLAG_CRITERIA,
+  ...CHECKED,
 ];
 
 function MoreCriteria(props: FieldsProps) {
@@ -62,22 +70,24 @@ function MoreCriteria(props: FieldsProps) {
   const { draft, change, violations } = props;
   return (
     <Fold class="more" title={words.moreCriteria} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
-      <Range {...props} name="pricePerMeter" unit="€/m²" />
-      <Range {...props} name="landSurface" unit="m²" />
-      <Range {...props} name="advertPrice" unit="€" />
-      <Field label={words.members.furnished} violation={violations.of('furnished')}>
-        {(ids) => (
-          <select
-            {...ids}
-            value={draft.furnished}
-            onChange={({ currentTarget }) => change({ furnished: currentTarget.value })}
-          >
-            <option value="">{words.either}</option>
-            <option value="true">{words.yes}</option>
-            <option value="false">{words.no}</option>
-          </select>
-        )}
-      </Field>
+      {MORE_RANGES.map((name) => (
+        <Range key={name} {...props} name={name} />
+      ))}
+      {FLAG_CRITERIA.map((member) => (
+        <Field key={member} label={words.flags[member]} violation={violations.of(member)}>
+          {(ids) => (
+            <select
+              {...ids}
+              value={draft[member]}
+              onChange={({ currentTarget }) => change({ [member]: currentTarget.value })}
+            >
+              <option value="">{words.either}</option>
+              <option value="true">{words.yes}</option>
+              <option value="false">{words.no}</option>
+            </select>
+          )}
+        </Field>
+      ))}
       <div class="field">
         <span class="label">{words.members.publisherTypes}</span>
         <Codes
@@ -89,7 +99,7 @@ function MoreCriteria(props: FieldsProps) {
       </div>
       <SiteCategories {...props} member="includedSiteCategories" />
       <SiteCategories {...props} member="excludedSiteCategories" />
-      {(['withCoherentPrice', 'withVirtualTour', 'hidePropertyContact'] as const).map((member) => (
+      {CHECKED.map((member) => (
         <label key={member} class="check">
           <input
             type="checkbox"
@@ -103,15 +113,7 @@ function MoreCriteria(props: FieldsProps) {
   );
 }
 
-type RangeName = 'budget' | 'surface' | 'pricePerMeter' | 'landSurface' | 'room' | 'bedroom' | 'advertPrice';
-
-function Range({
-  draft,
-  change,
-  violations,
-  name,
-  unit,
-}: FieldsProps & { readonly name: RangeName; readonly unit?: string }) {
+function Range({ draft, change, violations, name }: FieldsProps & { readonly name: RangeCriterion }) {
   const words = useWords();
   const bound = (member: RangeMember, label: string) => (
     <Field label={label} violation={violations.of(member)}>
@@ -127,7 +129,7 @@ function Range({
       )}
     </Field>
   );
-  const title = `${words.members[name]}${unit === undefined ? '' : ` (${unit})`}`;
+  const title = `${words.members[name]}${UNITS[name] === '' ? '' : ` (${UNITS[name]})`}`;
   return (
     <div class="pair" role="group" aria-label={title}>
       {bound(`${name}Min`, `${title}, ${words.min}`)}

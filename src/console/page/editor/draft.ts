@@ -1,6 +1,7 @@
 /** A search while it is written: fields as text, as their controls have them; and the body that the interface takes. */
 
 import { cityLabel, type LocationDocument, type Ring, type SearchDocument } from '../documents.ts';
+import { FLAG_CRITERIA, RANGE_CRITERIA, REQUIREMENTS } from '../generated/documents.ts';
 
 export interface ChosenPlace {
   /** What the interface takes: an IRI or a zip code. */
@@ -14,41 +15,18 @@ export interface Word {
   readonly strict: boolean;
 }
 
-export const RANGES = [
-  'budgetMin',
-  'budgetMax',
-  'surfaceMin',
-  'surfaceMax',
-  'pricePerMeterMin',
-  'pricePerMeterMax',
-  'landSurfaceMin',
-  'landSurfaceMax',
-  'roomMin',
-  'roomMax',
-  'bedroomMin',
-  'bedroomMax',
-  'advertPriceMin',
-  'advertPriceMax',
-] as const;
-export type RangeMember = (typeof RANGES)[number];
+export type RangeCriterion = (typeof RANGE_CRITERIA)[number];
+export type RangeMember = `${RangeCriterion}${'Min' | 'Max'}`;
+export type FlagMember = (typeof FLAG_CRITERIA)[number];
+export type RequirementMember = (typeof REQUIREMENTS)[number];
 
-export const EVENT_KINDS = [
-  'ad.update.price',
-  'ad.update.surface',
-  'ad.update.pictures',
-  'ad.update.expired',
-  'property.ad.create',
-  'property.ad.update',
-] as const;
+export const RANGES = RANGE_CRITERIA.flatMap((name): RangeMember[] => [`${name}Min`, `${name}Max`]);
 
-export interface Draft extends Readonly<Record<RangeMember, string>> {
+export interface Draft extends Readonly<Record<RangeMember | FlagMember, string> & Record<RequirementMember, boolean>> {
   readonly title: string;
   readonly transactionType: string;
   readonly propertyTypes: readonly number[];
   readonly publisherTypes: readonly number[];
-  readonly furnished: string;
-  readonly withCoherentPrice: boolean;
-  readonly withVirtualTour: boolean;
   readonly hidePropertyContact: boolean;
   readonly lat: string;
   readonly lon: string;
@@ -73,19 +51,26 @@ export interface Draft extends Readonly<Record<RangeMember, string>> {
   readonly context: string;
 }
 
+/** What a search has beside what is written here; a member that neither names does not compile. */
+type Shown =
+  | ('@context' | '@id' | '@type' | 'token' | 'user' | 'createdAt' | 'updatedAt' | 'lastAlertAt' | 'emailStatus')
+  | ('geoShapes' | 'expressions');
+type Forgotten = Exclude<keyof SearchDocument, keyof Draft | Shown>;
+true satisfies [Forgotten] extends [never] ? true : Forgotten;
+
 export type ChangeDraft = (change: Partial<Draft>) => void;
 
-const NO_RANGES = Object.fromEntries(RANGES.map((name) => [name, ''])) as Record<RangeMember, string>;
+function each<Name extends string, Value>(names: readonly Name[], valueOf: (name: Name) => Value): Record<Name, Value> {
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, Value>;
+}
 
 export const NEW_DRAFT: Draft = {
-  ...NO_RANGES,
+  ...each([...RANGES, ...FLAG_CRITERIA], () => ''),
+  ...each(REQUIREMENTS, (name) => name === 'withCoherentPrice'),
   title: '',
   transactionType: '0',
   propertyTypes: [],
   publisherTypes: [],
-  furnished: '',
-  withCoherentPrice: true,
-  withVirtualTour: false,
   hidePropertyContact: false,
   lat: '',
   lon: '',
@@ -124,18 +109,15 @@ export function draftOf(search: SearchDocument): Draft {
   const text = (name: keyof SearchDocument): string => `${(search[name] ?? '') as string | number | boolean}`;
   const codes = (name: 'propertyTypes' | 'publisherTypes'): readonly number[] => [search[name] ?? []].flat();
   const iris = (list: readonly { readonly '@id': string }[]): readonly string[] => list.map((one) => one['@id']);
-  const ranges = Object.fromEntries(RANGES.map((name) => [name, text(name)])) as Record<RangeMember, string>;
   const cities = (list: SearchDocument['includedCities']): readonly ChosenPlace[] =>
     list.map((city) => ({ value: city['@id'], label: cityLabel(city) }));
   return {
-    ...ranges,
+    ...each([...RANGES, ...FLAG_CRITERIA], text),
+    ...each(REQUIREMENTS, (name) => search[name] === true),
     title: search.title,
     transactionType: text('transactionType'),
     propertyTypes: codes('propertyTypes'),
     publisherTypes: codes('publisherTypes'),
-    furnished: text('furnished'),
-    withCoherentPrice: search.withCoherentPrice === true,
-    withVirtualTour: search.withVirtualTour === true,
     hidePropertyContact: search.hidePropertyContact,
     lat: text('lat'),
     lon: text('lon'),
@@ -195,19 +177,17 @@ export function bodyOf(draft: Draft): Body {
   const codes = (list: readonly number[]): number | readonly number[] | null =>
     list.length === 0 ? null : list.length === 1 ? (list[0] as number) : list;
   const values = (list: readonly ChosenPlace[]): readonly string[] => list.map(({ value }) => value);
-  const ranges = Object.fromEntries(RANGES.map((name) => [name, numberOrNull(draft[name])]));
   const words = draft.groups
     .map((group) => group.filter(({ word }) => word.trim() !== ''))
     .filter((group) => group.length > 0);
   return {
-    ...ranges,
+    ...each(RANGES, (name) => numberOrNull(draft[name])),
+    ...each(FLAG_CRITERIA, (name) => (draft[name] === '' ? null : draft[name] === 'true')),
+    ...each(REQUIREMENTS, (name) => draft[name] || null),
     title: draft.title,
     transactionType: textOrNull(draft.transactionType),
     propertyTypes: codes(draft.propertyTypes),
     publisherTypes: codes(draft.publisherTypes),
-    furnished: draft.furnished === '' ? null : draft.furnished === 'true',
-    withCoherentPrice: draft.withCoherentPrice || null,
-    withVirtualTour: draft.withVirtualTour || null,
     hidePropertyContact: draft.hidePropertyContact,
     lat: decimalOrNull(draft.lat),
     lon: decimalOrNull(draft.lon),

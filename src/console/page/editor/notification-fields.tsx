@@ -2,10 +2,11 @@
 
 import type { SearchDocument } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
+import { EVENT_KINDS } from '../generated/documents.ts';
 import { type Destinations, OutlookLines } from '../outlook.tsx';
 import { SETTINGS } from '../session.ts';
 import { useWords } from '../words/language.ts';
-import { type Draft, EVENT_KINDS, isUnset } from './draft.ts';
+import { type Draft, isUnset } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
 const FREQUENCIES = ['instant', 'daily', 'weekly'] as const;

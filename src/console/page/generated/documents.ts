@@ -507,3 +507,15 @@ readonly 'createdAt': string;
 readonly 'body': unknown;
 readonly 'withheld'?: boolean;
 }
+
+export const EVENT_KINDS = ["ad.update.price","ad.update.surface","ad.update.pictures","ad.update.expired","property.ad.create","property.ad.update"] as const;
+
+export const RANGE_CRITERIA = ["budget","pricePerMeter","surface","landSurface","room","bedroom","advertPrice"] as const;
+
+export const FLAG_CRITERIA = ["furnished"] as const;
+
+export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice"] as const;
+
+const fr = {"elevator":"Ascenseur","furnished":"Meublé"};
+
+export const FLAG_LABELS: Readonly<Record<'fr' | 'en', typeof fr>> = { fr, en: {"elevator":"Elevator","furnished":"Furnished"} };

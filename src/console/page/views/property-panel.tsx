@@ -13,6 +13,7 @@ import {
   type PropertyDocument,
 } from '../documents.ts';
 import { Icon, Loading, Problem } from '../elements.tsx';
+import { FLAG_LABELS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { placeOf } from '../pins.ts';
@@ -22,7 +23,7 @@ import { safeLink } from '../safe-link.ts';
 import { SETTINGS } from '../session.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useFormats } from '../words/formats.ts';
-import { language, useWords } from '../words/language.ts';
+import { language, useWords, type Words } from '../words/language.ts';
 import { Around } from './around.tsx';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { type PricePoint, pricesOf } from './price-history.ts';
@@ -155,6 +156,12 @@ function goToPlace(sharedMap: ReturnType<typeof useSharedMap>, document: Propert
   if (place !== null) sharedMap?.map.setView({ lat: place.lat, lng: place.lon }, Math.max(sharedMap.map.getZoom(), 13));
 }
 
+const FLAG_NAMES = Object.keys(FLAG_LABELS.en) as readonly (keyof typeof FLAG_LABELS.en)[];
+
+function answerOf(value: boolean | null, words: Words): string | null {
+  return value === null ? null : value ? words.yes : words.no;
+}
+
 function Facts({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
   const formats = useFormats();
@@ -172,6 +179,7 @@ function Facts({ document }: { readonly document: PropertyDocument }) {
     [words.members.room, document.room === null ? null : String(document.room)],
     [words.members.bedroom, document.bedroom === null ? null : String(document.bedroom)],
     [words.floor, document.floor === null ? null : String(document.floor)],
+    ...FLAG_NAMES.map((name) => [words.flags[name], answerOf(document[name], words)] as const),
     [words.seen, document.lastCrawledAt === null ? null : formats.moment(document.lastCrawledAt)],
   ];
   return (

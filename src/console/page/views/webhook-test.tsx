@@ -3,8 +3,8 @@
 import { useId, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
 import type { WebhookTestDocument } from '../documents.ts';
-import { EVENT_KINDS } from '../editor/draft.ts';
 import { Field, Problem } from '../elements.tsx';
+import { EVENT_KINDS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useWords } from '../words/language.ts';

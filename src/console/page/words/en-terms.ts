@@ -1,5 +1,6 @@
 /** What the interface's codes and members are called in English. */
 
+import { FLAG_LABELS } from '../generated/documents.ts';
 import type { frTerms } from './fr-terms.ts';
 
 export const enTerms: typeof frTerms = {
@@ -25,7 +26,6 @@ export const enTerms: typeof frTerms = {
     room: 'Rooms',
     bedroom: 'Bedrooms',
     advertPrice: 'Price of an advert',
-    furnished: 'Furnished',
     withCoherentPrice: 'Leave out incoherent prices',
     withVirtualTour: 'With a virtual tour',
     hidePropertyContact: 'Do not pass contacts on',
@@ -47,6 +47,7 @@ export const enTerms: typeof frTerms = {
     notificationFrequency: 'How often e-mails go',
     context: 'Context (JSON)',
   },
+  flags: FLAG_LABELS.en,
   transactions: ['Sale', 'Rent'],
   propertyTypes: ['Apartment', 'House', 'Building', 'Parking', 'Office', 'Land', 'Shop'],
   publisherTypes: ['Individual', 'Professional'],
@@ -91,7 +92,7 @@ export const enTerms: typeof frTerms = {
     room: 'Rooms',
     bedroom: 'Bedrooms',
     advertPrice: 'Price of an advert',
-    furnished: 'Furnished',
+    ...FLAG_LABELS.en,
     publisherTypes: 'Publisher',
     includedSiteCategories: 'Categories of site',
     withVirtualTour: 'Virtual tour',

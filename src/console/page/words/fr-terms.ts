@@ -1,5 +1,7 @@
 /** What the interface's codes and members are called in French. */
 
+import { FLAG_LABELS } from '../generated/documents.ts';
+
 export const frTerms = {
   views: {
     map: 'Carte',
@@ -23,7 +25,6 @@ export const frTerms = {
     room: 'Pièces',
     bedroom: 'Chambres',
     advertPrice: 'Prix d’une annonce',
-    furnished: 'Meublé',
     withCoherentPrice: 'Écarter les prix incohérents',
     withVirtualTour: 'Avec visite virtuelle',
     hidePropertyContact: 'Ne pas transmettre les contacts',
@@ -45,6 +46,7 @@ export const frTerms = {
     notificationFrequency: 'Fréquence des e-mails',
     context: 'Contexte (JSON)',
   },
+  flags: FLAG_LABELS.fr,
   transactions: ['Vente', 'Location'] as readonly string[],
   propertyTypes: [
     'Appartement',
@@ -97,7 +99,7 @@ export const frTerms = {
     room: 'Pièces',
     bedroom: 'Chambres',
     advertPrice: 'Prix d’une annonce',
-    furnished: 'Meublé',
+    ...FLAG_LABELS.fr,
     publisherTypes: 'Annonceur',
     includedSiteCategories: 'Catégories de site',
     withVirtualTour: 'Visite virtuelle',

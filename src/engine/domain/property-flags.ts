@@ -1,0 +1,48 @@
+/**
+ * What a property has or has not, a row each, as its crawlers state it of the property or of an advert; null is unknown.
+ * The intake contract, the stored state, the property document, what matching compares, the schemas of REST and the
+ * console follow from the rows. A new one is added at the end (packed.ts). What `isCompared` needs a row of
+ * `criterion-table.ts`: without it nothing compiles.
+ */
+
+import type { InLanguages } from './criterion-words.ts';
+
+interface FlagRow {
+  readonly described: string;
+  readonly label: InLanguages<string>;
+  /** A criterion compares it. */
+  readonly isCompared: boolean;
+}
+
+export const PROPERTY_FLAGS = {
+  elevator: { described: 'Has an elevator.', label: { fr: 'Ascenseur', en: 'Elevator' }, isCompared: false },
+  furnished: { described: 'Is furnished.', label: { fr: 'Meublé', en: 'Furnished' }, isCompared: true },
+} as const satisfies Readonly<Record<string, FlagRow>>;
+
+export type PropertyFlag = keyof typeof PROPERTY_FLAGS;
+export type ComparedFlag = {
+  [Name in PropertyFlag]: (typeof PROPERTY_FLAGS)[Name]['isCompared'] extends true ? Name : never;
+}[PropertyFlag];
+
+export type StatedFlags = Readonly<Record<PropertyFlag, boolean | null>>;
+export type ComparedFlags = Readonly<Record<ComparedFlag, boolean | null>>;
+
+export const FLAG_NAMES = Object.keys(PROPERTY_FLAGS) as readonly PropertyFlag[];
+export const COMPARED_FLAG_NAMES = FLAG_NAMES.filter(
+  (name): name is ComparedFlag => PROPERTY_FLAGS[name].isCompared,
+) as readonly ComparedFlag[];
+
+export function eachFlag<Value>(valueOf: (name: PropertyFlag) => Value): Readonly<Record<PropertyFlag, Value>> {
+  return valuesOf(FLAG_NAMES, valueOf);
+}
+
+export function eachComparedFlag<Value>(valueOf: (name: ComparedFlag) => Value): Readonly<Record<ComparedFlag, Value>> {
+  return valuesOf(COMPARED_FLAG_NAMES, valueOf);
+}
+
+/** By assignment, in one order: objects of one shape are cheap to copy. */
+function valuesOf<Name extends string, Value>(names: readonly Name[], valueOf: (name: Name) => Value) {
+  const values = {} as Record<Name, Value>;
+  for (const name of names) values[name] = valueOf(name);
+  return values;
+}
