@@ -132,10 +132,9 @@ function create(held: HeldProperty | null, message: Told<UpsertMessage>): Change
 }
 
 function update(held: HeldProperty, advert: HeldAdvert, message: Told<UpsertMessage>): Change {
-  const fields = fieldChanges(advert.content, message.advert);
+  const events = fieldEvents(message, advert.content);
   const isUpdated =
     !isLive(advert) || !isSame(advert.content, message.advert) || !isSame(advert.property, message.property);
-  const events = fields.map(([kind, field]) => eventOf(message, kind, field));
   if (isUpdated) events.push(eventOf(message, 'property.ad.update'));
   if (events.length === 0) return recrawl(held, message);
   return replaceAdvert(held, message, events, {
@@ -189,26 +188,43 @@ function replaceAdvert(held: HeldProperty, message: Told, events: readonly Adver
   };
 }
 
-/** The fields that have an event kind of their own. */
-function fieldChanges(before: AdvertContent, after: AdvertContent): [EventKind, FieldChange][] {
-  const changes: [EventKind, FieldChange][] = [];
-  for (const fieldName of ['price', 'surface'] as const) {
-    if (isSame(before[fieldName], after[fieldName])) continue;
-    changes.push([
-      `ad.update.${fieldName}`,
-      {
-        fieldName,
-        fieldOldValue: asText(before[fieldName]),
-        fieldNewValue: asText(after[fieldName]),
-        percentVariation: percentVariation(before[fieldName], after[fieldName]),
-      },
-    ]);
+/** Kinds of event that a changed field of an advert causes. */
+type FieldEventKind = Exclude<EventKind, 'ad.update.expired' | `property.${string}`>;
+type DescribeChange = (before: AdvertContent, after: AdvertContent) => FieldChange;
+
+function numberChange(fieldName: 'price' | 'surface'): DescribeChange {
+  return ({ [fieldName]: before }, { [fieldName]: after }) => ({
+    fieldName,
+    fieldOldValue: asText(before),
+    fieldNewValue: asText(after),
+    percentVariation: percentVariation(before, after),
+  });
+}
+
+/** What the event of a changed field says, in the order in which events are recorded. */
+const FIELD_EVENTS: { readonly [Kind in FieldEventKind]: readonly [field: keyof AdvertContent, DescribeChange] } = {
+  'ad.update.price': ['price', numberChange('price')],
+  'ad.update.surface': ['surface', numberChange('surface')],
+  'ad.update.pictures': [
+    'pictures',
+    ({ pictures: before }, { pictures: after }) => ({
+      fieldName: 'pictures',
+      fieldOldValue: String(before.length),
+      fieldNewValue: String(after.length),
+      percentVariation: null,
+    }),
+  ],
+};
+const FIELD_EVENT_KINDS = Object.keys(FIELD_EVENTS) as readonly FieldEventKind[];
+
+function fieldEvents(message: UpsertMessage, before: AdvertContent): AdvertEvent[] {
+  const events: AdvertEvent[] = [];
+  for (const kind of FIELD_EVENT_KINDS) {
+    const [field, describe] = FIELD_EVENTS[kind];
+    if (!isSame(before[field], message.advert[field]))
+      events.push(eventOf(message, kind, describe(before, message.advert)));
   }
-  if (!isSame(before.pictures, after.pictures)) {
-    const counts = { fieldOldValue: String(before.pictures.length), fieldNewValue: String(after.pictures.length) };
-    changes.push(['ad.update.pictures', { fieldName: 'pictures', ...counts, percentVariation: null }]);
-  }
-  return changes;
+  return events;
 }
 
 function eventOf(message: IntakeMessage, kind: EventKind, field: FieldChange | null = null): AdvertEvent {

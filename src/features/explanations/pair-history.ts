@@ -242,8 +242,8 @@ function walk(history: PairHistory, summary: PropertySummary, match: PairMatch |
       if (from !== null && at < from) break;
       const isFirst = next === messages.length - 1 && at <= heldSince;
       present = retraced(present, messages.slice(next, next + 1));
-      isExact = isExact && events.every(({ kind }) => kind === 'ad.update.pictures');
-      const wasAway = isRetraceable && messages[next + 1]?.events.some(({ kind }) => kind === 'ad.update.expired');
+      isExact = isExact && events.every(({ kind }) => RETRACES[kind] === 'nothing');
+      const wasAway = isRetraceable && messages[next + 1]?.events.some(({ kind }) => RETRACES[kind] === 'presence');
       const isEnd = isFirst || wasAway === true || certainlyFails(criteria);
       if (!isNotifying) candidates.push({ code: 'began-while-silent', at });
       else if (isEnd) candidates.push(now('not-recorded'));
@@ -274,8 +274,18 @@ function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf({ ...criteria, withCoherentPrice: false }, facts, 1).length > 0;
 }
 
-function isMeasure({ field }: CausingEvent): boolean {
-  return field === 'price' || field === 'surface';
+/** What of the facts before it an event records: a value, nothing since no fact changed, the presence, or not all. */
+const RETRACES: Readonly<Record<EventKind, 'value' | 'nothing' | 'presence' | 'part'>> = {
+  'ad.update.price': 'value',
+  'ad.update.surface': 'value',
+  'ad.update.pictures': 'nothing',
+  'ad.update.expired': 'presence',
+  'property.ad.create': 'part',
+  'property.ad.update': 'part',
+};
+
+function isMeasure({ kind }: CausingEvent): boolean {
+  return RETRACES[kind] === 'value';
 }
 
 /** The property as it was before `messages`, newest first, as far as events show. */

@@ -170,20 +170,30 @@ function factsOf(property: MailProperty, words: MailWords): readonly string[] {
   ].filter((fact) => fact !== '');
 }
 
+/** The unit of the values that an event says; null: the e-mail shows none of them. */
+const VALUE_UNITS: Readonly<Record<EventKind, string | null>> = {
+  'ad.update.price': null,
+  'ad.update.surface': 'm²',
+  'ad.update.pictures': '',
+  'ad.update.expired': null,
+  'property.ad.create': null,
+  'property.ad.update': null,
+};
+
 /** A price stands as it is now, beside what the recipient last heard; here is only that it has changed. */
 function reasonOf({ type, kind, oldValue, newValue }: MailReason, words: MailWords): string {
   if (type === 'match') return kind === 'property.ad.create' ? words.newMatch : words.changedMatch;
-  const hasValues = kind === 'ad.update.surface' || kind === 'ad.update.pictures';
-  if (!hasValues || (oldValue ?? newValue) === null) return words.events[kind];
-  const [before, after] = [oldValue, newValue].map((value) => (value === null ? '–' : valueOf(value, kind, words)));
+  const unit = VALUE_UNITS[kind];
+  if (unit === null || (oldValue ?? newValue) === null) return words.events[kind];
+  const [before, after] = [oldValue, newValue].map((value) => (value === null ? '–' : valueOf(value, unit, words)));
   return `${words.events[kind]} (${before} → ${after})`;
 }
 
-function valueOf(value: string, kind: EventKind, words: MailWords): string {
+function valueOf(value: string, unit: string, words: MailWords): string {
   const number = Number(value);
   if (value.trim() === '' || !Number.isFinite(number)) return cleanText(value);
   const text = new Intl.NumberFormat(words.locale).format(number);
-  return kind === 'ad.update.surface' ? `${text}\u00a0m²` : text;
+  return unit === '' ? text : `${text}\u00a0${unit}`;
 }
 
 function eurosOf(value: number, { locale }: MailWords): string {
