@@ -1,0 +1,44 @@
+/** A copy of the sources, to change and to compile. */
+
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const execute = promisify(execFile);
+
+export interface SourceCopy {
+  readonly path: string;
+  /** Throws when `edit` changes nothing. */
+  change(file: string, edit: (text: string) => string): Promise<void>;
+  /** Runs Node.js in the copy; resolves with what it wrote when it fails, else with null. */
+  failureOf(...args: readonly string[]): Promise<string | null>;
+}
+
+export async function copySources(t: TestContext): Promise<SourceCopy> {
+  const path = await mkdtemp(join(tmpdir(), 'vigie-copy-'));
+  t.after(() => rm(path, { recursive: true }));
+  for (const each of ['src', 'test', 'bench', 'config', 'proto', 'package.json', 'tsconfig.json']) {
+    await cp(join(ROOT, each), join(path, each), { recursive: true });
+  }
+  await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
+  const env = { ...process.env, BUILT_ROOT: undefined, NODE_TEST_CONTEXT: undefined };
+  return {
+    path,
+    async change(file, edit) {
+      const before = await readFile(join(path, file), 'utf8');
+      const after = edit(before);
+      if (after === before) throw new Error(`nothing to change in ${file}`);
+      await writeFile(join(path, file), after);
+    },
+    failureOf: (...args) =>
+      execute(process.execPath, args, { cwd: path, maxBuffer: 1 << 26, env }).then(
+        () => null,
+        ({ stdout, stderr }: { readonly stdout: string; readonly stderr: string }) => stdout + stderr,
+      ),
+  };
+}
