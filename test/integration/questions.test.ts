@@ -75,7 +75,7 @@ describe('a preview', () => {
     for (let i = 0; i < SEARCHES; i++) {
       const criteria = criteriaOf(randomMembers(random, properties, categories), siteCategoryName);
       for (const criterion of CRITERIA) if (criterion.isSet(criteria)) seen.add(criterion.name);
-      const figures = await previewFigures({ criteria, days: 30, sampleMax: 20, now: NOW }, tools());
+      const figures = await previewFigures({ criteria, days: 30, sampleMax: 20, placesMax: 5, now: NOW }, tools());
       const satisfied = properties.filter(({ facts }) => satisfies(criteria, facts));
       found += satisfied.length;
       const what = JSON.stringify(criteria);
@@ -111,6 +111,12 @@ describe('a preview', () => {
       }
       assert.equal(figures.startedPerDay.at(-1)?.date, '2026-03-11');
       assert.equal(figures.startedPerDay.length, 30);
+      // The first advert came ten days before.
+      assert.equal(figures.knownSince, '2026-03-01');
+      assert.equal(figures.perDay, Number((since.length / 11).toFixed(3)));
+      assert.equal(figures.places.length, Math.min(5, satisfied.length));
+      for (const { lat, lon } of figures.places)
+        assert.ok(satisfied.some(({ facts }) => facts.lat === lat && facts.lon === lon));
     }
     assert.ok(found > SEARCHES);
     for (const name of ['expressions', 'areas', 'excludedCities', 'withCoherentPrice', 'budget'])
@@ -123,6 +129,15 @@ describe('a preview', () => {
     assert.equal(status, 200);
     assert.equal(preview.startedPerDay.length, 5);
     assert.ok(preview.sample.length <= 3 && preview.satisfiedNow >= preview.sample.length);
+    // All five days lie within what the service knows.
+    assert.equal(preview.knownSince, null);
+    assert.deepEqual(preview.places, []);
+    const { body: shown } = await api.call('POST', '/searches/preview?places=2000', body);
+    assert.equal(shown.places.length, shown.satisfiedNow);
+    const centres = shown.places.filter(
+      ([lon, lat]: number[]) => !properties.some(({ facts }) => facts.lon === lon && facts.lat === lat),
+    );
+    assert.ok(centres.length < shown.places.length / 2, `${centres.length} of ${shown.places.length}`);
     assert.equal((await api.call('GET', '/searches')).body['hydra:totalItems'], 0);
     assert.equal(api.changes.count, 0);
   });
@@ -142,7 +157,7 @@ describe('a preview', () => {
     assert.equal(tried.status, 422);
     assert.deepEqual(tried.body.violations, saved.body.violations);
     assert.equal((await api.call('POST', '/searches/preview', {})).status, 200);
-    for (const query of ['days=0', 'days=91', 'sample=101', 'page=1']) {
+    for (const query of ['days=0', 'days=91', 'sample=101', 'places=2001', 'page=1']) {
       assert.equal((await api.call('POST', `/searches/preview?${query}`, {})).status, 400, query);
     }
   });
@@ -398,7 +413,7 @@ describe('a preview from a sample', () => {
     let within = 0;
     for (let hour = 0; hour < HOURS; hour++) {
       const start = sampleStartAt(new Date(START.getTime() + hour * 3_600_000));
-      const query = { criteria, days: 1, sampleMax: 0, now: START };
+      const query = { criteria, days: 1, sampleMax: 0, placesMax: 0, now: START };
       const { satisfiedNow, margin, estimated } = await previewFigures(query, tools(start));
       assert.ok(estimated && margin > 0 && margin < truth / 4, `${margin} of ${truth}`);
       answers.add(satisfiedNow);

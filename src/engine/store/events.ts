@@ -3,7 +3,7 @@
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
-import type { Statement } from './database.ts';
+import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
 export interface PropertyEvent {
@@ -37,4 +37,10 @@ export function insertEvents(events: readonly PropertyEvent[]): readonly Stateme
       ],
     };
   });
+}
+
+/** When what the first one tells of came about; null: there is none. Served by the primary key. */
+export async function readFirstEventAt(database: Queryable): Promise<Date | null> {
+  const { rows } = await database.query<{ at: Date }>('select created_at as at from events order by id limit 1');
+  return rows[0]?.at ?? null;
 }

@@ -81,7 +81,15 @@ const Preview = z.strictObject({
   margin,
   estimated: z.boolean().meta({ description: 'True: the figures are worked out from a sample.' }),
   startedPerDay: list(PreviewedDay, 'Oldest first, today last.'),
+  perDay: z.number().meta({ description: 'The mean of startedPerDay, over those days that the service has known.' }),
+  knownSince: z.iso.date().nullable().meta({
+    description: 'The first day that the service has known, in Paris; null: it has known all of startedPerDay.',
+  }),
   sample: list(PreviewedProperty, 'Newest first.'),
+  places: list(
+    z.tuple([z.number(), z.number()]),
+    'Longitude and latitude of properties that were counted, as many as asked for; of one without a place, its commune’s.',
+  ),
   withoutCriterion: list(WiderSearch, 'What the search would find without each of its criteria.'),
 });
 
@@ -166,7 +174,8 @@ export const EXPLANATION_CONTRACT: Contract = {
 };
 
 /** Of the sample property, which costs a little more than the search allows. */
-function examples({ at, ids, property, reference: { resolvePlace } }: Samples): Readonly<Record<string, object>> {
+function examples({ at, ids, property, reference }: Samples): Readonly<Record<string, object>> {
+  const { resolvePlace } = reference;
   const { state, crawls } = sampleChange('property.ad.create', at).held;
   const facts = propertyFacts(readingOf(state, crawls, resolvePlace), () => null);
   const budgetMax = Math.round((facts.price ?? 1) / 1.1);
@@ -196,11 +205,15 @@ function examples({ at, ids, property, reference: { resolvePlace } }: Samples): 
       },
       'en',
     ),
-    Preview: previewDocument({
-      ...{ satisfiedNow: 412, margin: 0, estimated: false, startedPerDay: [{ date: '2026-03-10', count: 3 }] },
-      sample: [{ uuid: property, satisfiedSince }],
-      withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, margin: 0, estimated: false }],
-    }),
+    Preview: previewDocument(
+      {
+        ...{ satisfiedNow: 412, margin: 0, estimated: false, startedPerDay: [{ date: '2026-03-10', count: 3 }] },
+        ...{ perDay: 3, knownSince: '2026-03-10', places: [{ lat: 43.1256, lon: 5.9304, insee: null }] },
+        sample: [{ uuid: property, satisfiedSince }],
+        withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, margin: 0, estimated: false }],
+      },
+      reference,
+    ),
     NearMiss: nearMissDocument({
       ...{ uuid: property, criterion: missed.criterion, ...shortValues(missed), distance: relativeDistance(missed) },
     }),

@@ -5,6 +5,8 @@ import { type Criteria, removableCriteria, withoutCriterion } from '../../engine
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { MedianOf } from '../../engine/domain/property-summary.ts';
+import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import { readFirstEventAt } from '../../engine/store/events.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools } from './examination.ts';
 import { scanAreas, scanSample } from './property-scans.ts';
 import { satisfiedSince } from './satisfied-since.ts';
@@ -13,6 +15,7 @@ export interface PreviewQuery {
   readonly criteria: Criteria;
   readonly days: number;
   readonly sampleMax: number;
+  readonly placesMax: number;
   readonly now: Date;
 }
 
@@ -24,30 +27,48 @@ export interface PreviewFigures {
   readonly estimated: boolean;
   /** Of those that satisfy it now, when they began to. Oldest first, today last. */
   readonly startedPerDay: readonly { readonly date: string; readonly count: number }[];
+  /** Over those days that the service has known. */
+  readonly perDay: number;
+  /** The first day that it has known, where it has not known all of them. */
+  readonly knownSince: string | null;
   /** Newest first. */
   readonly sample: readonly { readonly uuid: Uuid; readonly satisfiedSince: string }[];
+  /** Where those lie that were counted, in the order of the sample. */
+  readonly places: readonly CountedPlace[];
   readonly withoutCriterion: readonly ({ readonly criterion: RemovableCriterion } & Estimate)[];
+}
+
+/** Without coordinates of its own a property lies at its commune's. */
+export interface CountedPlace extends Pick<PropertyFacts, 'lat' | 'lon'> {
+  readonly insee: string | null;
 }
 
 type Estimate = Pick<PreviewFigures, 'satisfiedNow' | 'margin' | 'estimated'>;
 
 /** A search that names a place is counted there; what it would find anywhere, and any other search, in a sample. */
 export async function previewFigures(
-  { criteria, days, sampleMax, now }: PreviewQuery,
+  { criteria, days, sampleMax, placesMax, now }: PreviewQuery,
   tools: QueryTools,
 ): Promise<PreviewFigures> {
   const hasPlace = hasAreas(criteria.areas);
   const { scan } = await (hasPlace ? scanAreas : scanSample)(tools, criteria, 1);
-  const tally = new Tally(criteria, sampleMax, tools.median);
+  const tally = new Tally(criteria, { sampleMax, placesMax }, tools.median);
   const { weight } = await evaluateCandidates(scan, criteria, tools, (property) => tally.take(property));
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
   const here = estimate(tally.satisfied, weight);
+  const dates = lastDays(now, days);
+  // Retention may have forgotten events that are older than what the tally has.
+  const firstDay = dayInParis((await readFirstEventAt(tools.database)) ?? now);
+  const knownSince = [firstDay, ...tally.startedOn.keys()].reduce((one, other) => (one < other ? one : other));
+  const known = dates.filter((date) => date >= knownSince);
+  const started = known.reduce((sum, date) => sum + (tally.startedOn.get(date) ?? 0), 0);
   return {
     ...here,
-    startedPerDay: lastDays(now, days).map((date) => {
-      return { date, count: Math.round((tally.startedOn.get(date) ?? 0) * weight) };
-    }),
+    startedPerDay: dates.map((date) => ({ date, count: Math.round((tally.startedOn.get(date) ?? 0) * weight) })),
+    perDay: Number(((started * weight) / Math.max(1, known.length)).toFixed(3)),
+    knownSince: known.length < days ? knownSince : null,
     sample: tally.newest(),
+    places: tally.places,
     withoutCriterion: removableCriteria(criteria).map((criterion) => {
       if (criterion === 'areas' && anywhere !== null) {
         return { criterion, ...anywhere, satisfiedNow: Math.max(here.satisfiedNow, anywhere.satisfiedNow) };
@@ -92,25 +113,34 @@ class Tally {
   satisfied = 0;
   /** By day in Paris. */
   readonly startedOn = new Map<string, number>();
+  readonly places: CountedPlace[] = [];
   readonly #criteria: Criteria;
   readonly #sampleMax: number;
+  readonly #placesMax: number;
   readonly #median: MedianOf;
   readonly #failing = new Map<string, number>();
   #withoutExclusions = 0;
   #newest: Satisfied[] = [];
 
-  constructor(criteria: Criteria, sampleMax: number, median: MedianOf) {
+  constructor(
+    criteria: Criteria,
+    { sampleMax, placesMax }: Pick<PreviewQuery, 'sampleMax' | 'placesMax'>,
+    median: MedianOf,
+  ) {
     this.#criteria = criteria;
     this.#sampleMax = sampleMax;
+    this.#placesMax = placesMax;
     this.#median = median;
   }
 
-  take({ uuid, summary, failures, isSatisfiedWithoutExclusions }: ExaminedProperty): void {
+  take({ uuid, summary, facts, failures, isSatisfiedWithoutExclusions }: ExaminedProperty): void {
     if (isSatisfiedWithoutExclusions) this.#withoutExclusions += 1;
     const [failing] = failures;
     if (failures.length === 1) this.#failing.set(failing as string, (this.#failing.get(failing as string) ?? 0) + 1);
     if (failing !== undefined) return;
     this.satisfied += 1;
+    const { lat, lon, inseeCodes } = facts;
+    if (this.places.length < this.#placesMax) this.places.push({ lat, lon, insee: inseeCodes[0] ?? null });
     const { at } = satisfiedSince(this.#criteria, summary, this.#median);
     const date = dayInParis(new Date(at));
     this.startedOn.set(date, (this.startedOn.get(date) ?? 0) + 1);

@@ -50,6 +50,7 @@ export interface QueryKinds {
       readonly members: SearchMembers;
       readonly days: number;
       readonly sampleMax: number;
+      readonly placesMax: number;
       readonly now: Date;
     };
     readonly answer: PreviewFigures;

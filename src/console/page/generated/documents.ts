@@ -266,7 +266,10 @@ readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
 readonly 'startedPerDay': readonly (PreviewedDay)[];
+readonly 'perDay': number;
+readonly 'knownSince': string | null;
 readonly 'sample': readonly (PreviewedProperty)[];
+readonly 'places': readonly (readonly [number, number])[];
 readonly 'withoutCriterion': readonly (WiderSearch)[];
 }
 
