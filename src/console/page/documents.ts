@@ -5,6 +5,7 @@ import type { AdEvent, Match, FeedItem as OpenFeedItem, PointOfInterest, Search 
 export type {
   Advert as AdvertDocument,
   Attempt as AttemptDocument,
+  City as CityDocument,
   Coordinates as Place,
   Delivery as DeliveryDocument,
   EndpointHealth,

@@ -1,6 +1,7 @@
 /** Which properties map and list show, in which order, and which of them lie where the map was clicked. */
 
-import { kindOf, type PinKind } from './map/pin-painter.ts';
+import { type Dot, kindOf, type PinKind } from './map/pin-painter.ts';
+import type { AreaShape } from './map/search-areas.ts';
 import { observable } from './observable.ts';
 import type { Pin } from './pins.ts';
 
@@ -39,6 +40,14 @@ export function shownKinds(pins: readonly Pin[], { hidden }: Filters): readonly 
 export function folded(text: string): string {
   return text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
 }
+
+/** Of the search that is being written: the places that were chosen, and what it would find; null: none is written. */
+export interface Sketch {
+  readonly shapes: readonly AreaShape[];
+  readonly dots: readonly Dot[];
+}
+
+export const sketch = observable<Sketch | null>(null);
 
 /** Properties at the place of the map that was clicked, where there are several; null: none was. */
 export const nearby = observable<readonly Pin[] | null>(null);

@@ -1,11 +1,11 @@
 /** Keeps the map showing what there is: searches, matches, and a ring where one has just come. Draws nothing itself. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { filters, nearby } from './filters.ts';
-import { NO_BASE_MAP } from './map/base-map.ts';
-import { pinsNear } from './map/pin-painter.ts';
+import { filters, nearby, sketch } from './filters.ts';
+import { type Box, NO_BASE_MAP } from './map/base-map.ts';
+import { type Dot, pinsNear } from './map/pin-painter.ts';
 import { worldX, worldY } from './map/projection.ts';
-import { areaOf, hull, type SearchArea } from './map/search-areas.ts';
+import { areaOf, areaOfShapes, boxOfDots, hull } from './map/search-areas.ts';
 import { useModel } from './model-context.ts';
 import { useValue } from './observable.ts';
 import { type Pin, panelIdOf } from './pins.ts';
@@ -15,7 +15,7 @@ import { type SharedMap, useSharedMap } from './shared-map.ts';
 import { useShownPins } from './shown-pins.ts';
 import { useWords } from './words/language.ts';
 
-const NO_AREAS: readonly SearchArea[] = [];
+const NO_DOTS: readonly Dot[] = [];
 const REACH_PIXELS = 9;
 /** Of one place: more than that nobody reads. */
 const NEAR_MAX = 50;
@@ -28,25 +28,33 @@ export function MapContents() {
   const chosenFilters = useValue(filters);
   const { view, id } = useValue(route);
   const areas = useMemo(() => list.map((search) => areaOf(search, base)), [list, base]);
+  const written = useValue(sketch);
   const edited = view === 'searches' && id !== null ? `/searches/${id}` : null;
   const chosen = edited ?? chosenFilters.search;
-  // While a search is drawn its saved form would lie below it.
-  useEffect(
-    () =>
-      sharedMap.showAreas(
-        areas.filter(({ search }) => search !== edited),
-        chosen,
-      ),
-    [areas, chosen, edited],
-  );
+  // While a search is written its saved form would lie below it.
+  const drawn = useMemo(() => {
+    const others = areas.filter(({ search }) => search !== edited);
+    return written === null ? others : [...others, areaOfShapes(edited ?? '', written.shapes)];
+  }, [areas, edited, written]);
+  useEffect(() => sharedMap.showAreas(drawn, chosen), [drawn, chosen]);
   const shown = useShownPins();
   // Matches of others would be taken for what the search that is written finds.
-  useEffect(() => sharedMap.showPins(edited !== null ? [] : shown), [shown, edited]);
-  useGoingThere(sharedMap, base === NO_BASE_MAP || view !== 'map' || id !== null ? NO_AREAS : areas);
+  const dots = edited === null ? shown : (written?.dots ?? NO_DOTS);
+  useEffect(() => sharedMap.showPins(dots), [dots]);
+  const boxes = useMemo(() => {
+    const looked = chosen === null ? drawn : drawn.filter(({ search }) => search === chosen);
+    return [...looked.flatMap(({ box }) => box ?? []), ...boxOfDots(dots)];
+  }, [drawn, dots, chosen]);
+  const found = useValue(model.found);
+  const isReading = useValue(model.isReadingMatches);
+  const isList = base !== NO_BASE_MAP && view === 'map' && id === null;
+  useGoingThere(sharedMap, {
+    ...{ boxes: isList ? boxes : [], chosen: chosenFilters.search },
+    isReading: found?.isReading ?? isReading,
+  });
   usePings(sharedMap);
   usePicking(sharedMap, view === 'map' ? shown : null);
   const words = useWords();
-  const boxes = areas.flatMap(({ box }) => box ?? []);
   return (
     <>
       <button type="button" class="whole" onClick={() => sharedMap.goTo(boxes.length === 0 ? null : hull(boxes))}>
@@ -82,22 +90,31 @@ function NoStreets({ sharedMap }: { readonly sharedMap: SharedMap }) {
   );
 }
 
-/** To where the searches look, once, unless the reader was faster: from then on the map is theirs. */
-function useGoingThere(sharedMap: SharedMap, areas: readonly SearchArea[]): void {
-  const isReaders = useRef(false);
+interface Listed {
+  readonly boxes: readonly Box[];
+  readonly isReading: boolean;
+  /** IRI of the search. */
+  readonly chosen: string | null;
+}
+
+/** To what is listed, as far as it is read, and all of it in the end, unless the reader was faster: from then on the map is theirs. */
+function useGoingThere(sharedMap: SharedMap, { boxes, isReading, chosen }: Listed): void {
+  const state = useRef<'nowhere' | 'near' | 'there'>('nowhere');
   useEffect(() => {
     const take = (): void => {
-      isReaders.current = true;
+      state.current = 'there';
     };
     const container = sharedMap.map.getContainer();
-    for (const kind of ['pointerdown', 'wheel', 'keydown']) container.addEventListener(kind, take, { once: true });
+    for (const kind of ['pointerdown', 'wheel', 'keydown']) container.addEventListener(kind, take);
   }, [sharedMap]);
   useEffect(() => {
-    const boxes = areas.flatMap(({ box }) => box ?? []);
-    if (isReaders.current || boxes.length === 0) return;
-    isReaders.current = true;
+    state.current = 'nowhere';
+  }, [chosen]);
+  useEffect(() => {
+    if (boxes.length === 0 || state.current === 'there' || (state.current === 'near' && isReading)) return;
+    state.current = isReading ? 'near' : 'there';
     sharedMap.goTo(hull(boxes));
-  }, [areas]);
+  }, [boxes, isReading]);
 }
 
 function usePings(sharedMap: SharedMap): void {

@@ -21,12 +21,11 @@ import { type BaseMap, type Box, loadBaseMap, NO_BASE_MAP, OUTLINES_ATTRIBUTION 
 import { paintBase, paintLand } from './map/base-painter.ts';
 import { CanvasLayer } from './map/canvas-layer.ts';
 import { type Colours, readColours } from './map/colours.ts';
-import { paintPins } from './map/pin-painter.ts';
+import { type Dot, paintPins } from './map/pin-painter.ts';
 import { worldX, worldY } from './map/projection.ts';
 import type { SearchArea } from './map/search-areas.ts';
 import type { StreetOptions } from './map/streets.ts';
 import { type Observable, observable } from './observable.ts';
-import type { Pin } from './pins.ts';
 import { BASE, keptLanguage, SETTINGS } from './session.ts';
 
 export interface SharedMap {
@@ -36,7 +35,7 @@ export interface SharedMap {
   /** Says what the map's buttons do. */
   name(words: SharedMapWords): void;
   showAreas(areas: readonly SearchArea[], chosen: string | null): void;
-  showPins(pins: readonly Pin[]): void;
+  showPins(pins: readonly Dot[]): void;
   /** A ring that spreads where something has just come. */
   ping(place: LatLngLiteral): void;
   /** A mark round what is open, which comes into view; null takes it away. */
@@ -75,7 +74,7 @@ export function openSharedMap(element: HTMLElement): SharedMap {
   const tilesFromZoom = SETTINGS.tilesUrl === null ? (streets?.fromZoom ?? Infinity) : 0;
   let areas: readonly SearchArea[] = [];
   let chosen: string | null = null;
-  let pins: readonly Pin[] = [];
+  let pins: readonly Dot[] = [];
   const picture = () => ({ base: base.get(), areas, chosen, colours: colours.get(), tilesFromZoom });
   const below = new CanvasLayer('below', 2, (frame) => paintBase(frame, picture())).addTo(map);
   const land = new CanvasLayer('land', 3, (frame) =>
@@ -125,7 +124,8 @@ function openMap(element: HTMLElement): LeafletMap {
   // Tiles between two zooms are stretched, names and all.
   const zoomSnap = SETTINGS.tilesUrl === null && SETTINGS.streets === null ? 0.5 : 1;
   const bounds = { maxZoom: ZOOM_MAX, minZoom: 3, zoomSnap };
-  const map = leafletMap(element, { zoomControl: false, attributionControl: false, ...bounds });
+  const zoomAnimation = !matchMedia('(prefers-reduced-motion: reduce)').matches;
+  const map = leafletMap(element, { zoomControl: false, attributionControl: false, zoomAnimation, ...bounds });
   control.zoom().addTo(map);
   const attribution = control.attribution({ prefix: false }).addTo(map);
   if (SETTINGS.tilesUrl === null) attribution.addAttribution(OUTLINES_ATTRIBUTION);
@@ -200,15 +200,24 @@ type Fit = (bounds: L.LatLngBounds | null) => void;
 
 const FITTING = { maxZoom: 13, padding: [30, 30] as [number, number] };
 
-/** A view without a map hides it: nothing fits into nothing. */
+/** A view without a map hides it: nothing fits into nothing. While it zooms, a map goes nowhere else. */
 function createFitting(map: LeafletMap): Fit {
   let waiting: L.LatLngBounds | null = null;
-  return (bounds) => {
+  let isZooming = false;
+  const fit: Fit = (bounds) => {
     waiting = bounds ?? waiting;
-    if (waiting === null) return;
+    if (waiting === null || isZooming) return;
     map.fitBounds(waiting, FITTING);
     if (map.getSize().x > 0) waiting = null;
   };
+  map.on('zoomanim', () => {
+    isZooming = true;
+  });
+  map.on('zoomend', () => {
+    isZooming = false;
+    fit(null);
+  });
+  return fit;
 }
 
 /** Whether it is light or dark, and how large the map is. Returns what ends it. */

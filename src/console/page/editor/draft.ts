@@ -7,6 +7,8 @@ export interface ChosenPlace {
   /** What the interface takes: an IRI or a zip code. */
   readonly value: string;
   readonly label: string;
+  /** Of a commune or a department, as INSEE has it; a zip code. */
+  readonly code: string;
 }
 
 export interface Word {
@@ -110,7 +112,7 @@ export function draftOf(search: SearchDocument): Draft {
   const codes = (name: 'propertyTypes' | 'publisherTypes'): readonly number[] => [search[name] ?? []].flat();
   const iris = (list: readonly { readonly '@id': string }[]): readonly string[] => list.map((one) => one['@id']);
   const cities = (list: SearchDocument['includedCities']): readonly ChosenPlace[] =>
-    list.map((city) => ({ value: city['@id'], label: cityLabel(city) }));
+    list.map((city) => ({ value: city['@id'], label: cityLabel(city), code: city.insee }));
   return {
     ...each([...RANGES, ...FLAG_CRITERIA], text),
     ...each(REQUIREMENTS, (name) => search[name] === true),
@@ -127,8 +129,9 @@ export function draftOf(search: SearchDocument): Draft {
     includedDepartments: search.includedDepartments.map(({ '@id': value, name, departmentCode }) => ({
       value,
       label: `${name} (${departmentCode})`,
+      code: departmentCode,
     })),
-    includedZipcodes: search.includedZipcodes.map((zipcode) => ({ value: zipcode, label: zipcode })),
+    includedZipcodes: search.includedZipcodes.map((code) => ({ value: code, label: code, code })),
     includedInseeCodes: search.includedInseeCodes.join(', '),
     includedSiteCategories: iris(search.includedSiteCategories),
     excludedSiteCategories: iris(search.excludedSiteCategories),
@@ -196,7 +199,7 @@ export function bodyOf(draft: Draft): Body {
     excludedCities: values(draft.excludedCities),
     includedDepartments: values(draft.includedDepartments),
     includedZipcodes: values(draft.includedZipcodes),
-    includedInseeCodes: draft.includedInseeCodes.split(/[\s,;]+/).filter(Boolean),
+    includedInseeCodes: inseeCodesOf(draft),
     includedSiteCategories: draft.includedSiteCategories,
     excludedSiteCategories: draft.excludedSiteCategories,
     geoShapes: draft.shapes.length === 0 ? [] : { type: 'MultiPolygon', coordinates: draft.shapes },
@@ -211,6 +214,10 @@ export function bodyOf(draft: Draft): Body {
     subscribedEvents: draft.subscribedEvents,
     context: contextOf(draft.context),
   };
+}
+
+export function inseeCodesOf({ includedInseeCodes }: Pick<Draft, 'includedInseeCodes'>): readonly string[] {
+  return includedInseeCodes.split(/[\s,;]+/).filter(Boolean);
 }
 
 /** `250 000` and `2,5` as the interface writes them: so numbers are typed, and pasted, in France. */

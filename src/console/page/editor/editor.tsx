@@ -4,7 +4,6 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type Mutation, useAnswer, useMutation } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { Confirmation, Field, Icon, Loading, Problem } from '../elements.tsx';
-import { areaOf } from '../map/search-areas.ts';
 import { useModel } from '../model-context.ts';
 import { outlookOf } from '../outlook.tsx';
 import { randomId } from '../random-id.ts';
@@ -19,9 +18,13 @@ import { type HeldSearch, readHeld, saveHeld } from './held-search.ts';
 import { destinationsOf, NotificationFields } from './notification-fields.tsx';
 import { PlaceFields } from './place-fields.tsx';
 import { Preview, usePreview } from './preview.tsx';
+import { Sketch } from './sketch.tsx';
 import { useUnsaved, type Writing } from './unsaved.ts';
 import { violationsOf } from './violations.ts';
 import { WordFields } from './word-fields.tsx';
+
+/** What the preview counts is shown on the map: so many dots are enough. */
+const PLACES = 2_000;
 
 /** `new`, or the id of a search that is read before it is changed. */
 export function Editor({ id }: { readonly id: string }) {
@@ -47,6 +50,7 @@ function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | n
   const saved = held?.search ?? null;
   const writing = useUnsaved(id, saved);
   const { draft } = writing;
+  const sharedMap = useSharedMap();
   const [refused, setRefused] = useState<readonly Violation[]>([]);
   const change = useCallback<ChangeDraft>(
     (changed) => {
@@ -56,7 +60,7 @@ function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | n
     [writing.change],
   );
   const body = useBody(draft);
-  const preview = usePreview(body === null ? null : criteriaOf(body));
+  const preview = usePreview(body === null ? null : criteriaOf(body), PLACES);
   const wordCriteria = body === null ? null : wordCriteriaOf(body);
   const wordPreview = usePreview(wordCriteria);
   const context = body === null ? [{ propertyPath: 'context', message: words.notJson }] : [];
@@ -67,7 +71,6 @@ function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | n
   ];
   const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'expressions'));
   const fields = { draft, change, violations };
-  useLookThere(read?.search ?? null);
   useFirstWrong(refused);
   return (
     <div class="editor">
@@ -85,6 +88,7 @@ function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | n
         )}
       </Field>
       <Preview state={preview} />
+      {sharedMap !== null && <Sketch sharedMap={sharedMap} draft={draft} preview={preview.preview} />}
       <PlaceFields {...fields} />
       <CriteriaFields {...fields} />
       <WordFields {...fields} found={wordCriteria && wordPreview.preview} />
@@ -132,21 +136,6 @@ function useBody(draft: Draft): Body | null {
       throw error;
     }
   }, [draft]);
-}
-
-/** The map goes where a saved search looks. */
-function useLookThere(saved: SearchDocument | null): void {
-  const sharedMap = useSharedMap();
-  useEffect(() => {
-    if (sharedMap === null || saved === null) return;
-    const look = (): void => {
-      const { box } = areaOf(saved, sharedMap.base.get());
-      if (box !== null) sharedMap.goTo(box);
-    };
-    look();
-    // Departments and communes are known when their file has come.
-    return sharedMap.base.subscribe(look);
-  }, [sharedMap, saved]);
 }
 
 /** What was refused is where the reader goes on. */

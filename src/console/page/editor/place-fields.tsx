@@ -18,18 +18,19 @@ export interface FieldsProps {
 
 const MORE: readonly (keyof Draft)[] = ['includedInseeCodes', 'excludedCities'];
 
+type PlaceMember = (typeof PLACE_MEMBERS)[LocationDocument['type']] | 'excludedCities';
+
 export function PlaceFields({ draft, change, violations }: FieldsProps) {
   const words = useWords();
-  const add = (place: LocationDocument): void => {
-    const member = PLACE_MEMBERS[place.type];
-    if (draft[member].some(({ value }) => value === place.value)) return;
-    change({ [member]: [...draft[member], { value: place.value, label: place.label }] });
+  const add = (member: PlaceMember, { value, label, code }: LocationDocument): void => {
+    if (draft[member].every((one) => one.value !== value))
+      change({ [member]: [...draft[member], { value, label, code }] });
   };
   return (
     <fieldset>
       <legend>{words.where}</legend>
       <p class="hint">{words.whereHint}</p>
-      <Completion label={words.addPlace} onChoose={add} />
+      <Completion label={words.addPlace} onChoose={(place) => add(PLACE_MEMBERS[place.type], place)} />
       {(['includedCities', 'includedDepartments', 'includedZipcodes'] as const).map((member) => (
         <Chosen
           key={member}
@@ -55,13 +56,7 @@ export function PlaceFields({ draft, change, violations }: FieldsProps) {
             />
           )}
         </Field>
-        <Completion
-          label={words.excludePlace}
-          types={['city']}
-          onChoose={({ value, label }) =>
-            change({ excludedCities: [...draft.excludedCities.filter((one) => one.value !== value), { value, label }] })
-          }
-        />
+        <Completion label={words.excludePlace} types={['city']} onChoose={(place) => add('excludedCities', place)} />
         <Chosen
           label={words.members.excludedCities}
           places={draft.excludedCities}
@@ -73,16 +68,21 @@ export function PlaceFields({ draft, change, violations }: FieldsProps) {
   );
 }
 
-interface ChosenProps {
+interface ChosenProps<Place> {
   readonly label: string;
-  readonly places: readonly ChosenPlace[];
+  readonly places: readonly Place[];
   readonly violation: string | undefined;
-  onChange(places: readonly ChosenPlace[]): void;
+  onChange(places: readonly Place[]): void;
 }
 
 const CHOSEN_SHOWN_MAX = 50;
 
-function Chosen({ label, places, violation, onChange }: ChosenProps) {
+function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
+  label,
+  places,
+  violation,
+  onChange,
+}: ChosenProps<Place>) {
   const words = useWords();
   if (places.length === 0) return null;
   return (

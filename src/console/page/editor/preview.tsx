@@ -8,7 +8,7 @@ import { Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { pause } from '../now.ts';
 import { useValue } from '../observable.ts';
-import { Refusal, type Rest, Unreachable, type Violation } from '../rest.ts';
+import { type Query, Refusal, type Rest, Unreachable, type Violation } from '../rest.ts';
 import { type Formats, useFormats } from '../words/formats.ts';
 import { language, useWords, type Words } from '../words/language.ts';
 import type { Body } from './draft.ts';
@@ -27,8 +27,11 @@ export interface PreviewState {
 
 const NOTHING: PreviewState = { preview: null, isAsking: true, problem: null, violations: [] };
 
-/** Asked when somebody has stopped typing; what is refused for its content is shown at its field. Null: not yet. */
-export function usePreview(criteria: Body | null): PreviewState {
+/**
+ * Asked when somebody has stopped typing; what is refused for its content is shown at its field. Null: not yet.
+ * `places`: how many are answered.
+ */
+export function usePreview(criteria: Body | null, places = 0): PreviewState {
   const { rest, connection } = useModel();
   const words = useWords();
   const tag = useValue(language);
@@ -42,7 +45,7 @@ export function usePreview(criteria: Body | null): PreviewState {
     setState((before) => ({ ...before, isAsking: true }));
     const ask = async (): Promise<void> => {
       await pause(TYPING_MS, signal);
-      const preview = await readPreview(rest, criteria, signal);
+      const preview = await readPreview(rest, criteria, { sample: SAMPLE, places }, signal);
       if (!signal.aborted) setState({ ...NOTHING, preview, isAsking: false });
     };
     ask().catch((error: unknown) => {
@@ -60,11 +63,10 @@ export function usePreview(criteria: Body | null): PreviewState {
 }
 
 /** Two at once are answered to a client: who is asked to wait waits. */
-async function readPreview(rest: Rest, body: Body, signal: AbortSignal): Promise<PreviewDocument> {
+async function readPreview(rest: Rest, body: Body, query: Query, signal: AbortSignal): Promise<PreviewDocument> {
   for (;;) {
     try {
-      return (await rest.ask<PreviewDocument>('POST', '/searches/preview', { body, query: { sample: SAMPLE }, signal }))
-        .body;
+      return (await rest.ask<PreviewDocument>('POST', '/searches/preview', { body, query, signal })).body;
     } catch (error) {
       if (!(error instanceof Refusal) || error.status !== 429 || signal.aborted) throw error;
       await pause(error.retryAfterMs ?? AGAIN_MS, signal);
@@ -83,6 +85,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
   const words = useWords();
   const formats = useFormats();
   const { preview, isAsking, problem, violations } = state;
+  const knownSince = preview?.knownSince ?? null;
   const about = preview?.estimated === true ? `${words.about} ` : '';
   return (
     <section class="preview card" aria-label={words.preview} aria-busy={isAsking} data-settled={!isAsking}>
@@ -97,6 +100,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
           ))}
         </>
       )}
+      {isAsking && preview === null && <p class="hint">{words.loading}</p>}
       {preview !== null && (
         <Folded
           line={
@@ -112,7 +116,8 @@ export function Preview({ state }: { readonly state: PreviewState }) {
             </span>
           }
         >
-          <DayChart days={preview.startedPerDay} />
+          {knownSince !== null && <p class="hint">{words.knownSince(formats.day(knownSince))}</p>}
+          <DayChart days={preview.startedPerDay.filter(({ date }) => date >= (knownSince ?? ''))} />
           <Costs preview={preview} />
           {preview.sample.length > 0 && <Sample sample={preview.sample} />}
         </Folded>
@@ -151,8 +156,7 @@ function Folded({ line, children }: { readonly line: JSX.Element; readonly child
 const DAILY_SHOWN_MIN = 0.1;
 
 /** Few are not none. */
-function dailyOf({ startedPerDay }: PreviewDocument, words: Words, formats: Formats): string {
-  const daily = startedPerDay.reduce((sum, { count }) => sum + count, 0) / Math.max(1, startedPerDay.length);
+function dailyOf({ perDay: daily }: PreviewDocument, words: Words, formats: Formats): string {
   if (daily > 0 && daily < DAILY_SHOWN_MIN) return words.lessThan(formats.number(DAILY_SHOWN_MIN));
   return formats.number(Number(daily.toFixed(1)));
 }
@@ -164,6 +168,8 @@ function DayChart({ days }: { readonly days: PreviewDocument['startedPerDay'] })
   const formats = useFormats();
   const most = Math.max(1, ...days.map(({ count }) => count));
   const step = WIDTH / Math.max(1, days.length);
+  // One day is no course.
+  if (days.length < 2) return null;
   return (
     <figure class="chart">
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={words.dayChart(days.length, formats.number(most))}>

@@ -6,13 +6,16 @@ import type { Colours } from './colours.ts';
 
 export interface PinPicture {
   /** Newest first. */
-  readonly pins: readonly Pin[];
+  readonly pins: readonly Dot[];
   readonly colours: Colours;
 }
 
 export type PinKind = 'sale' | 'rent' | 'expired';
 
-export function kindOf({ isExpired, transactionType }: Pin): PinKind {
+/** Of a pin, what is painted. */
+export type Dot = Pick<Pin, 'x' | 'y' | 'transactionType' | 'isExpired'>;
+
+export function kindOf({ isExpired, transactionType }: Omit<Dot, 'x' | 'y'>): PinKind {
   if (isExpired) return 'expired';
   return transactionType === 1 ? 'rent' : 'sale';
 }
@@ -35,12 +38,12 @@ export function paintPins(frame: Frame, { pins, colours }: PinPicture): void {
   }
 }
 
-type PlacedPin = Pin & { readonly x: number; readonly y: number };
+type PlacedPin = Dot & { readonly x: number; readonly y: number };
 
 /** In the picture, and the newest of their kind in a square of a pin's radius. */
 function uncovered(
   { scale, originX, originY, width, height, box }: Frame,
-  pins: readonly Pin[],
+  pins: readonly Dot[],
   radius: number,
 ): readonly PlacedPin[] {
   const columns = Math.ceil(width / radius) + 1;

@@ -21,23 +21,34 @@ export interface SearchArea {
 const COMMUNES_SHOWN_MAX = 200;
 
 export function areaOf(search: SearchDocument, base: BaseMap): SearchArea {
-  const shapes = [
-    ...circleOf(search),
-    ...polygonsOf(search),
-    ...departmentsOf(search, base),
-    ...communesOf(search, base),
-  ];
-  return { search: search['@id'], shapes, box: shapes.length === 0 ? null : hull(shapes.map(boxOfShape)) };
+  const shapes = [...drawnShapes(search), ...departmentsOf(search, base), ...communesOf(search, base)];
+  return areaOfShapes(search['@id'], shapes);
 }
 
-function circleOf({ lat, lon, radius }: SearchDocument): AreaShape[] {
+export function areaOfShapes(search: string, shapes: readonly AreaShape[]): SearchArea {
+  return { search, shapes, box: shapes.length === 0 ? null : hull(shapes.map(boxOfShape)) };
+}
+
+/** None of dots that are nowhere. */
+export function boxOfDots(dots: readonly { readonly x: number | null; readonly y: number | null }[]): readonly Box[] {
+  const placed = Float64Array.from(dots.flatMap(({ x, y }) => (x === null || y === null ? [] : [x, y])));
+  return placed.length === 0 ? [] : [boxOf([placed])];
+}
+
+type Drawn = Pick<SearchDocument, 'lat' | 'lon' | 'radius' | 'geoShapes'>;
+
+export function drawnShapes(search: Drawn): AreaShape[] {
+  return [...circleOf(search), ...search.geoShapes.map((rings) => polygonOf(rings))];
+}
+
+function circleOf({ lat, lon, radius }: Drawn): AreaShape[] {
   if (lat === null || lon === null || radius === null) return [];
   const place = { x: worldX(Number(lon)), y: worldY(Number(lat)) };
   return [{ type: 'circle', ...place, radius: worldLength(Number(radius), Number(lat)) }];
 }
 
-function polygonsOf({ geoShapes }: SearchDocument): AreaShape[] {
-  return geoShapes.map((rings) => ({ type: 'polygon', rings: rings.map(projected) }));
+function polygonOf(rings: Drawn['geoShapes'][number]): AreaShape {
+  return { type: 'polygon', rings: rings.map(projected) };
 }
 
 function departmentsOf({ includedDepartments }: SearchDocument, { outlines }: BaseMap): AreaShape[] {
@@ -56,7 +67,7 @@ function communesOf({ includedCities, includedInseeCodes }: SearchDocument, { pl
   });
 }
 
-function boxOfShape(shape: AreaShape): Box {
+export function boxOfShape(shape: AreaShape): Box {
   if (shape.type === 'polygon' || shape.type === 'department') return boxOf(shape.rings);
   const radius = shape.type === 'circle' ? shape.radius : COMMUNE_REACH;
   const { x, y } = shape;

@@ -162,6 +162,7 @@ export const en: Words = {
   previewWaits: 'The preview goes on when the fields are right.',
   satisfyNow: (count) => (count === 1 ? 'property satisfies it now' : 'properties satisfy it now'),
   perDay: 'a day',
+  knownSince: (day) => `A mean since ${day}: this service knows nothing of the time before.`,
   lessThan: (few) => `less than ${few}`,
   dayChart: (days, most) => `New properties a day over ${days} days, ${most} at most`,
   whatCosts: 'What rules out most',

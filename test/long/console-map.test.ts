@@ -1,0 +1,133 @@
+/** What the console's map shows: all that is listed, what is chosen while a search is written, and what that would find. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
+
+test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, async (t) => {
+  const scene = await openConsole(t);
+  const { page, rest, publish, enter } = scene;
+  await page.do('look', { width: 1280, height: 800, scheme: 'light' });
+  const receiver = { notificationEnabled: true, endpointRecipient: scene.receiver.urlOf('/') };
+  await rest.createSearch({ title: 'Partout', ...receiver });
+  await rest.createSearch({ title: 'Près du port', lat: '43.1258', lon: '5.9306', radius: '5' });
+  await publish(
+    { title: 'Au port', price: 200_000 },
+    { title: 'Au Mourillon', price: 300_000, lat: 43.108, lon: 5.94 },
+    { title: 'À Dunkerque', price: 150_000, lat: 51.034, lon: 2.377 },
+  );
+  await scene.receiver.until((posts) => posts.length === 3);
+  await enter();
+  await t.test('the first view and “Show all” contain all that is listed', () => seeAll(scene));
+  await t.test('a town, a zip code and a department are marked and centred', () => choosePlaces(scene));
+  await t.test('what the preview counts is on the map, and over which days it divides is said', () => preview(scene));
+});
+
+interface Extent {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+  /** How far its middle is from the map's, in pixels. */
+  readonly off: number;
+}
+
+/** Of the opaque pixels of a layer, of one colour; null: there are none. Pixels from the map's corner. */
+const extentOf = (pane: 'below' | 'pins', colour: string): string => `(() => {
+  const canvas = document.querySelector('.leaflet-${pane}-pane canvas');
+  const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const hex = getComputedStyle(document.documentElement).getPropertyValue('--map-${colour}').trim();
+  const wanted = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  const map = document.querySelector('.map').getBoundingClientRect();
+  const own = canvas.getBoundingClientRect();
+  const found = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at + 3] < 200 || wanted.some((value, channel) => Math.abs(data[at + channel] - value) > 12)) continue;
+    const x = own.x - map.x + ((at / 4) % width) * own.width / canvas.width;
+    const y = own.y - map.y + Math.floor(at / 4 / width) * own.height / canvas.height;
+    if (x < 0 || y < 0 || x > map.width || y > map.height) continue;
+    Object.assign(found, { left: Math.min(found.left, x), right: Math.max(found.right, x) });
+    Object.assign(found, { top: Math.min(found.top, y), bottom: Math.max(found.bottom, y) });
+  }
+  if (found.left > found.right) return null;
+  const off = Math.hypot((found.left + found.right - map.width) / 2, (found.top + found.bottom - map.height) / 2);
+  return { ...found, off };
+})()`;
+
+/** From Dunkerque to Toulon the map is as high as it is, but for a margin. */
+const ALL_IN_SIGHT = `(({ top, bottom } = { top: 0, bottom: 0 }) => bottom - top > 0.5 * document.querySelector('.map').clientHeight)(${extentOf('pins', 'sale')} ?? undefined)`;
+
+async function seeAll({ page, picture }: ConsoleScene): Promise<void> {
+  await page.do('until', { expression: ALL_IN_SIGHT });
+  await picture('map-first');
+  await page.do('wheel', { x: 900, y: 500, deltaY: -1_500 });
+  await page.do('until', { expression: `!${ALL_IN_SIGHT}` });
+  await page.do('click', { selector: '.whole' });
+  await page.do('until', { expression: ALL_IN_SIGHT });
+  // Of one search, what it finds.
+  await page.do('choose', { selector: '.filters select', value: await optionOf(page, 'Près du port') });
+  await page.do('until', { expression: `document.querySelectorAll('.result').length === 2` });
+  await page.do('until', { expression: `${extentOf('below', 'chosen')}?.off < 4` });
+  await page.do('choose', { selector: '.filters select', value: '' });
+}
+
+async function optionOf(page: ConsoleScene['page'], title: string): Promise<string> {
+  const option = `[...document.querySelectorAll('.filters option')].find(({ innerText }) => innerText === '${title}')`;
+  await page.do('until', { expression: `${option} !== undefined` });
+  return page.do('evaluate', { expression: `${option}.value` });
+}
+
+async function choosePlaces({ page, rest, go, picture }: ConsoleScene): Promise<void> {
+  await go('searches', 'new');
+  const marked = async (name: string): Promise<Extent> => {
+    await page.do('until', { expression: `${extentOf('below', 'chosen')}?.off < 4` });
+    await picture(`chosen-${name}`);
+    return page.do('evaluate', { expression: extentOf('below', 'chosen') });
+  };
+  const choose = async (text: string): Promise<void> => {
+    await page.do('fill', { selector: 'fieldset [role=combobox]', text });
+    await page.do('press', { key: 'Enter' });
+    await page.do('until', {
+      expression: `[...document.querySelectorAll('.chip-static')].some(({ innerText }) => innerText.includes('${text}'))`,
+    });
+  };
+  await choose('Toulon');
+  const ring = await marked('town');
+  assert.ok(ring.right - ring.left > 12 && ring.right - ring.left < 60, JSON.stringify(ring));
+  // A town that no map of the country has room for.
+  await choose('Rochefourchat');
+  await marked('village');
+  await choose('75011');
+  await marked('zip-code');
+  await choose('Var');
+  const outline = await marked('department');
+  assert.ok(outline.bottom - outline.top > 300, JSON.stringify(outline));
+  await go('map');
+  const { id } = await rest.createSearch({ title: 'Toulon', includedCities: ['/cities/83137'] });
+  await go('searches', id);
+  await marked('saved');
+}
+
+async function preview({ page, go, picture }: ConsoleScene): Promise<void> {
+  await go('searches', 'new');
+  await page.do('click', { selector: '::-p-text(Discard the changes)' });
+  const counts = async (count: number): Promise<void> => {
+    const figure = `document.querySelector('.preview[data-settled=true] .figures strong')?.innerText`;
+    await page.do('until', { expression: `${figure} === '${count}'` });
+  };
+  await counts(3);
+  await page.do('click', { selector: '.whole' });
+  await page.do('until', { expression: ALL_IN_SIGHT });
+  const told = await page.do<string>('text', { selector: '.preview' });
+  const today = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+  assert.match(told, /3\s+a day/);
+  assert.ok(told.includes(`A mean since ${today.format()}: this service knows nothing of the time before.`), told);
+  await picture('previewed');
+  // The one at Dunkerque alone, though another search has all of them.
+  await page.do('fill', { selector: 'input[name=budgetMax]', text: '160000' });
+  await counts(1);
+  await page.do('until', { expression: `${extentOf('pins', 'sale')} !== null && !${ALL_IN_SIGHT}` });
+  await page.do('fill', { selector: 'input[name=budgetMax]', text: '1000' });
+  await counts(0);
+  await page.do('until', { expression: `${extentOf('pins', 'sale')} === null` });
+}
