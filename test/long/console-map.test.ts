@@ -1,8 +1,10 @@
 /** What the console's map shows: all that is listed, what is chosen while a search is written, and what that would find. */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
+import { until } from '../support/until.ts';
 
 test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
@@ -20,8 +22,32 @@ test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, a
   await enter();
   await t.test('the first view and “Show all” contain all that is listed', () => seeAll(scene));
   await t.test('a town, a zip code and a department are marked and centred', () => choosePlaces(scene));
+  await t.test('“Why?” names the property, and how far outside an area it lies', () => askWhy(scene));
   await t.test('what the preview counts is on the map, and over which days it divides is said', () => preview(scene));
 });
+
+/** In both languages; the radius is five kilometres, and the way to the area's middle from Hyères some 18. */
+async function askWhy({ page, rest, publish, go, picture }: ConsoleScene): Promise<void> {
+  const property = randomUUID();
+  await publish({ property, title: 'Villa à Hyères', price: 450_000, lat: 43.1258, lon: 6.1556 });
+  const explained = () => rest.request<{ 'hydra:totalItems': number }>('GET', `/explanations?property=${property}`);
+  await until(explained, ({ body }) => body['hydra:totalItems'] === 2);
+  await go('why', property);
+  await page.do('wait', { selector: '.named a' });
+  assert.match(
+    await page.do('text', { selector: '.named' }),
+    /Villa à Hyères\s+Apartment · Toulon \(83000\) · €450,000/,
+  );
+  const reason = `document.querySelector('.criteria li[data-holds=false]')?.textContent`;
+  await page.do('until', {
+    expression: `${reason}?.includes('The property is 13.3\u00a0km outside the area searched.')`,
+  });
+  await picture('why-far');
+  await page.do('click', { selector: 'button[lang=fr]' });
+  await page.do('until', { expression: `${reason}?.includes('Le bien est à 13,3\u00a0km de la zone recherchée.')` });
+  await page.do('click', { selector: 'button[lang=en]' });
+  await publish({ property, title: 'Villa à Hyères', price: 450_000, lat: 43.1258, lon: 5.9306 });
+}
 
 interface Extent {
   readonly left: number;
@@ -115,12 +141,12 @@ async function preview({ page, go, picture }: ConsoleScene): Promise<void> {
     const figure = `document.querySelector('.preview[data-settled=true] .figures strong')?.innerText`;
     await page.do('until', { expression: `${figure} === '${count}'` });
   };
-  await counts(3);
+  await counts(4);
   await page.do('click', { selector: '.whole' });
   await page.do('until', { expression: ALL_IN_SIGHT });
   const told = await page.do<string>('text', { selector: '.preview' });
   const today = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
-  assert.match(told, /3\s+a day/);
+  assert.match(told, /4\s+a day/);
   assert.ok(told.includes(`A mean since ${today.format()}: this service knows nothing of the time before.`), told);
   await picture('previewed');
   // The one at Dunkerque alone, though another search has all of them.

@@ -2,7 +2,7 @@
 
 import { type Considered, type Judged, keyed, member, type Stored, verdictReason } from './criterion-kinds.ts';
 import { type InLanguages, type Language, shownNumber } from './criterion-words.ts';
-import { type Circle, distanceKm, isInCircle, isInPolygon, type Polygon } from './geo.ts';
+import { type Circle, distanceKm, distanceToEdgesKm, isInCircle, isInPolygon, type Polygon } from './geo.ts';
 import type { PropertyFacts } from './property-facts.ts';
 
 /** Inside any of them; all empty means everywhere. */
@@ -37,6 +37,20 @@ export function isInAreas(areas: Areas, { lat, lon, inseeCodes, zipcodes, depart
   if (lat === null || lon === null) return false;
   if (areas.circle !== null && isInCircle(areas.circle, lat, lon)) return true;
   return areas.polygons.some((polygon) => isInPolygon(polygon, lat, lon));
+}
+
+/**
+ * Kilometres from a place outside to the nearest edge; null where that is not known: of towns, zip codes and departments
+ * there are no edges.
+ */
+export function outsideKm(
+  { circle, polygons, ...listed }: Areas,
+  { lat, lon }: Pick<Place, 'lat' | 'lon'>,
+): number | null {
+  if (lat === null || lon === null || Object.values(listed).some(({ length }) => length > 0)) return null;
+  const distances = polygons.map((polygon) => distanceToEdgesKm(polygon, lat, lon));
+  if (circle !== null) distances.push(distanceKm(circle.lat, circle.lon, lat, lon) - circle.radiusKm);
+  return distances.length === 0 ? null : Math.min(...distances);
 }
 
 /** Lists longer than this are looked up: a search may name every commune, and be held against thousands of properties. */
@@ -89,9 +103,9 @@ export const AREAS = {
     if (circle === null || lat === null || lon === null) return null;
     return distanceKm(circle.lat, circle.lon, lat, lon) / circle.radiusKm - 1;
   },
-  shown: ({ expected, actual }: AreasJudged) => ({
+  shown: ({ holds, expected, actual }: AreasJudged) => ({
     expected: { ...expected, polygons: expected.polygons.length },
-    actual,
+    actual: { ...actual, outsideKm: holds ? 0 : outsideKm(expected, actual) },
   }),
 } as const;
 
@@ -142,7 +156,7 @@ function union(some: readonly string[], others: readonly string[]): readonly str
 interface Words {
   readonly inside: string;
   readonly outside: string;
-  readonly tooFar: (km: string, radius: string) => string;
+  readonly tooFar: (length: string) => string;
   readonly placeUnknown: string;
 }
 
@@ -150,25 +164,26 @@ const WORDS: InLanguages<Words> = {
   fr: {
     inside: 'Le bien est dans la zone recherchée.',
     outside: 'Le bien est en dehors de la zone recherchée.',
-    tooFar: (km, radius) =>
-      `Le bien est en dehors de la zone recherchée\u00a0: à ${km}\u00a0km du centre, pour un rayon de ${radius}\u00a0km.`,
+    tooFar: (length) => `Le bien est à ${length} de la zone recherchée.`,
     placeUnknown: "L'emplacement du bien n'est pas connu.",
   },
   en: {
     inside: 'The property is in the area searched.',
     outside: 'The property is outside the area searched.',
-    tooFar: (km, radius) =>
-      `The property is outside the area searched: ${km} km from the centre, the radius is ${radius} km.`,
+    tooFar: (length) => `The property is ${length} outside the area searched.`,
     placeUnknown: 'The place of the property is unknown.',
   },
 };
 
-function areasReason({ holds, expected: { circle }, actual }: AreasJudged, language: Language): string {
+function areasReason({ holds, expected, actual }: AreasJudged, language: Language): string {
   const words = WORDS[language];
   if (holds) return words.inside;
-  const { lat, lon, inseeCodes } = actual;
-  if (lat === null || lon === null) return inseeCodes.length === 0 ? words.placeUnknown : words.outside;
-  if (circle === null) return words.outside;
-  const km = distanceKm(circle.lat, circle.lon, lat, lon);
-  return words.tooFar(shownNumber(km, language, 1), shownNumber(circle.radiusKm, language));
+  if (actual.lat === null && actual.inseeCodes.length === 0) return words.placeUnknown;
+  const km = outsideKm(expected, actual);
+  return km === null ? words.outside : words.tooFar(lengthText(km, language));
+}
+
+/** `3,2 km`; in metres below one kilometre. */
+function lengthText(km: number, language: Language): string {
+  return km < 1 ? `${Math.max(1, Math.round(km * 1_000))}\u00a0m` : `${shownNumber(km, language, 1)}\u00a0km`;
 }

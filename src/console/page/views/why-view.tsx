@@ -2,12 +2,13 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { type Asked, useAnswer } from '../answer.ts';
-import { type Collection, type ExplanationDocument, idOf } from '../documents.ts';
+import { type Collection, cityLabel, type ExplanationDocument, idOf, type PropertyDocument } from '../documents.ts';
 import { Empty, Field, Icon, Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { type Query, Refusal, type Rest } from '../rest.ts';
 import { hrefOf, open } from '../route.ts';
+import { useFormats } from '../words/formats.ts';
 import { language, useWords } from '../words/language.ts';
 
 export function WhyView({ asked }: { readonly asked: string | null }) {
@@ -73,10 +74,12 @@ function Answers({ asked }: { readonly asked: string }) {
       search === '' ? null : explain<ExplanationDocument>(model.rest, `${search}/explanation`, asked, {}, signal),
     [asked, search, tag],
   );
+  const property = one.value?.property ?? near.value?.['hydra:member'][0]?.property;
   return (
     <>
       <Loading isShown={near.isLoading || one.isLoading} />
       <Problem text={near.problem} again={near.again} />
+      {property !== undefined && <Named property={property} />}
       {near.value !== null && (
         <Field label={words.whichSearch}>
           {(ids) => (
@@ -93,6 +96,25 @@ function Answers({ asked }: { readonly asked: string }) {
       )}
       {search === '' ? <Near answer={near} /> : <Single answer={one} />}
     </>
+  );
+}
+
+/** What all of it is about. */
+function Named({ property }: { readonly property: string }) {
+  const words = useWords();
+  const formats = useFormats();
+  const { rest } = useModel();
+  const { value, problem } = useAnswer((signal) => rest.read<PropertyDocument>(property, {}, signal), [property]);
+  if (value === null) return <Problem text={problem} />;
+  const { title, propertyType, city, price } = value;
+  const type = propertyType === null ? null : words.propertyTypes[propertyType];
+  return (
+    <div class="card named">
+      <h2>
+        <a href={hrefOf('map', property)}>{title ?? words.untitled}</a>
+      </h2>
+      {[type, city && cityLabel(city), formats.euros(price)].filter(Boolean).join(' · ')}
+    </div>
   );
 }
 
