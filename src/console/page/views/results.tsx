@@ -10,6 +10,7 @@ import { Problem } from '../elements.tsx';
 import { type Filters, filters, RESULT_ORDERS, type ResultOrder } from '../filters.ts';
 import type { FoundList } from '../found.ts';
 import { kindOf } from '../map/pin-painter.ts';
+import type { SearchTable } from '../model.ts';
 import { useModel } from '../model-context.ts';
 import { pause, useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
@@ -169,8 +170,6 @@ function ResultTools({ chosen }: { readonly chosen: Filters }) {
   );
 }
 
-const DRAWN_AT_ONCE = 60;
-
 interface EndlessListProps {
   readonly results: readonly Result[];
   /** Of one search: its title need not be shown. */
@@ -178,45 +177,84 @@ interface EndlessListProps {
   onEnd?: (() => void) | undefined;
 }
 
-/** Rows are drawn when their place comes near: ten thousand at once would hold the page up. */
+const CHUNK_ROWS = 50;
+
+/** Chunks of rows are drawn while their place is near: ten thousand at once would hold the page up. */
 function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
-  const [drawn, setDrawn] = useState(DRAWN_AT_ONCE);
   const end = useRef<HTMLDivElement>(null);
-  const isAll = drawn >= results.length;
-  useEffect(() => {
-    const { current: element } = end;
-    if (element === null) return;
-    const observer = new IntersectionObserver(
-      ([entry]) => {
-        if (entry?.isIntersecting !== true) return;
-        if (isAll) onEnd?.();
-        else setDrawn(drawn + DRAWN_AT_ONCE);
-      },
-      { rootMargin: '600px' },
-    );
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [drawn, isAll, results.length, onEnd]);
+  const { byIri } = useValue(useModel().searches);
+  const nowMs = useNow(60_000);
+  useEffect(() => watchNear(end.current, ({ isIntersecting }) => isIntersecting && onEnd?.()), [results.length, onEnd]);
+  const chunks = useMemo(
+    () => Array.from({ length: Math.ceil(results.length / CHUNK_ROWS) }, (_, at) => at * CHUNK_ROWS),
+    [results.length],
+  );
   return (
     <>
-      <ul class="list" data-list="matches">
-        {results.slice(0, drawn).map((result) => (
-          <ResultRow key={result.pin.property} result={result} isOfOne={isOfOne} />
+      <div role="list" class="list" data-list="matches">
+        {chunks.map((from) => (
+          <Chunk key={from} isFirst={from === 0}>
+            {() =>
+              results.slice(from, from + CHUNK_ROWS).map((result, at) => (
+                <div
+                  key={result.pin.property}
+                  role="listitem"
+                  aria-setsize={results.length}
+                  aria-posinset={from + at + 1}
+                >
+                  <ResultRow result={result} searches={isOfOne ? null : byIri} nowMs={nowMs} />
+                </div>
+              ))
+            }
+          </Chunk>
         ))}
-      </ul>
+      </div>
       <div ref={end} />
     </>
   );
 }
 
+/** Of the view, which scrolls; returns what ends it. */
+function watchNear(element: Element | null, onChange: (entry: IntersectionObserverEntry) => void): () => void {
+  const root = element?.closest('main') ?? null;
+  const observer = new IntersectionObserver(([entry]) => entry && onChange(entry), { root, rootMargin: '800px' });
+  if (element !== null) observer.observe(element);
+  return () => observer.disconnect();
+}
+
+/** Of rows that nobody has seen, about. */
+const CHUNK_PIXELS = CHUNK_ROWS * 110;
+
+/** Far away it is a gap as high as its rows were. One that has the focus keeps it. */
+function Chunk({ isFirst, children }: { readonly isFirst: boolean; children(): JSX.Element[] }) {
+  const element = useRef<HTMLDivElement>(null);
+  const [gapPixels, setGap] = useState<number | null>(isFirst ? null : CHUNK_PIXELS);
+  useEffect(
+    () =>
+      watchNear(element.current, ({ isIntersecting, boundingClientRect, target }) => {
+        if (isIntersecting) setGap(null);
+        else if (!target.contains(document.activeElement)) setGap(boundingClientRect.height);
+      }),
+    [],
+  );
+  if (gapPixels !== null) return <div ref={element} style={{ height: `${gapPixels}px` }} />;
+  return <div ref={element}>{children()}</div>;
+}
+
 const NEW_MS = 86_400_000;
 const SEARCHES_SHOWN = 2;
 
-function ResultRow({ result: { pin, searches }, isOfOne }: { readonly result: Result; readonly isOfOne: boolean }) {
+interface ResultRowProps {
+  readonly result: Result;
+  /** Null: their titles need not be told. */
+  readonly searches: SearchTable['byIri'] | null;
+  readonly nowMs: number;
+}
+
+function ResultRow({ result, searches, nowMs }: ResultRowProps) {
+  const { pin } = result;
   const words = useWords();
   const formats = useFormats();
-  const { byIri } = useValue(useModel().searches);
-  const now = useNow(60_000);
   const { price, priceBefore, surface, room } = pin;
   const facts = [
     surface === null ? null : `${formats.number(surface)} m²`,
@@ -224,32 +262,30 @@ function ResultRow({ result: { pin, searches }, isOfOne }: { readonly result: Re
     pin.cityName,
     formats.moment(new Date(pin.createdAtMs).toISOString()),
   ];
-  const titles = searches.slice(0, SEARCHES_SHOWN).map((iri) => byIri.get(iri)?.title ?? '');
-  const others = searches.length > SEARCHES_SHOWN ? [`+${searches.length - SEARCHES_SHOWN}`] : [];
+  const titles = result.searches.map((iri) => searches?.get(iri)?.title ?? '');
+  const others = titles.length > SEARCHES_SHOWN ? [`+${titles.length - SEARCHES_SHOWN}`] : [];
   const isCut = price !== null && priceBefore !== null && priceBefore > 0 && price !== priceBefore;
   return (
-    <li>
-      <a class="result" href={hrefOf('map', panelIdOf(pin))} data-kind={kindOf(pin)}>
-        <Thumbnail pin={pin} />
-        <span class="result-price">
-          <strong>{formats.euros(price)}</strong>
-          {isCut && (
-            <small>
-              <s>{formats.euros(priceBefore)}</s> {formats.percent((100 * (price - priceBefore)) / priceBefore)}
-            </small>
-          )}
-          {now - pin.createdAtMs < NEW_MS && (
-            <span class="tag" data-tag="match">
-              {words.newMatch}
-            </span>
-          )}
-          {pin.isExpired && <span class="tag">{words.pinKinds.expired}</span>}
-        </span>
-        <span class="row-title">{pin.title ?? words.untitled}</span>
-        <span class="row-more">{facts.filter((fact) => fact !== null).join(' · ')}</span>
-        {!isOfOne && <span class="row-more">{[...titles, ...others].join(' · ')}</span>}
-      </a>
-    </li>
+    <a class="result" href={hrefOf('map', panelIdOf(pin))} data-kind={kindOf(pin)}>
+      <Thumbnail pin={pin} />
+      <span class="result-price">
+        <strong>{formats.euros(price)}</strong>
+        {isCut && (
+          <small>
+            <s>{formats.euros(priceBefore)}</s> {formats.percent((100 * (price - priceBefore)) / priceBefore)}
+          </small>
+        )}
+        {nowMs - pin.createdAtMs < NEW_MS && (
+          <span class="tag" data-tag="match">
+            {words.newMatch}
+          </span>
+        )}
+        {pin.isExpired && <span class="tag">{words.pinKinds.expired}</span>}
+      </span>
+      <span class="row-title">{pin.title ?? words.untitled}</span>
+      <span class="row-more">{facts.filter((fact) => fact !== null).join(' · ')}</span>
+      {searches !== null && <span class="row-more">{[...titles.slice(0, SEARCHES_SHOWN), ...others].join(' · ')}</span>}
+    </a>
   );
 }
 
