@@ -7,6 +7,7 @@ import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { pauseEndpoint, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
 import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
+import { recoveryDocument } from '../../src/features/recoveries/recovery-routes.ts';
 import { createRecovery, readRecovery } from '../../src/features/recoveries/recovery-rows.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
@@ -154,6 +155,14 @@ describe('a recovery', () => {
       (recovery) => recovery !== null && recovery.pause !== null,
     );
     assert.deepEqual(paused?.pause, { url: receiver.urlOf('/hook'), reason: 'too many complaints' });
+    const told = (['en', 'fr'] as const).map(
+      (language) => recoveryDocument(paused ?? assert.fail(), language).stateReason,
+    );
+    const url = receiver.urlOf('/hook');
+    assert.deepEqual(told, [
+      `an operator has paused ${url}: too many complaints`,
+      `un opérateur a suspendu ${url} : too many complaints`,
+    ]);
     assert.equal(receiver.posts.length, 0);
     await resumeEndpoint(database, key);
     const done = await untilState(id, 'finished');

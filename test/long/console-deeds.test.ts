@@ -13,6 +13,7 @@ test('what is done in the console is done in the service', { timeout: 600_000 },
   await scene.enter();
   await t.test('what will be sent and what will not is said, in the editor and in the list', () => foresee(scene));
   await t.test('what somebody else has saved meanwhile is shown, and not overwritten', () => meetConflict(scene));
+  await t.test('a change that was saved is said to be, whatever comes after it', () => saveOnce(scene));
   await t.test('a search is copied, silent, and otherwise the same', () => copySearch(scene));
   await t.test('what is written and not saved is there when one comes back', () => keepUnsaved(scene));
   await t.test('a search is deleted when its question is answered, and not before', () => deleteSearch(scene));
@@ -116,6 +117,57 @@ async function meetConflict(scene: ConsoleScene): Promise<void> {
   await rest.request('DELETE', iri);
 }
 
+/** The page asks for nothing after a change: the answer to it is what it goes on with, tag and all. */
+async function saveOnce({ page, rest, go }: ConsoleScene): Promise<void> {
+  const said = async (text: string): Promise<void> =>
+    page.do('until', { expression: `document.querySelector('.save-bar [role=status]')?.innerText === '${text}'` });
+  await go('searches', 'new');
+  await page.do('fill', { selector: 'input[name=title]', text: 'Neuve' });
+  await page.do('click', { selector: 'input[role=switch]' });
+  await page.do('click', { selector: '.save-bar .primary' });
+  await said('Saved. Notifications are off: nothing will be sent.');
+  await page.do('evaluate', { expression: RECORD_CHANGES });
+  for (const budgetMax of ['310000', '320000']) {
+    await page.do('fill', { selector: 'input[name=budgetMax]', text: budgetMax });
+    await page.do('click', { selector: '.save-bar .primary' });
+    await said('Saved. Notifications are off: nothing will be sent.');
+  }
+  const { body } = await rest.request<{ 'hydra:member': Saved[] }>('GET', '/searches?title=Neuve');
+  const [{ '@id': iri, budgetMax } = assert.fail()] = body['hydra:member'];
+  assert.equal(budgetMax, 320_000);
+  // Nor is one deleted that was changed unseen.
+  await rest.request('PUT', iri, { roomMin: 4 });
+  const remove = async (): Promise<void> => {
+    await page.do('click', { selector: '.save-bar .danger' });
+    await page.do('click', { selector: 'dialog .danger' });
+  };
+  await remove();
+  await page.do('wait', { selector: '.save-bar ::-p-text(This search was changed meanwhile)' });
+  assert.equal(await page.do('evaluate', { expression: `document.querySelector('input[name=roomMin]').value` }), '4');
+  await remove();
+  await page.do('wait', { selector: '.list.searches' });
+  assert.equal((await rest.request('GET', iri)).status, 404);
+  const asked = await page.do<{ method: string; isConditional: boolean }[]>('evaluate', {
+    expression: 'window.changes',
+  });
+  assert.deepEqual(
+    asked.map(({ method }) => method),
+    ['PATCH', 'PATCH', 'DELETE', 'GET', 'DELETE'],
+  );
+  assert.ok(asked.every(({ method, isConditional }) => method === 'GET' || isConditional));
+}
+
+/** What the page asks of one search. */
+const RECORD_CHANGES = `(() => {
+  const ask = (window.ask ??= window.fetch);
+  window.changes = [];
+  window.fetch = (url, options = {}) => {
+    if (/searches\\/[0-9a-f-]{36}$/.test(String(url)))
+      window.changes.push({ method: options.method, isConditional: 'If-Match' in (options.headers ?? {}) });
+    return ask(url, options);
+  };
+})()`;
+
 const TOULON = { includedCities: ['/cities/83137'], transactionType: 0 };
 
 async function copySearch(scene: ConsoleScene): Promise<void> {
@@ -191,12 +243,21 @@ async function deleteSearch(scene: ConsoleScene): Promise<void> {
 
 async function switchNotifications(scene: ConsoleScene): Promise<void> {
   const { page } = scene;
+  const [before] = await savedSearches(scene);
+  await scene.rest.request('PUT', before?.['@id'] ?? '', { budgetMax: 290_000 });
+  await page.do('evaluate', { expression: RECORD_CHANGES });
   for (const isOn of [false, true]) {
     await page.do('click', { selector: 'input[role=switch]' });
     const shown = `document.querySelector('input[role=switch]:enabled')?.checked === ${isOn}`;
     await page.do('until', { expression: shown });
-    assert.equal((await savedSearches(scene))[0]?.notificationEnabled, isOn);
+    const [{ notificationEnabled, budgetMax } = assert.fail()] = await savedSearches(scene);
+    assert.deepEqual([notificationEnabled, budgetMax], [isOn, 290_000]);
   }
+  const asked = await page.do<{ isConditional: boolean }[]>('evaluate', { expression: 'window.changes' });
+  assert.deepEqual(
+    asked.map(({ isConditional }) => isConditional),
+    [false, true, false, true],
+  );
 }
 
 async function seeSilentSearch({ page, rest, publish, enter }: ConsoleScene): Promise<void> {

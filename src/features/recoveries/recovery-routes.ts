@@ -15,12 +15,13 @@ import { dateTime, dateTimeOrNull, identity, link, textOrNull } from '../../rest
 import { collection } from '../../rest/hydra.ts';
 import { once } from '../../rest/idempotency.ts';
 import { jsonBody } from '../../rest/json-body.ts';
+import { languageOf } from '../../rest/language.ts';
 import { notFound, Problem } from '../../rest/problem.ts';
 import { instantOf, PAGING, readQuery, referenceOf } from '../../rest/query.ts';
 import { type Contract, get, route } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { idOf, ownSearch } from '../../rest/searches.ts';
-import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
+import { FAULTS, KINDS_OF_MEMBER, type Language, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
 import { Violations } from '../../rest/violations.ts';
 import {
   createRecovery,
@@ -71,7 +72,9 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
   router.get('/recoveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, RECOVERY_PARAMETERS);
     const { recoveries, total } = await listRecoveries(database, principalOf(ctx).clientId, timeOrderedPage(query));
-    const page = { context: 'Recovery', members: recoveries.map(recoveryDocument), totalItems: total, paging: query };
+    const language = languageOf(ctx, 'en');
+    const members = recoveries.map((recovery) => recoveryDocument(recovery, language));
+    const page = { context: 'Recovery', members, totalItems: total, paging: query };
     answer(ctx, collection(ctx, { ...page, parameters: RECOVERY_PARAMETERS }));
   });
 
@@ -84,7 +87,7 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
         makeOnce(database, request, (connection) => createRecovery(connection, asked)).catch(refuseSecond),
       readAgain: (id) => readRecovery(database, clientId, id),
     });
-    const document = recoveryDocument(recovery);
+    const document = recoveryDocument(recovery, languageOf(ctx, 'en'));
     ctx.set('Location', document['@id']);
     answer(ctx, document, 202);
   });
@@ -92,7 +95,7 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
   router.get('/recoveries/:id', acceptable, async (ctx) => {
     const recovery = await readRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
     if (recovery === null) throw notFound(WHAT);
-    answer(ctx, recoveryDocument(recovery));
+    answer(ctx, recoveryDocument(recovery, languageOf(ctx, 'en')));
   });
 
   router.delete('/recoveries/:id', async (ctx) => {
@@ -146,11 +149,12 @@ function refuseSecond(error: unknown): never {
   throw new Problem(409, REFUSALS.recoveryOpen);
 }
 
-function pauseSentence({ url, reason }: NonNullable<Recovery['pause']>): string {
+function pauseSentence({ url, reason }: NonNullable<Recovery['pause']>, language: Language): string {
+  if (language === 'fr') return `un opérateur a suspendu ${url}${reason === null ? '' : ` : ${reason}`}`;
   return `an operator has paused ${url}${reason === null ? '' : `: ${reason}`}`;
 }
 
-function recoveryDocument(recovery: Recovery) {
+export function recoveryDocument(recovery: Recovery, language: Language = 'en') {
   const { id, searchId, since, until, endpoint, includesDelivered, createdAt, finishedAt, pause } = recovery;
   const { matched, sent, delivered, failed } = recovery;
   return {
@@ -163,7 +167,7 @@ function recoveryDocument(recovery: Recovery) {
     endpoint,
     includeDelivered: includesDelivered,
     state: pause === null ? recovery.state : 'paused',
-    stateReason: pause === null ? null : pauseSentence(pause),
+    stateReason: pause === null ? null : pauseSentence(pause, language),
     matched,
     sent,
     delivered,

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type Mutation, useAnswer, useMutation } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { Confirmation, Field, Icon, Loading, Problem } from '../elements.tsx';
+import type { Model } from '../model.ts';
 import { useModel } from '../model-context.ts';
 import { outlookOf } from '../outlook.tsx';
 import { randomId } from '../random-id.ts';
@@ -14,7 +15,7 @@ import { useWords, type Words } from '../words/language.ts';
 import { Conflict } from './conflict.tsx';
 import { CriteriaFields } from './criteria-fields.tsx';
 import { type Body, bodyOf, type ChangeDraft, ContextError, criteriaOf, type Draft, wordCriteriaOf } from './draft.ts';
-import { type HeldSearch, readHeld, saveHeld } from './held-search.ts';
+import { type HeldSearch, keepMade, readHeld, removeHeld, saveHeld, takeMade } from './held-search.ts';
 import { destinationsOf, NotificationFields } from './notification-fields.tsx';
 import { PlaceFields } from './place-fields.tsx';
 import { Preview, usePreview } from './preview.tsx';
@@ -175,24 +176,26 @@ interface Saving {
 }
 
 /** What the bar's buttons do; violations go to their fields. */
-function useSaving({ held, body, writing, onSaved, onRefused }: SaveBarProps): Saving {
+function useSaving(props: SaveBarProps): Saving {
+  const { held, body, writing, onSaved, onRefused } = props;
   const words = useWords();
   const model = useModel();
   const title = (body?.title ?? '') as string;
   const mutation = useMutation();
   const newKey = useIdempotencyKey();
   const saved = held?.search ?? null;
-  const [isDone, setDone] = useState(false);
+  const [isDone, setDone] = useState(() => takeMade(saved?.['@id']));
   const [conflict, setConflict] = useState<HeldSearch | null>(null);
   useEffect(() => {
     if (writing.isChanged) setDone(false);
   }, [writing.isChanged]);
   const send = (work: () => Promise<void>): void => mutation.run(() => reporting(work, onRefused));
   const create = async (made: Body): Promise<void> => {
-    const headers = { 'Idempotency-Key': newKey(made) };
-    const { body: search } = await model.rest.ask<SearchDocument>('POST', '/searches', { body: made, headers });
+    const options = { body: made, headers: { 'Idempotency-Key': newKey(made) } };
+    const { body: search } = await model.rest.ask<SearchDocument>('POST', '/searches', options);
     model.putSearch(search);
     writing.discard();
+    keepMade(search['@id']);
     open('searches', idOf(search['@id']));
   };
   const settle = (present: HeldSearch): void => {
@@ -226,17 +229,24 @@ function useSaving({ held, body, writing, onSaved, onRefused }: SaveBarProps): S
       send(() =>
         create({ ...body, title: words.copyOf(title).slice(0, TITLE_LENGTH_MAX), notificationEnabled: false }),
       ),
-    remove: () =>
-      send(async () => {
-        await model.rest.ask('DELETE', saved?.['@id'] ?? '');
-        model.dropSearch(saved?.['@id'] ?? '');
-        writing.discard();
-        open('searches');
-      }),
+    remove: () => send(() => removeSeen(props, model, words)),
   };
 }
 
-/** What is wrong with a member is shown at its field. */
+/** Not what nobody here has seen: that is shown first. */
+async function removeSeen({ held, writing, onSaved }: SaveBarProps, model: Model, words: Words): Promise<void> {
+  if (held === null) return;
+  const { isRefused, present } = await removeHeld(model.rest, held);
+  if (isRefused) {
+    onSaved(present);
+    throw new Refusal(412, { detail: words.changedUnread }, null);
+  }
+  model.dropSearch(held.search['@id']);
+  writing.discard();
+  open('searches');
+}
+
+/** What is wrong with a member is told at its field. */
 async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onRefused']): Promise<void> {
   try {
     await work();

@@ -1,8 +1,8 @@
-/** A search as it was read, with the tag that says so when it is saved: nothing that others save meanwhile is overwritten. */
+/** A search as it was read, with the tag that says so when it is changed: nothing that others save meanwhile is overwritten. */
 
 import type { SearchDocument } from '../documents.ts';
-import { Refusal, type Rest } from '../rest.ts';
-import { bodyOf, changesOf, type Draft, differingMembers, draftOf } from './draft.ts';
+import { type Method, Refusal, type Rest } from '../rest.ts';
+import { type Body, bodyOf, changesOf, type Draft, differingMembers, draftOf } from './draft.ts';
 
 export interface HeldSearch {
   readonly search: SearchDocument;
@@ -20,18 +20,64 @@ export interface Saved {
   readonly present: HeldSearch;
 }
 
+/** Of somebody who has seen what the others are. */
+export function saveHeld(rest: Rest, held: HeldSearch, draft: Draft): Promise<Saved> {
+  const body = changesOf(bodyOf(draftOf(held.search)), bodyOf(draft));
+  return changeHeld(rest, held, { method: 'PATCH', body }, differingMembers);
+}
+
+/** Whatever its criteria are by now. */
+export async function switchNotifications(
+  rest: Rest,
+  iri: string,
+  notificationEnabled: boolean,
+): Promise<SearchDocument> {
+  const held = await readHeld(rest, iri);
+  return (await changeHeld(rest, held, { method: 'PATCH', body: { notificationEnabled } }, () => [])).present.search;
+}
+
+/** Of somebody who has seen it as it is; what is deleted is still `present`. */
+export function removeHeld(rest: Rest, held: HeldSearch): Promise<Saved> {
+  return changeHeld(rest, held, { method: 'DELETE' }, differingMembers);
+}
+
+interface Change {
+  readonly method: Method;
+  readonly body?: Body;
+}
+
 /** What the service alone has changed, such as the last alert, refuses nothing. */
-export async function saveHeld(rest: Rest, { search, etag }: HeldSearch, draft: Draft): Promise<Saved> {
-  const iri = search['@id'];
-  const headers: Readonly<Record<string, string>> = etag === null ? {} : { 'If-Match': etag };
+async function changeHeld(
+  rest: Rest,
+  held: HeldSearch,
+  change: Change,
+  differences: typeof differingMembers,
+): Promise<Saved> {
+  const { '@id': iri } = held.search;
+  const headers: Readonly<Record<string, string>> = held.etag === null ? {} : { 'If-Match': held.etag };
   try {
-    await rest.ask('PUT', iri, { body: changesOf(bodyOf(draftOf(search)), bodyOf(draft)), headers });
+    const { body: search, etag } = await rest.ask<SearchDocument | undefined>(change.method, iri, {
+      ...change,
+      headers,
+    });
+    return { isRefused: false, present: search === undefined ? held : { search, etag } };
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 412) throw error;
     const present = await readHeld(rest, iri);
-    const isSame = differingMembers(draftOf(search), draftOf(present.search)).length === 0;
-    return isSame ? saveHeld(rest, present, draft) : { isRefused: true, present };
+    const isOther = differences(draftOf(held.search), draftOf(present.search)).length > 0;
+    return isOther ? { isRefused: true, present } : changeHeld(rest, present, change, differences);
   }
-  // The answer to a PUT has no tag (RFC 9110, section 9.3.4).
-  return { isRefused: false, present: await readHeld(rest, iri) };
+}
+
+/** The search that this page has made last, until its editor has said so. */
+let made: string | null = null;
+
+export function keepMade(iri: string): void {
+  made = iri;
+}
+
+export function takeMade(iri: string | undefined): boolean {
+  const isMade = made !== null && made === iri;
+  if (isMade) made = null;
+  return isMade;
 }

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { Editor } from '../editor/editor.tsx';
+import { switchNotifications } from '../editor/held-search.ts';
 import { Empty, Loading, Problem } from '../elements.tsx';
 import { folded } from '../filters.ts';
 import { useModel } from '../model-context.ts';
@@ -64,8 +65,7 @@ function SearchRow({ search }: { readonly search: SearchDocument }) {
   const { '@id': iri, title, notificationEnabled, lastAlertAt } = search;
   const toggle = (): void =>
     mutation.run(async () => {
-      const body = { notificationEnabled: !notificationEnabled };
-      model.putSearch((await model.rest.ask<SearchDocument>('PUT', iri, { body })).body);
+      model.putSearch(await switchNotifications(model.rest, iri, !notificationEnabled));
     });
   return (
     <li>

@@ -176,6 +176,7 @@ export const en: Words = {
   remove: 'Delete',
   removeQuestion: (title) => `Delete the search “${title}”? What it still has to send is cancelled.`,
   violationsAbove: (count) => `Correct the ${count === 1 ? 'field' : 'fields'} in red.`,
+  changedUnread: 'This search was changed meanwhile, and is shown as it is now. Delete it again if you mean it.',
   changedMeanwhile: 'This search was changed meanwhile. What do you want to keep?',
   versions: { member: 'Field', saved: 'Saved meanwhile', mine: 'With your changes' },
   keepSaved: 'Keep what is saved',

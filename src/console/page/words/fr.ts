@@ -180,6 +180,8 @@ export const fr = {
   remove: 'Supprimer',
   removeQuestion: (title: string) => `Supprimer la recherche « ${title} » ? Ses envois en attente sont annulés.`,
   violationsAbove: (count: number) => `Corrigez ${count < 2 ? 'le champ' : 'les champs'} en rouge.`,
+  changedUnread:
+    'Cette recherche a été modifiée entre-temps ; la voici telle qu’elle est. Supprimez-la de nouveau si vous le voulez.',
   changedMeanwhile: 'Cette recherche a été modifiée entre-temps. Que voulez-vous garder ?',
   versions: { member: 'Champ', saved: 'Enregistré entre-temps', mine: 'Avec vos modifications' },
   keepSaved: 'Garder ce qui est enregistré',
