@@ -36,7 +36,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'features/recoveries': ['engine', 'rest', 'grpc', 'feature.ts'],
   // The page knows the REST interface alone; rest serves it.
   console: [],
-  rest: ['engine', 'features.ts', 'console'],
+  rest: ['engine', 'features.ts'],
   grpc: ['engine', 'features.ts'],
   'config.ts': ['engine/domain', 'config-addresses.ts'],
   'config-addresses.ts': [],

@@ -5,13 +5,13 @@
  */
 
 import { hash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
-import { consoleBundle } from '../console/bundle.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import { answerBytes, escapeHtml } from './content.ts';
 import type { ApiDependencies, ApiSettings, ConsoleSettings } from './dependencies.ts';
@@ -23,8 +23,20 @@ import { THINGS } from './sentences.ts';
 /** A year, the most that caches keep. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
+/** Without this folder the service has no console, and lacks nothing else. */
+const CONSOLE = new URL('../console/', import.meta.url);
+const OUTLINES = new URL('outlines/outlines.topojson', CONSOLE);
+
+type ConsoleBundle = Readonly<Record<'script' | 'style' | 'streetScript', string>>;
+
+async function bundle(): Promise<ConsoleBundle> {
+  const file = import.meta.url.endsWith('.ts') ? 'bundle.ts' : 'bundle.js';
+  const { consoleBundle } = (await import(new URL(file, CONSOLE).href)) as { consoleBundle(): Promise<ConsoleBundle> };
+  return consoleBundle();
+}
+
 export function consoleRoutes(router: Router, { settings, reference }: ApiDependencies): void {
-  if (!settings.console) return;
+  if (!settings.console || !existsSync(CONSOLE)) return;
   const shown = settings.console;
   let files: Promise<ConsoleFiles> | null = null;
   const ready = (): Promise<ConsoleFiles> => {
@@ -98,15 +110,13 @@ interface ConsoleFiles {
 
 type Places = Pick<Reference, 'city' | 'departments' | 'populations'>;
 
-const OUTLINES = new URL('../console/outlines/outlines.topojson', import.meta.url);
-
 /** Takes half a second. Rejects when a file cannot be read or made. */
 async function makeConsoleFiles(
   { version, isMailAvailable: sendsMail }: ApiSettings,
   shown: ConsoleSettings,
   reference: Places,
 ): Promise<ConsoleFiles> {
-  const [{ script, style, streetScript }, outlines] = await Promise.all([consoleBundle(), readFile(OUTLINES, 'utf8')]);
+  const [{ script, style, streetScript }, outlines] = await Promise.all([bundle(), readFile(OUTLINES, 'utf8')]);
   const [code, look, base, names, painter] = await Promise.all([
     assetOf('console', 'js', 'text/javascript; charset=utf-8', script),
     assetOf('console', 'css', 'text/css; charset=utf-8', style),

@@ -71,6 +71,16 @@ const commands = {
     const { violations } = await page.evaluate(() => globalThis.axe.run());
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
   },
+  /** What a screen reader is told, in its order. */
+  async reading() {
+    const told = [];
+    const take = ({ role, name = '', level, children = [] }) => {
+      told.push({ role, name, level });
+      children.forEach(take);
+    };
+    take(await page.accessibility.snapshot({ interestingOnly: false }));
+    return told;
+  },
   report: () => ({ complaints, addresses }),
 };
 

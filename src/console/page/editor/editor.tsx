@@ -246,7 +246,7 @@ async function removeSeen({ held, writing, onSaved }: SaveBarProps, model: Model
   open('searches');
 }
 
-/** What is wrong with a member is told at its field. */
+/** What is wrong with a member is shown at its field. */
 async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onRefused']): Promise<void> {
   try {
     await work();

@@ -246,7 +246,7 @@ const SEARCHES_SHOWN = 2;
 
 interface ResultRowProps {
   readonly result: Result;
-  /** Null: their titles need not be told. */
+  /** Null: their titles are not shown. */
   readonly searches: SearchTable['byIri'] | null;
   readonly nowMs: number;
 }
