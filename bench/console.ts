@@ -1,6 +1,6 @@
 /**
  * Does the console stay smooth with 1,000 searches and 10,000 matches? A daemon with both, a browser without a graphics
- * card, and a reader who drags, zooms, filters and opens: frames that took longer than 100 ms are counted, and tasks of
+ * card, and a reader who drags, zooms, filters, opens and scrolls through all of them: frames that took longer than 100 ms are counted, and tasks of
  * the page's own that did. Arguments: `--matches N`, `--searches N`.
  */
 
@@ -42,6 +42,18 @@ const MEASURE = `(() => {
   globalThis.seen = seen;
 })()`;
 
+/** Four hundred pixels a frame, to the end of the list; the rows that were drawn at once, at most. */
+const SCROLL = `(async () => {
+  const main = document.querySelector('main');
+  let drawnMax = 0;
+  for (let at = 0; at < main.scrollHeight - main.clientHeight; at += 400) {
+    main.scrollTop = at;
+    await new Promise(requestAnimationFrame);
+    drawnMax = Math.max(drawnMax, document.querySelectorAll('.result').length);
+  }
+  return drawnMax;
+})()`;
+
 interface Seen {
   readonly frames: number;
   readonly long: number;
@@ -54,7 +66,8 @@ try {
   const daemon = await startDaemon(cleanup, servers);
   const key = await createApiKey(servers);
   const rest = restClient(daemon, key);
-  await rest.createSearch({ title: 'Everywhere', transactionType: 0 });
+  const notifying = { notificationEnabled: true, withCoherentPrice: null };
+  await rest.createSearch({ title: 'Everywhere', transactionType: 0, ...notifying });
   for (let made = 1; made < searchCount; made += AT_ONCE) {
     await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => rest.createSearch(areaSearch(made + at))));
   }
@@ -66,7 +79,7 @@ try {
   const countMatches = async () => (await rest.request<{ 'hydra:totalItems': number }>('GET', '/matches')).body;
   await until(countMatches, (body) => body['hydra:totalItems'] >= Math.min(matchCount, 10_000));
   say('matches recorded');
-  report(await useIt(`${daemon.apiUrl}/console#key=${key}`));
+  for (const seen of await useIt(`${daemon.apiUrl}/console#key=${key}`)) report(seen);
 } finally {
   for (const close of closers.reverse()) await close();
 }
@@ -96,12 +109,12 @@ function advertLine(): string {
   return JSON.stringify({ kind: 'upsert', crawledAt: new Date().toISOString(), property, advert });
 }
 
-async function useIt(address: string): Promise<Seen> {
+async function useIt(address: string): Promise<readonly Seen[]> {
   const page = await openPage(cleanup);
   await page.do('look', { width: 1280, height: 800, scheme: 'light' });
   await page.do('goto', { url: address });
   await page.do('until', {
-    expression: `Number(document.querySelector('#pins')?.innerText.replaceAll(/\\D/g, '')) >= ${Math.min(matchCount, 10_000)}`,
+    expression: `Number(document.querySelector('#results')?.innerText.replaceAll(/\\D/g, '')) >= ${Math.min(matchCount, 10_000)}`,
   });
   say('matches shown');
   await page.do('evaluate', { expression: MEASURE });
@@ -117,7 +130,12 @@ async function useIt(address: string): Promise<Seen> {
     await page.do('wait', { selector: '.property .facts' });
     await page.do('click', { selector: '.back' });
   }
-  return page.do<Seen>('evaluate', { expression: 'globalThis.seen' });
+  const used = await page.do<Seen>('evaluate', { expression: 'globalThis.seen' });
+  await page.do('wait', { selector: '.result' });
+  await page.do('evaluate', { expression: MEASURE });
+  const drawnMax = await page.do<number>('evaluate', { expression: SCROLL });
+  say(`scrolled, ${drawnMax} rows drawn at once`);
+  return [used, await page.do<Seen>('evaluate', { expression: 'globalThis.seen' })];
 }
 
 /** How far it is: setting up takes longer than measuring. */
