@@ -328,7 +328,7 @@ describe('the documentation page', () => {
     const sections = ['first-search', 'receive', 'retries', 'feed', 'recover', 'errors', 'limits', 'changelog'];
     for (const text of pages.values()) {
       assert.deepEqual(
-        [...text.matchAll(/<section id="([^"]+)"/g)].map(([, id]) => id),
+        [...text.matchAll(/<section id="([^"]+)" tabindex/g)].map(([, id]) => id),
         sections,
       );
       for (const name of [...Object.keys(VIOLATION_CODES), ...Object.keys(PROBLEM_TYPES)]) {
@@ -368,7 +368,7 @@ describe('the documentation page', () => {
   it('has the same names, figures and samples in either language, block by block', async () => {
     const blocksOf = async (language: string) => {
       const { text } = await api.call('GET', `/docs?language=${language}`);
-      const guides = /<div id="guides">([^]*?)<h2>[^<]*<\/h2>\s*<\/main>/.exec(text)?.[1] ?? '';
+      const guides = /<section id="guides"[^>]*>([^]*?)<section aria-labelledby="reference">/.exec(text)?.[1] ?? '';
       return [...guides.matchAll(/<(p|li|pre|td|th|summary)\b[^]*?<\/\1>/g)].map(([block]) => {
         const names = block.match(/<code>[^]*?<\/code>/g) ?? [];
         const prose = block.replaceAll(/<code>[^]*?<\/code>|<[^>]*>/g, '').replaceAll(/(?<=\d)[\s,](?=\d{3})/g, '');
@@ -395,15 +395,64 @@ describe('the documentation page', () => {
     const visible = `[...document.querySelectorAll('#guides section')].filter((one) => !one.hidden).map(({ id }) => id).join()`;
     await page.do('until', { expression: `${visible} === 'errors'` });
     await page.do('fill', { selector: '#words', text: 'zzzzz' });
-    await page.do('until', { expression: `!document.querySelector('#nothing').hidden` });
+    await page.do('until', { expression: `document.querySelector('#outcome').textContent === 'Rien trouvé.'` });
+  });
+
+  it('is accessible, in one language, and its search needs no mouse', async (t) => {
+    const page = await openPage(t);
+    const says = (selector: string, text: string) =>
+      page.do('until', { expression: `document.querySelector('${selector}')?.textContent.includes('${text}')` });
+    for (const width of [1280, 390]) {
+      await page.do('look', { width, height: 800, scheme: 'light' });
+      await page.do('goto', { url: `${api.baseUrl}/docs?language=fr` });
+      await says('#operations-Search-getSearches .opblock-summary-description', 'Liste vos recherches');
+      await says('#operations-tag-Recovery', 'Les webhooks en échec depuis un moment, renvoyés.');
+      assert.deepEqual(await page.do('axe'), [], `${width}`);
+      assert.equal(await page.do('evaluate', { expression: `document.documentElement.scrollWidth - innerWidth` }), 0);
+    }
+    // Accents, and what a folded operation does not show, are found.
+    await page.do('fill', { selector: '#words', text: 'CORRESPONDANCE livre' });
+    await page.do('press', { key: 'Enter' });
+    assert.equal(await page.do('evaluate', { expression: `document.activeElement.id` }), 'changelog');
+    await page.do('fill', { selector: '#words', text: 'text/csv' });
+    await says('#outcome', 'Trouvé : 1.');
+    await page.do('press', { key: 'Enter' });
+    await page.do('press', { key: 'Enter' });
+    const opened = '#operations-FoundProperty-getSearchesProperties';
+    await says(`${opened} .opblock-description`, 'En text/csv, la page a une ligne par bien');
+    await page.do('click', { selector: `${opened} .try-out__btn` });
+    await page.do('wait', { selector: `${opened} .execute` });
+    await page.do('fill', { selector: '#words', text: ' ' });
+    await page.do('click', { selector: '#operations-Search-postSearches button' });
+    await page.do('click', { selector: '#operations-Search-postSearches .try-out__btn' });
+    await page.do('wait', { selector: '#operations-Search-postSearches .execute' });
+    assert.deepEqual(await page.do('axe'), []);
+  });
+
+  it('has a French sentence for each of the reference, and no other', async () => {
+    const { body: english } = await api.call('GET', '/openapi.json');
+    const { body: french } = await api.call('GET', '/docs/reference.fr.json');
+    const sentences = new Set<string>();
+    JSON.stringify(english, (name, value) => {
+      if (name === 'example') return undefined;
+      const isText = ['description', 'summary'].includes(name) && typeof value === 'string';
+      // As the page's script divides them; a name alone is the same in either language.
+      for (const one of isText ? value.split(/(?<=\.)\s+(?=[A-Z`])/) : [])
+        if (!/^`[^`]*`\.$/.test(one)) sentences.add(one);
+      return value;
+    });
+    assert.deepEqual(Object.keys(french).sort(), [...sentences].sort());
+    assert.ok(Object.values<string>(french).every((one) => one.length > 0 && !/\bthe\b|\bwhich\b/.test(one)));
   });
 
   it('describes every group and every operation in a sentence', async () => {
     const { body } = await api.call('GET', '/openapi.json');
-    for (const { name, description } of body.tags) assert.doesNotMatch(description, /resources\.$/, name);
-    for (const [path, operations] of Object.entries<Record<string, { description?: string }>>(body.paths)) {
-      for (const [method, { description = '' }] of Object.entries(operations)) {
-        assert.match(description, /^[A-Z].*\.$/s, `${method} ${path}`);
+    for (const { name, description } of body.tags) assert.match(description, /^[A-Z].*\.$/, name);
+    type Operations = Record<string, { summary?: string; description?: string }>;
+    for (const [path, operations] of Object.entries<Operations>({ ...body.paths, ...body.webhooks })) {
+      for (const [method, { summary = '', description = '' }] of Object.entries(operations)) {
+        assert.match(description, /^[A-Z`].*\.$/s, `${method} ${path}`);
+        assert.match(summary, /^[A-Z].*[^.]$/, `${method} ${path}`);
       }
     }
   });

@@ -1,12 +1,12 @@
 /**
- * The script of /docs: the reference by Swagger UI with ids that exist for the key that is typed, which lives as long as the
- * page, and a search over guides and operations.
+ * The script of /docs: the reference by Swagger UI, in the language of the page and with ids that exist for the key that is
+ * typed, which lives as long as the page, and a search over guides and operations.
  */
 /* global SwaggerUIBundle, document, fetch */
 
 const keyField = document.querySelector('#key');
 const wordsField = document.querySelector('#words');
-const nothing = document.querySelector('#nothing');
+const outcome = document.querySelector('#outcome');
 /** Of each list, what its first member's id is an example of. */
 const LISTS = [
   '/searches',
@@ -40,22 +40,53 @@ function withIds(description, ids) {
   return description;
 }
 
+const readJson = async (path) => (await fetch(path)).json();
+
+/** The reference as the service publishes it is English; each sentence of it has a French one. */
+async function readDescription() {
+  const description = await readJson('/openapi.json');
+  if (document.documentElement.lang === 'fr') translate(description, await readJson('/docs/reference.fr.json'));
+  return description;
+}
+
+function translate(node, sentences) {
+  for (const [name, value] of Object.entries(node)) {
+    if (typeof value === 'object' && value !== null) translate(value, sentences);
+    else if (['description', 'summary'].includes(name) && typeof value === 'string') {
+      const parts = value.split(/(?<=\.)\s+(?=[A-Z`])/);
+      node[name] = parts.map((one) => sentences[one] ?? one).join(' ');
+    }
+  }
+}
+
 const samples = [...document.querySelectorAll('pre code')].map((element) => ({ element, text: element.textContent }));
+/** By the id of its block, what a folded operation does not show. */
+const operationTexts = new Map();
 
 async function show() {
   const key = keyField.value.trim();
-  const [description, ids] = await Promise.all([fetch('/openapi.json').then((answer) => answer.json()), readIds(key)]);
+  const [description, ids] = await Promise.all([readDescription(), readIds(key)]);
   for (const { element, text } of samples) {
     const search = ids.get('/searches') ?? '$SEARCH';
     element.textContent = ids.size === 0 ? text : text.replaceAll('$KEY', key).replaceAll('$SEARCH', search);
   }
+  for (const operations of Object.values(description.paths)) {
+    for (const { operationId, tags, description: words, parameters } of Object.values(operations)) {
+      const names = parameters.map(({ name }) => name);
+      operationTexts.set(`operations-${tags[0]}-${operationId}`, [words, ...names].join(' '));
+    }
+  }
+  const none = () => null;
   SwaggerUIBundle({
     spec: withIds(description, ids),
     dom_id: '#swagger-ui',
     // Its badge would be asked of somebody else.
     validatorUrl: null,
-    deepLinking: true,
     persistAuthorization: false,
+    // The page has a title itself, and one server; every operation shows its schema; what lies within buttons, and colours
+    // that few can tell apart, are hard to use.
+    plugins: [() => ({ components: { InfoContainer: none, ServersContainer: none } })],
+    ...{ defaultModelsExpandDepth: -1, deepLinking: false, syntaxHighlight: false },
     onComplete() {
       const ui = this;
       if (key !== '') ui.preauthorizeApiKey('apiKey', key);
@@ -64,20 +95,42 @@ async function show() {
   });
 }
 
+/** Swagger UI names neither choices, bodies nor tables of answers for who hears the page. */
+function nameParts() {
+  for (const part of document.querySelectorAll(
+    '#swagger-ui :is(select, textarea, .responses-table):not([aria-label])',
+  )) {
+    part.setAttribute('aria-label', part.id || (part.closest('[data-param-name]')?.dataset.paramName ?? 'body'));
+  }
+}
+new MutationObserver(nameParts).observe(document.querySelector('#swagger-ui'), { childList: true, subtree: true });
+
+/** In lower case, without accents. */
+const plain = (text) => text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
+const found = () => document.querySelector(':is(#guides section, #swagger-ui .opblock):not([hidden])');
+
 function search() {
-  const words = wordsField.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
-  let found = 0;
+  const words = plain(wordsField.value).split(/\s+/).filter(Boolean);
+  let count = 0;
   for (const part of document.querySelectorAll('#guides section, #swagger-ui .opblock')) {
-    const text = part.textContent.toLocaleLowerCase();
+    const text = plain(`${part.textContent} ${operationTexts.get(part.id) ?? ''}`);
     part.hidden = !words.every((word) => text.includes(word));
-    found += Number(!part.hidden);
+    count += Number(!part.hidden);
   }
   for (const group of document.querySelectorAll('#swagger-ui .opblock-tag-section')) {
     group.hidden = group.querySelector('.opblock:not([hidden])') === null;
   }
-  nothing.hidden = found > 0;
+  const { nothing, some } = outcome.dataset;
+  outcome.textContent = words.length === 0 ? '' : count === 0 ? nothing : some.replace('%', count);
 }
 
 wordsField.addEventListener('input', search);
+wordsField.addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter') return;
+  // The button that gets the focus would take the key too.
+  event.preventDefault();
+  const first = found();
+  (first?.querySelector('button.opblock-summary-control') ?? first)?.focus();
+});
 keyField.addEventListener('change', () => void show());
 void show();

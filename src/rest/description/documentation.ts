@@ -96,6 +96,8 @@ const PAGE_WORDS = {
     search: 'Search guides and operations',
     key: 'Your API key: examples then name what is yours',
     nothing: 'Nothing found.',
+    some: 'Found: %. Enter goes to the first.',
+    guides: 'Guides',
     reference: 'Reference',
     other: ['fr', 'Français'],
   },
@@ -104,7 +106,9 @@ const PAGE_WORDS = {
     search: 'Chercher dans les guides et les opérations',
     key: 'Votre clé API : les exemples nomment alors ce qui est à vous',
     nothing: 'Rien trouvé.',
-    reference: 'Référence (en anglais)',
+    some: 'Trouvé : %. Entrée mène au premier.',
+    guides: 'Guides',
+    reference: 'Référence',
     other: ['en', 'English'],
   },
 } as const;
@@ -127,23 +131,21 @@ function docsPage(language: Language, facts: GuideFacts, baseUrl: string): strin
 <header>
 <h1>${words.title}</h1>
 <div class="fields">
-<label>${words.search}<input id="words" type="search"></label>
+<label>${words.search}<input id="words" type="search" aria-describedby="outcome"></label>
 <label>${words.key}<input id="key" type="password" autocomplete="off"></label>
 </div>
+<p id="outcome" role="status" data-nothing="${words.nothing}" data-some="${words.some}"></p>
 <nav><ul>
 ${list}
-<li><a href="#swagger-ui">${words.reference}</a></li>
+<li><a href="#reference">${words.reference}</a></li>
 <li><a href="?language=${code}" hreflang="${code}" lang="${code}">${name}</a></li>
 </ul></nav>
 </header>
-<main>
-<p id="nothing" role="status" hidden>${words.nothing}</p>
-<div id="guides">
+<section id="guides" aria-label="${words.guides}">
 ${guides.replaceAll('http://127.0.0.1:8080', () => escapeHtml(baseUrl || 'http://127.0.0.1:8080'))}
-</div>
-<h2>${words.reference}</h2>
-</main>
-<div id="swagger-ui" lang="en"></div>
+</section>
+<section aria-labelledby="reference"><h2 id="reference">${words.reference}</h2></section>
+<div id="swagger-ui"></div>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/docs-page.js"></script>
 </body>
@@ -183,6 +185,7 @@ const ASSETS: Readonly<Record<string, readonly [type: string, folder: string]>> 
   'swagger-ui-bundle.js': ['text/javascript; charset=utf-8', SWAGGER],
   'docs-page.css': ['text/css; charset=utf-8', import.meta.url],
   'docs-page.js': ['text/javascript; charset=utf-8', import.meta.url],
+  'reference.fr.json': [JSON_TYPE, import.meta.url],
   ...Object.fromEntries(
     Object.values(VERIFIERS).map((file) => [
       file,

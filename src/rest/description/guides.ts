@@ -59,7 +59,10 @@ export function guidePage(language: Language, facts: GuideFacts): { readonly lis
         .map(htmlOf)
         .join('\n')
         .replace(PLACEHOLDER, (_, name) => parts[name] ?? '');
-      return [`<li><a href="#${id}">${title}</a></li>`, `<section id="${id}">\n<h2>${title}</h2>\n${body}\n</section>`];
+      return [
+        `<li><a href="#${id}">${title}</a></li>`,
+        `<section id="${id}" tabindex="-1">\n<h2>${title}</h2>\n${body}\n</section>`,
+      ];
     });
   const [list, guides] = [0, 1].map((at) => sections.map((section) => section[at]).join('\n'));
   return { list: list ?? '', guides: guides ?? '' };

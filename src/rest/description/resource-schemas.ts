@@ -256,7 +256,7 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   Department: 'Departments of France.',
   SiteCategory: 'Kinds of sites that adverts come from.',
   Location: 'Places whose names begin as one types.',
-  PointOfInterest: 'Schools, shops, stations and the like near a place.',
+  PointOfInterest: 'Schools, restaurants, hospitals and the like near a place.',
   WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',
   User: 'You, as the key says.',
 };
