@@ -57,24 +57,25 @@ interface WordedPlace {
   readonly words: readonly string[];
 }
 
-interface Entry {
-  readonly word: string;
-  /** Position of its place. */
-  readonly rank: number;
-}
-
 class PlaceIndex {
   readonly #places: readonly WordedPlace[];
-  /** In order of their words. */
-  readonly #entries: readonly Entry[];
+  /** Each once, in their order: most are of many places, as the code of a department is. */
+  readonly #words: readonly string[];
+  /** Of the places that have the word. */
+  readonly #ranksOf = new Map<string, number[]>();
   /** By rank: whether the search under way has met the place. */
   readonly #isMet: Uint8Array;
 
   constructor(places: readonly WordedPlace[]) {
     this.#places = places.toSorted((a, b) => compareRank(a.place, b.place));
-    this.#entries = this.#places
-      .flatMap(({ words }, rank) => [...new Set(words)].map((word) => ({ word, rank })))
-      .sort((a, b) => (a.word < b.word ? -1 : a.word > b.word ? 1 : 0));
+    for (const [rank, { words }] of this.#places.entries()) {
+      for (const word of words) {
+        const ranks = this.#ranksOf.get(word);
+        if (ranks === undefined) this.#ranksOf.set(word, [rank]);
+        else ranks.push(rank);
+      }
+    }
+    this.#words = [...this.#ranksOf.keys()].sort();
     this.#isMet = new Uint8Array(this.#places.length);
   }
 
@@ -105,18 +106,16 @@ class PlaceIndex {
   }
 
   #meet(beginning: string): void {
-    for (let at = this.#firstAtOrAfter(beginning); at < this.#entries.length; at++) {
-      const { word, rank } = this.#entries[at] as Entry;
-      if (!word.startsWith(beginning)) break;
-      this.#isMet[rank] = 1;
+    for (let at = this.#firstAtOrAfter(beginning); this.#words[at]?.startsWith(beginning); at++) {
+      for (const rank of this.#ranksOf.get(this.#words[at] as string) ?? []) this.#isMet[rank] = 1;
     }
   }
 
   #firstAtOrAfter(word: string): number {
-    let [low, high] = [0, this.#entries.length];
+    let [low, high] = [0, this.#words.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#entries[middle] as Entry).word < word) low = middle + 1;
+      if ((this.#words[middle] as string) < word) low = middle + 1;
       else high = middle;
     }
     return low;
