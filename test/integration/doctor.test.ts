@@ -11,13 +11,16 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { DiscardPolicy } from 'nats';
 import { generate } from 'selfsigned';
+import { examine as findingsOf } from '../../src/cli/doctor/doctor.ts';
+import type { Finding } from '../../src/cli/doctor/finding.ts';
+import type { MailCheckOptions } from '../../src/cli/doctor/mail-checks.ts';
 import { checkProgram } from '../../src/cli/doctor/service-checks.ts';
 import { readConfig } from '../../src/config.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { giveDirectory } from '../../src/local/server-home.ts';
 import { serverUser } from '../../src/local/server-user.ts';
 import { startConfiguredNats } from '../support/configured-nats.ts';
-import { runVigie, type ServerUrls, type Settings, startDaemon } from '../support/daemon.ts';
+import { environmentOf, runVigie, type ServerUrls, type Settings, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
 import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
 import { startTestNats, startTestPostgres, startTestServers, temporaryDirectory } from '../support/servers.ts';
@@ -25,20 +28,24 @@ import { startSmtpReceiver } from '../support/smtp-receiver.ts';
 
 /** Nothing listens there. */
 const NOWHERE = { postgres: { url: 'postgres://127.0.0.1:1/none' }, nats: { url: 'nats://127.0.0.1:1' } };
+const NO_DNS = '127.0.0.1:1';
 const DAY_MS = 86_400_000;
 
-interface Finding {
-  readonly level: string;
-  readonly about: string;
-  readonly text: string;
-  readonly remedy: string;
-}
-
-async function examine(servers: ServerUrls, settings: Settings = {}, args: readonly string[] = []) {
+/** By the command, in a process of its own. */
+async function runDoctor(servers: ServerUrls, settings: Settings = {}, args: readonly string[] = ['--dns', NO_DNS]) {
   const { code, stdout, stderr } = await runVigie(['doctor', '--json', ...args], servers, { settings });
   assert.equal(stderr, '');
   const findings = JSON.parse(stdout) as readonly Finding[];
   assert.equal(code, findings.some(({ level }) => level === 'wrong') ? 1 : 0);
+  return answerOf(findings);
+}
+
+async function examine(servers: ServerUrls, settings: Settings = {}, options: Partial<MailCheckOptions> = {}) {
+  const asking = { dkimSelector: '', dnsServer: NO_DNS, ...options };
+  return answerOf(await findingsOf(readConfig(environmentOf(servers, settings)), asking, new Date()));
+}
+
+function answerOf(findings: readonly Finding[]) {
   /** `level about text` of those about one thing. */
   const of = (about: string) =>
     findings.filter((each) => each.about === about).map(({ level, text }) => `${level}: ${text}`);
@@ -58,7 +65,7 @@ test('what PostgreSQL is set to badly is told, each with what to set', async (t)
     ...{ max_wal_size: '1GB', wal_compression: 'pglz', max_connections: '20', synchronous_commit: 'off' },
     ...{ full_page_writes: 'off', autovacuum: 'off', shared_buffers: '64MB' },
   });
-  const { findings, of } = await examine({ ...NOWHERE, postgres });
+  const { findings, of } = await runDoctor({ ...NOWHERE, postgres });
   assertSaid(
     of('PostgreSQL'),
     /^fine: version 17/,
@@ -222,7 +229,7 @@ test('certificates: expired, about to expire, refused by clients, in order', asy
       toDays < 0 || fromDays > 0 ? words : /^wrong: .* is refused \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/,
     );
     const trusting = { ...files, VIGIE_PUBLIC_URL, NODE_EXTRA_CA_CERTS: files.VIGIE_ADMIN_TLS_CERT };
-    assert.match((await examine(NOWHERE, trusting)).of('TLS')[1] ?? '', words);
+    assert.match((await runDoctor(NOWHERE, trusting)).of('TLS')[1] ?? '', words);
     server.closeAllConnections();
     await new Promise((closed) => server.close(closed));
     assertSaid((await examine(NOWHERE, { VIGIE_PUBLIC_URL })).of('TLS'), /^unknown: .* does not answer from here/);
@@ -272,10 +279,8 @@ test('dates of the certificates of PostgreSQL, NATS and the mail server, while c
     };
     const isRefused = toDays < 0;
     const servers = { postgres: { url: isRefused ? url.replace('verify-full', 'no-verify') : url } };
-    const { of, findings } = await examine({ ...servers, nats: { url: `nats://localhost:${nats.port}` } }, settings, [
-      '--dns',
-      '127.0.0.1:1',
-    ]);
+    const ofNats = { url: `nats://localhost:${nats.port}` };
+    const { of, findings } = await runDoctor({ ...servers, nats: ofNats }, settings);
     assert.deepEqual(
       of('TLS').flatMap((line) => words.exec(line)?.[1] ?? []),
       isRefused ? ['PostgreSQL', 'the mail server'] : ['PostgreSQL', 'NATS', 'the mail server'],
@@ -295,8 +300,7 @@ test('the mail server: it takes us, refuses the login, is away', async (t) => {
       password === 'right' ? reply(null, { user: 'vigie' }) : reply(new Error('no')),
   });
   const dns = { VIGIE_MAIL_FROM: 'alerts@vigie.invalid', VIGIE_PUBLIC_URL: 'http://127.0.0.1' };
-  const of = async (VIGIE_SMTP_URL: string) =>
-    (await examine(NOWHERE, { ...dns, VIGIE_SMTP_URL }, ['--dns', '127.0.0.1:1'])).of('mail');
+  const of = async (VIGIE_SMTP_URL: string) => (await examine(NOWHERE, { ...dns, VIGIE_SMTP_URL })).of('mail');
   const withPassword = (password: string) => `smtp://vigie:${password}@127.0.0.1:${receiver.port}`;
   assertSaid(await of(withPassword('right')), /^fine: 127\.0\.0\.1:\d+ takes connections and the login$/);
   assertSaid(await of(withPassword('wrong')), /^wrong: .*: the mail server answered 535 to AUTH/);
@@ -367,51 +371,49 @@ test('what DNS says of the sender: SPF, DMARC, DKIM', async (t) => {
     '_dmarc.twice.example': ['v=DMARC1; p=none', 'v=DMARC1; p=reject'],
     'soft.example': ['v=spf1 mx ?all'],
   });
-  const of = async (domain: string, ...more: readonly string[]) => {
-    const settings = { VIGIE_MAIL_FROM: `Vigie <alerts@${domain}>`, VIGIE_PUBLIC_URL: 'http://127.0.0.1' };
-    const { of: about } = await examine(NOWHERE, { ...settings, VIGIE_SMTP_URL: receiver.url }, [
-      '--dns',
-      dns,
-      ...more,
-    ]);
-    return about('mail').slice(1);
-  };
-  const selector = ['--dkim-selector', 'mail'] as const;
-  for (const [domain, args, ...wanted] of [
-    ['good.example', selector, /^fine: SPF of/, /^fine: DMARC of/, /^fine: DKIM has a key at mail\._domainkey\.good/],
-    ['good.example', [], /^fine: SPF of/, /^fine: DMARC of/, /^unknown: DKIM of .*: its selector is not known here$/],
+  const settingsOf = (domain: string) => ({
+    ...{ VIGIE_MAIL_FROM: `Vigie <alerts@${domain}>`, VIGIE_PUBLIC_URL: 'http://127.0.0.1' },
+    VIGIE_SMTP_URL: receiver.url,
+  });
+  const of = async (domain: string, dkimSelector: string) =>
+    (await examine(NOWHERE, settingsOf(domain), { dkimSelector, dnsServer: dns })).of('mail').slice(1);
+  const commanded = await runDoctor(NOWHERE, settingsOf('good.example'), ['--dns', dns, '--dkim-selector', 'mail']);
+  assert.deepEqual(commanded.of('mail').slice(1), await of('good.example', 'mail'));
+  for (const [domain, selector, ...wanted] of [
+    ['good.example', 'mail', /^fine: SPF of/, /^fine: DMARC of/, /^fine: DKIM has a key at mail\._domainkey\.good/],
+    ['good.example', '', /^fine: SPF of/, /^fine: DMARC of/, /^unknown: DKIM of .*: its selector is not known here$/],
     [
       'sub.good.example',
-      selector,
+      'mail',
       /^fine: SPF of/,
       /^fine: DMARC of .* p=quarantine/,
       /^wrong: the DKIM key .* is revoked$/,
     ],
     [
       'open.example',
-      selector,
+      'mail',
       /^wrong: SPF of .* lets everybody send/,
       /^wrong: DMARC of .* no policy/,
       /^wrong: there is no DKIM key/,
     ],
-    ['twice.example', [], /^wrong: .* has 2 SPF records/, /^wrong: .* has 2 DMARC records/, /^unknown: DKIM/],
+    ['twice.example', '', /^wrong: .* has 2 SPF records/, /^wrong: .* has 2 DMARC records/, /^unknown: DKIM/],
     [
       'soft.example',
-      [],
+      '',
       /^look at: SPF of .* refuses nobody/,
       /^look at: soft\.example has no DMARC record$/,
       /^unknown/,
     ],
-    ['none.example', [], /^look at: none\.example has no SPF record$/, /^look at: .* no DMARC record$/, /^unknown/],
+    ['none.example', '', /^look at: none\.example has no SPF record$/, /^look at: .* no DMARC record$/, /^unknown/],
   ] as const) {
-    const lines = await of(domain, ...args);
+    const lines = await of(domain, selector);
     assert.equal(lines.length, 3, domain);
     for (const [at, words] of wanted.entries()) assert.match(lines[at] ?? '', words);
   }
 });
 
 test('settings that do not go together, that nobody knows, or cannot be read, and a Node that is out of support', async () => {
-  const conflicting = await examine(NOWHERE, {
+  const conflicting = await runDoctor(NOWHERE, {
     VIGIE_API_ADDRESS: '127.0.0.1:9464',
     VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:9464',
     VIGIE_NOSUCH: '1',
@@ -421,7 +423,7 @@ test('settings that do not go together, that nobody knows, or cannot be read, an
     /^wrong: VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 9464/,
     /^look at: VIGIE_NOSUCH is no setting$/,
   );
-  const unreadable = await examine(NOWHERE, { VIGIE_ROLES: 'nobody', VIGIE_NATS_PORT: 'x' });
+  const unreadable = await runDoctor(NOWHERE, { VIGIE_ROLES: 'nobody', VIGIE_NATS_PORT: 'x' });
   assert.equal(unreadable.findings.length, 2);
   assertSaid(
     unreadable.of('settings'),

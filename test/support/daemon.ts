@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { createClient, findClientByName, createApiKey as insertApiKey } from '../../src/engine/store/clients.ts';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import type { Cleanup } from './servers.ts';
 import { TUNING, type Tuning } from './tuning.ts';
 
@@ -119,10 +121,16 @@ export async function runVigie(
   return { code, stdout, stderr };
 }
 
-export async function createApiKey(servers: ServerUrls, client = 'tests'): Promise<string> {
-  const { code, stdout, stderr } = await runVigie(['keys', 'create', '--client', client], servers);
-  if (code !== 0) throw new Error(stderr);
-  return stdout.trim();
+/** As `vigie keys create` makes it, without a process of its own. */
+export async function createApiKey({ postgres: { url } }: ServerUrls, client = 'tests'): Promise<string> {
+  await migrate(url);
+  const database = openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined });
+  try {
+    const { id } = (await findClientByName(database, client)) ?? (await createClient(database, { name: client }));
+    return (await insertApiKey(database, id, 'test')).key;
+  } finally {
+    await database.end();
+  }
 }
 
 /** One `vigie` command, whose end its caller sees to. */
@@ -140,7 +148,8 @@ export function spawnVigie(
   return spawn(process.execPath, [...program, ...args], options);
 }
 
-function environmentOf(servers: ServerUrls, settings: Settings): Settings {
+/** Of a daemon or a command of a test. */
+export function environmentOf(servers: ServerUrls, settings: Settings): Settings {
   return {
     PATH: process.env.PATH ?? '',
     DATABASE_URL: servers.postgres.url,

@@ -28,7 +28,8 @@ export async function doctor(isJson: boolean, options: MailCheckOptions): Promis
   if (findings.some(({ level }) => level === 'wrong')) process.exitCode = 1;
 }
 
-async function examine(config: Config, options: MailCheckOptions, now: Date): Promise<readonly Finding[]> {
+/** What there is to say; prints nothing. */
+export async function examine(config: Config, options: MailCheckOptions, now: Date): Promise<readonly Finding[]> {
   const asked = await Promise.all([
     checkDaemon(config),
     checkServers(config, now),
