@@ -1,261 +1,32 @@
 /** A source's snapshots, one after the other, through a daemon into its tables: what agencies, crashes and restores do. */
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { gunzipSync } from 'node:zlib';
-import type pg from 'pg';
-import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
-import { readState } from '../../src/engine/domain/stored-property.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
 import { startFeeds } from '../../src/features/feeds/feeds.ts';
-import { identityOf } from '../../src/features/feeds/identity.ts';
-import { readPoliris } from '../../src/features/feeds/poliris.ts';
 import { readSource, withSource } from '../../src/features/feeds/publications.ts';
-import { endSource, type SnapshotOptions, takeSnapshot } from '../../src/features/feeds/snapshot.ts';
+import { endSource } from '../../src/features/feeds/snapshot.ts';
 import { expireUnseen } from '../../src/features/feeds/unseen.ts';
-import { type Daemon, runVigie, spawnVigie, startDaemon } from '../support/daemon.ts';
-import { connectDatabase } from '../support/database.ts';
-import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
+import { runVigie, startDaemon } from '../support/daemon.ts';
+import { eventCount, liveCount, recorded, rowOf, rows, startFeedScene, streamed, take } from '../support/feed-scene.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { polirisFile } from '../support/poliris.ts';
-import { emptyDirectory, startTestPostgres, startTestServers, type TestServers } from '../support/servers.ts';
+import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../shared/data/feeds/', import.meta.url));
 const skip = existsSync(FOLDER) ? false : 'the real files are not here';
 
-const HEKTOR = [
-  { name: '2026-03-13_1602', lines: 83, expired: 0, prices: 0 },
-  { name: '2026-03-13_2111', lines: 84, expired: 0, prices: 0 },
-  { name: '2026-03-14_1805', lines: 85, expired: 0, prices: 0 },
-  { name: '2026-03-16_1556', lines: 88, expired: 1, prices: 0 },
-  { name: '2026-03-17_2331', lines: 91, expired: 1, prices: 1 },
-  { name: '2026-03-19_0424', lines: 101, expired: 1, prices: 0 },
-  { name: '2026-03-19_1847', lines: 102, expired: 1, prices: 1 },
-] as const;
-
-interface Scene {
-  readonly servers: TestServers;
-  readonly daemon: Daemon;
-  readonly database: pg.Pool;
-  readonly broker: Broker;
-}
-
-async function startScene(t: TestContext, servers?: TestServers): Promise<Scene> {
-  const own = servers ?? (await startTestServers(t));
-  const daemon = await startDaemon(t, own);
-  const broker = await connectBroker({ url: own.nats.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
-  return { servers: own, daemon, broker, database: connectDatabase(t, own.postgres.url) };
-}
-
 const never = new AbortController().signal;
-
-function take(scene: Scene, source: string, file: Buffer, options: Partial<SnapshotOptions> = {}) {
-  const { database, broker } = scene;
-  const defaults = {
-    database,
-    broker,
-    source,
-    isAll: false,
-    isForced: false,
-    stopping: never,
-    clock: () => new Date(),
-  };
-  async function* bytes(): AsyncGenerator<Buffer> {
-    yield file;
-  }
-  const input = { rows: () => readPoliris(bytes(), source), hash: () => String(file.length) + String(file.at(400)) };
-  return takeSnapshot(input, { ...defaults, ...options });
-}
-
-async function streamed({ broker }: Scene): Promise<number> {
-  return (await broker.manager.streams.info('ADVERTS')).state.messages;
-}
-
-/** When the daemon has recorded all that the stream has. */
-async function recorded(scene: Scene): Promise<void> {
-  const consumer = () => scene.broker.manager.consumers.info('ADVERTS', scene.broker.names.intakeConsumer);
-  await until(consumer, ({ num_pending: pending, num_ack_pending: open }) => pending === 0 && open === 0);
-}
-
-async function liveCount({ database }: Scene): Promise<number> {
-  const { rows } = await database.query('select count(*)::integer as count from properties where expired_at is null');
-  return rows[0].count;
-}
-
-async function eventCount({ database }: Scene, kind: string): Promise<number> {
-  const { rows } = await database.query('select count(*)::integer as count from events where kind = $1', [kind]);
-  return rows[0].count;
-}
-
-function gunzip(name: string): Buffer {
-  return gunzipSync(readFileSync(join(FOLDER, `hektor_${name}.csv.gz`)));
-}
-
-// oxlint-disable-next-line typescript/no-explicit-any -- states as PostgreSQL has them
-type Loose = any;
-
-/** All that a client can see of each property, times apart, and its events. */
-async function statesOf({ database }: Pick<Scene, 'database'>): Promise<ReadonlyMap<string, unknown>> {
-  const { rows } = await database.query(`
-    select uuid, state, (select coalesce(json_agg(array[kind, field_name, field_old_value, field_new_value] order by id), '[]')
-      from events where property_uuid = uuid) as events
-    from properties order by uuid`);
-  return new Map(
-    rows.map(({ uuid, state, events }) => [
-      uuid,
-      {
-        events,
-        adverts: readState(state).adverts.map(({ content, property, expiredAt }: Loose) => [
-          content,
-          property,
-          expiredAt === null,
-        ]),
-      },
-    ]),
-  );
-}
-
-test('seven snapshots of an agency are its adverts after each, and a second reading publishes nothing', {
-  skip,
-}, async (t) => {
-  const scene = await startScene(t);
-  const folder = await emptyDirectory(t);
-  let events = { expired: 0, prices: 0 };
-  for (const { name, lines, expired, prices } of HEKTOR) {
-    const path = join(folder, `${name}.csv`);
-    await writeFile(path, gunzip(name));
-    const feed = (...options: string[]) =>
-      runVigie(['feed', 'saint-raphael', '--format', 'poliris', ...options, path], scene.servers);
-    const tried = await feed('--dry-run');
-    const before = await streamed(scene);
-    const first = await feed();
-    assert.deepEqual([tried.code, first.code], [0, 0], first.stderr);
-    assert.match(first.stdout, new RegExp(`^saint-raphael: ${lines} adverts; \\d+ new, \\d+ changed, ${expired} gone`));
-    assert.equal(
-      tried.stdout.trim().split('\n').at(-1),
-      first.stdout.trim().replace('saint-raphael', 'saint-raphael would bring'),
-    );
-    assert.equal(tried.stdout.includes('price '), prices === 1);
-    const published = await streamed(scene);
-    assert.ok(published > before);
-    await recorded(scene);
-    assert.equal(await liveCount(scene), lines, name);
-    const now = {
-      expired: await eventCount(scene, 'ad.update.expired'),
-      prices: await eventCount(scene, 'ad.update.price'),
-    };
-    assert.deepEqual([now.expired - events.expired, now.prices - events.prices], [expired, prices], name);
-    events = now;
-    assert.match((await feed()).stdout, new RegExp(`${lines} adverts; 0 new, 0 changed, 0 gone, ${lines} unchanged`));
-    assert.equal(await streamed(scene), published);
-  }
-  assert.equal(await eventCount(scene, 'property.ad.create'), 106);
-  const letters = await scene.database.query('select 1 from dead_letters');
-  assert.equal(letters.rowCount, 0);
-});
-
-test('after a restore of the 14th the file of the 19th is read as if nothing had been', { skip }, async (t) => {
-  const scene = await startScene(t);
-  for (const { name } of HEKTOR.slice(0, 3)) await take(scene, 'saint-raphael', gunzip(name));
-  await recorded(scene);
-  const copy = await copyDatabase(scene.servers.postgres.url);
-  for (const { name } of HEKTOR.slice(3)) await take(scene, 'saint-raphael', gunzip(name));
-  await recorded(scene);
-  const expected = await statesOf(scene);
-  await scene.daemon.end('SIGTERM');
-  const postgres = await startTestPostgres(t);
-  await restoreDatabase(postgres, copy);
-  const restored = await startScene(t, { postgres, nats: scene.servers.nats });
-  await take(restored, 'saint-raphael', gunzip('2026-03-19_1847'));
-  await recorded(restored);
-  assert.equal(await liveCount(restored), 102);
-  const contents = (states: ReadonlyMap<string, Loose>) => [...states].map(([uuid, { adverts }]) => [uuid, adverts]);
-  assert.deepEqual(contents(await statesOf(restored)), contents(expected));
-});
-
-const ADVERTS = 300;
-const rowOf = (number: number, price: number) => ({
-  2: `R${number}`,
-  3: 'vente',
-  4: 'appartement',
-  5: '83600',
-  6: 'Fréjus',
-  11: String(price),
-});
-const rows = (from: number, to: number, price: number) =>
-  Array.from({ length: to - from }, (_, at) => rowOf(from + at, price + from + at));
-const FIRST = polirisFile(rows(0, ADVERTS, 100_000));
-/** Forty are gone, two hundred cheaper, three hundred new. */
-const SECOND = polirisFile([
-  ...rows(40, 240, 90_000),
-  ...rows(240, ADVERTS, 100_000),
-  ...rows(ADVERTS, 2 * ADVERTS, 200_000),
-]);
 
 class Crash extends Error {}
 
-test('broken off at any of its moments and repeated, a snapshot leaves the same tables', async (t) => {
-  const scene = await startScene(t);
-  const { database, broker } = scene;
-  /** The nth statement, or the nth message, is not made any more. */
-  const crashing = (statements: number, messages: number): Partial<SnapshotOptions> => {
-    const query = ((...parameters: Parameters<typeof database.query>) => {
-      statements -= 1;
-      if (statements < 0) throw new Crash();
-      return database.query(...parameters);
-    }) as typeof database.query;
-    const connection = Object.assign(Object.create(broker.connection), {
-      publish(...parameters: Parameters<typeof broker.connection.publish>) {
-        messages -= 1;
-        if (messages < 0) throw new Crash();
-        broker.connection.publish(...parameters);
-      },
-    });
-    return { database: { connect: () => database.connect(), query }, broker: { ...broker, connection } };
-  };
-  const moments = [
-    ...[0, 1, 2, 3, 4, 5, 6, 7, 8].map((count) => crashing(count, Number.POSITIVE_INFINITY)),
-    ...[10, 300, 505, 520].map((count) => crashing(Number.POSITIVE_INFINITY, count)),
-  ];
-  await take(scene, 'whole', FIRST);
-  await take(scene, 'whole', SECOND);
-  for (const [at, moment] of moments.entries()) {
-    await take(scene, `broken-${at}`, FIRST);
-    await assert.rejects(take(scene, `broken-${at}`, SECOND, moment), Crash, `moment ${at}`);
-    const before = await streamed(scene);
-    await take(scene, `broken-${at}`, SECOND);
-    const again = await streamed(scene);
-    await take(scene, `broken-${at}`, SECOND);
-    assert.equal(await streamed(scene), again);
-    assert.ok(again - before <= 540);
-  }
-  await recorded(scene);
-  const states = await statesOf(scene);
-  const ofSource = (source: string) =>
-    Array.from({ length: 2 * ADVERTS }, (_, number) => {
-      const { events, adverts } = states.get(identityOf(source, `R${number}`).property) as Loose;
-      // The publisher's name is the source's.
-      return JSON.stringify([events, adverts]).replaceAll(source, 'source');
-    });
-  const held = async (source: string) =>
-    (await database.query('select reference from feed_publications where source = $1 order by 1', [source])).rows;
-  const expected = ofSource('whole');
-  for (const at of moments.keys()) {
-    assert.deepEqual(ofSource(`broken-${at}`), expected, `moment ${at}`);
-    assert.deepEqual(await held(`broken-${at}`), await held('whole'));
-  }
-  const { rows: messages } = await database.query('select count(*)::integer as count from dead_letters');
-  assert.equal(messages[0].count, 0);
-});
-
 test('an advert whose publication nobody has acknowledged is known, and expires when the next file lacks it', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startFeedScene(t);
   const { broker } = scene;
   const connection = Object.assign(Object.create(broker.connection), {
     publish(...parameters: Parameters<typeof broker.connection.publish>) {
@@ -274,36 +45,8 @@ test('an advert whose publication nobody has acknowledged is known, and expires 
   assert.equal(await liveCount(scene), 1);
 });
 
-test('a process that is killed holds no source, and the same command goes on where it was', async (t) => {
-  const scene = await startScene(t);
-  const path = join(await emptyDirectory(t), 'Annonces.csv');
-  await writeFile(path, polirisFile(rows(0, 8_000, 100_000)));
-  const args = ['feed', 'agency', '--format', 'poliris', path];
-  const command = spawnVigie(args, scene.servers);
-  await until(
-    () => streamed(scene).catch(() => 0),
-    (count) => count > 500,
-  );
-  // Stopped, so that it is still at work when the other one asks.
-  command.kill('SIGSTOP');
-  const busy = await runVigie(args, scene.servers);
-  assert.equal(busy.code, 1, busy.stdout);
-  assert.match(busy.stderr, /agency is being read elsewhere/);
-  command.kill('SIGKILL');
-  const again = await until(
-    () => runVigie(args, scene.servers),
-    ({ stderr }) => !stderr.includes('being read elsewhere'),
-  );
-  assert.equal(again.code, 0, again.stderr);
-  assert.match(again.stdout, /8000 adverts; /);
-  await recorded(scene);
-  assert.equal(await liveCount(scene), 8_000);
-  const { state } = await scene.broker.manager.streams.info('ADVERTS');
-  assert.equal(state.messages, 8_000, 'none is published twice');
-});
-
 test('A, B and A again within the stream’s duplicate window end as A', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startFeedScene(t);
   const [one, two] = [polirisFile([rowOf(1, 100)]), polirisFile([rowOf(1, 90)])];
   for (const file of [one, two, one]) await take(scene, 'agency', file);
   await recorded(scene);
@@ -315,7 +58,7 @@ test('A, B and A again within the stream’s duplicate window end as A', async (
 });
 
 test('a bad file expires nobody, and who forces it gets what it says', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startFeedScene(t);
   const twenty = rows(0, 20, 100_000);
   await take(scene, 'agency', polirisFile(twenty));
   const before = await streamed(scene);
@@ -348,7 +91,7 @@ test('a bad file expires nobody, and who forces it gets what it says', async (t)
 });
 
 test('a row that is not understood leaves its advert as it was, and one that nobody can name leaves all that are gone', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startFeedScene(t);
   await take(scene, 'agency', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(3, 300)]));
   const broken = await take(scene, 'agency', polirisFile([rowOf(1, 100), { ...rowOf(2, 150), 21: '\0' }]));
   assert.deepEqual([broken.counts.gone, broken.counts.notUnderstood], [1, 1]);
@@ -363,7 +106,7 @@ test('a row that is not understood leaves its advert as it was, and one that nob
 });
 
 test('what is equal is published again once a day, without an event, and all of it when asked', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startFeedScene(t);
   const file = polirisFile(rows(0, 3, 100));
   const at = (hours: number) => ({ clock: () => new Date(Date.UTC(2026, 2, 10, hours)) });
   const republished = async (hours: number, options = {}) =>
@@ -382,7 +125,7 @@ test('what is equal is published again once a day, without an event, and all of 
 });
 
 test('the command line: rows that are not understood are exit code 2, refusals a sentence, and --end the end', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startFeedScene(t);
   const folder = await emptyDirectory(t);
   const path = join(folder, 'Annonces.csv');
   const feed = (...args: string[]) => runVigie(['feed', ...args], scene.servers);
@@ -417,7 +160,7 @@ test('the command line: rows that are not understood are exit code 2, refusals a
 });
 
 test('a mapping of a CSV brings the adverts of Toulon', { skip }, async (t) => {
-  const scene = await startScene(t);
+  const scene = await startFeedScene(t);
   const csv = join(FOLDER, '../adverts/toulon_bienici_2026-03-10.csv.gz');
   const mapping = fileURLToPath(new URL('../../config/bienici-mapping.json', import.meta.url));
   const { code, stdout } = await runVigie(
@@ -467,7 +210,7 @@ test('the role reads a folder when its newest file stands still, once among inst
 });
 
 test('a file is read when it has stood still for a minute, and a silent source’s is not shown again', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startFeedScene(t);
   const folder = await emptyDirectory(t);
   const path = join(folder, 'Annonces.csv');
   let nowMs = 0;
@@ -504,7 +247,7 @@ test('a file is read when it has stood still for a minute, and a silent source�
 });
 
 test('a source that another session holds is left alone', async (t) => {
-  const { database } = await startScene(t);
+  const { database } = await startFeedScene(t);
   await withSource(database, 'agency', async () => {
     await assert.rejects(
       withSource(database, 'agency', async () => assert.fail()),
@@ -516,7 +259,7 @@ test('a source that another session holds is left alone', async (t) => {
 });
 
 test('adverts that nobody has shown for so many days expire, others do not, and a pause of ours is no reason', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startFeedScene(t);
   const daysAgo = (days: number) => ({ clock: () => new Date(Date.now() - days * 24 * 3_600_000) });
   await take(scene, 'dropped', polirisFile(rows(0, 5, 100)), daysAgo(10));
   await take(scene, 'shown', polirisFile(rows(0, 3, 100)), daysAgo(10));

@@ -1,0 +1,78 @@
+/** A source's snapshots, through a daemon into its tables. */
+
+import type { TestContext } from 'node:test';
+import type pg from 'pg';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { readPoliris } from '../../src/features/feeds/poliris.ts';
+import { type SnapshotOptions, takeSnapshot } from '../../src/features/feeds/snapshot.ts';
+import { type Daemon, startDaemon } from './daemon.ts';
+import { connectDatabase } from './database.ts';
+import { startTestServers, type TestServers } from './servers.ts';
+import { until } from './until.ts';
+
+export interface FeedScene {
+  readonly servers: TestServers;
+  readonly daemon: Daemon;
+  readonly database: pg.Pool;
+  readonly broker: Broker;
+}
+
+export async function startFeedScene(t: TestContext, servers?: TestServers): Promise<FeedScene> {
+  const own = servers ?? (await startTestServers(t));
+  const daemon = await startDaemon(t, own);
+  const broker = await connectBroker({ url: own.nats.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  return { servers: own, daemon, broker, database: connectDatabase(t, own.postgres.url) };
+}
+
+const never = new AbortController().signal;
+
+export function take(scene: FeedScene, source: string, file: Buffer, options: Partial<SnapshotOptions> = {}) {
+  const { database, broker } = scene;
+  const defaults = {
+    database,
+    broker,
+    source,
+    isAll: false,
+    isForced: false,
+    stopping: never,
+    clock: () => new Date(),
+  };
+  async function* bytes(): AsyncGenerator<Buffer> {
+    yield file;
+  }
+  const input = { rows: () => readPoliris(bytes(), source), hash: () => String(file.length) + String(file.at(400)) };
+  return takeSnapshot(input, { ...defaults, ...options });
+}
+
+export async function streamed({ broker }: FeedScene): Promise<number> {
+  return (await broker.manager.streams.info('ADVERTS')).state.messages;
+}
+
+/** When the daemon has recorded all that the stream has. */
+export async function recorded(scene: FeedScene): Promise<void> {
+  const consumer = () => scene.broker.manager.consumers.info('ADVERTS', scene.broker.names.intakeConsumer);
+  await until(consumer, ({ num_pending: pending, num_ack_pending: open }) => pending === 0 && open === 0);
+}
+
+export async function liveCount({ database }: FeedScene): Promise<number> {
+  const { rows } = await database.query('select count(*)::integer as count from properties where expired_at is null');
+  return rows[0].count;
+}
+
+export async function eventCount({ database }: FeedScene, kind: string): Promise<number> {
+  const { rows } = await database.query('select count(*)::integer as count from events where kind = $1', [kind]);
+  return rows[0].count;
+}
+
+/** Of a file of Poliris. */
+export const rowOf = (number: number, price: number) => ({
+  2: `R${number}`,
+  3: 'vente',
+  4: 'appartement',
+  5: '83600',
+  6: 'Fréjus',
+  11: String(price),
+});
+export const rows = (from: number, to: number, price: number) =>
+  Array.from({ length: to - from }, (_, at) => rowOf(from + at, price + from + at));
