@@ -204,6 +204,7 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
         ],
       },
       'en',
+      reference.city,
     ),
     Preview: previewDocument(
       {

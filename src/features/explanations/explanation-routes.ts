@@ -18,7 +18,7 @@ import type { QueryLimiter } from '../../rest/query-limiter.ts';
 import { ownSearch } from '../../rest/searches.ts';
 import { REFUSALS } from '../../rest/sentences.ts';
 import { type Explaining, explainPair, type Subject, subjectOf } from './explanation.ts';
-import { explanationDocument } from './explanation-document.ts';
+import { type CityOf, explanationDocument } from './explanation-document.ts';
 import { queriesOf } from './queries.ts';
 
 /** As long as a request can be. */
@@ -40,7 +40,8 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const { database } = limiter;
   const askQuery = queriesOf(dependencies.askThread);
   let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
-  const explaining: Explaining = {
+  const explaining: Explaining & { readonly cityOf: CityOf } = {
+    cityOf: reference.city,
     ...{ database, retentionDays, now, resolvePlace: (place) => reference.resolvePlace(place) },
     medians() {
       const atMs = now().getTime();
@@ -106,12 +107,13 @@ async function explain(
   number: SearchNumber,
   subject: Subject,
   language: Language,
-  explaining: Explaining,
+  explaining: Explaining & { readonly cityOf: CityOf },
 ): Promise<object | null> {
   const explained = await explainPair(number, subject, explaining);
   if (explained === null) return null;
   const { match, deliveries } = explained;
   const propertyUuid = subject.held.state.uuid;
   const found = { matchId: match?.matchId ?? null, deliveryIds: deliveries.map(({ id }) => id) };
-  return explanationDocument({ ...explained, ...found, propertyUuid }, language);
+  const shown = { ...explained, ...found, propertyUuid };
+  return explanationDocument(shown, language, explaining.cityOf);
 }
