@@ -4,7 +4,9 @@
  */
 
 import type Router from '@koa/router';
+import type { Input } from './cli/command.ts';
 import type { Config } from './config.ts';
+import type { Broker } from './engine/broker/connection.ts';
 import type { PauseGate } from './engine/broker/pause-gate.ts';
 import type { Uuid } from './engine/domain/ids.ts';
 import type { RetentionHorizons } from './engine/domain/retention.ts';
@@ -21,6 +23,8 @@ import type { QueryLimiter } from './rest/query-limiter.ts';
 import type { Contract } from './rest/route.ts';
 import type { Parts } from './roles/parts.ts';
 
+export type { Parts };
+
 /** A background task that runs with the stage `deliver`. */
 export interface FeatureTask {
   /** Attempts under way. */
@@ -28,6 +32,17 @@ export interface FeatureTask {
   /** Starts nothing more; resolves when what is under way is recorded. */
   drain(): Promise<void>;
 }
+
+/** Publishes the adverts of a file, those alone that are new; resolves with how many there were of which kind. */
+export type PublishAdverts = (
+  path: string,
+  where: {
+    readonly database: Database;
+    readonly broker: Broker;
+    readonly stopping: AbortSignal;
+    readonly onAdvert: () => void;
+  },
+) => Promise<Readonly<Record<'adverts' | 'new' | 'changed' | 'gone', number>>>;
 
 export interface Feature {
   readonly name: string;
@@ -47,6 +62,12 @@ export interface Feature {
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
   /** For `vigie doctor`: what keeps it from another's server, in words; null: nothing. */
   readonly checkServer?: (config: Config) => Promise<string | null>;
+  /** Opens what instances do that have the role of its name; throws when its settings are wrong. */
+  readonly open?: (parts: Parts) => Promise<void>;
+  /** By the words of a command (cli/commands.ts). */
+  readonly commands?: Readonly<Record<string, (input: Input, config: Config, stopping: AbortSignal) => Promise<void>>>;
+  /** For the demonstration. Throws `UsageError` for a format that it does not know. */
+  readonly openAdverts?: (format: string, mapping: string) => Promise<PublishAdverts>;
   /** Pauses while the gate of the stage is closed; null: nothing to do, as configured. */
   readonly start?: (parts: Parts, gate: PauseGate) => FeatureTask | null;
 }

@@ -3,7 +3,8 @@
 import type { Feature } from './feature.ts';
 import { explanations } from './features/explanations/explanations.ts';
 import { feed } from './features/feed/feed.ts';
+import { feeds } from './features/feeds/feeds.ts';
 import { mail } from './features/mail/mail.ts';
 import { recoveries } from './features/recoveries/recoveries.ts';
 
-export const FEATURES: readonly Feature[] = [mail, recoveries, explanations, feed];
+export const FEATURES: readonly Feature[] = [mail, recoveries, explanations, feed, feeds];

@@ -6,11 +6,12 @@
 import type { Server } from 'node:http';
 import { createServer } from 'node:net';
 import Koa from 'koa';
-import type { Config, Role } from './config.ts';
+import type { Config } from './config.ts';
 import { assertServable } from './config-conflicts.ts';
 import { pause } from './engine/actor/waiting.ts';
 import { isPassingRefusal } from './engine/store/outage.ts';
 import { DatabaseUnreachableError } from './engine/store/unreachable.ts';
+import { FEATURES } from './features.ts';
 import type { Log } from './log.ts';
 import { createOperations } from './rest/operations.ts';
 import { Problem, reportProblems } from './rest/problem.ts';
@@ -18,7 +19,6 @@ import { REFUSALS } from './rest/sentences.ts';
 import { openAdmin } from './roles/admin.ts';
 import { openApi } from './roles/api.ts';
 import { openDelivery } from './roles/deliver.ts';
-import { openFeeds } from './roles/feeds.ts';
 import { openFoundation } from './roles/foundation.ts';
 import { closeServer, createHttpServer, listen } from './roles/http-server.ts';
 import { openIntake } from './roles/intake.ts';
@@ -123,13 +123,14 @@ async function openAll(
 }
 
 async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) {
-  const hasRole = (role: Role): boolean => parts.config.roles.includes(role);
+  const { roles }: { readonly roles: readonly string[] } = parts.config;
+  const hasRole = (role: string): boolean => roles.includes(role);
   const operationsUrl = await openOperations(parts, progress);
   if (hasRole('deliver')) await openDelivery(parts);
   const matcher = hasRole('intake') ? await openIntake(parts, databaseUrl) : null;
   progress.isIndexLoaded = true;
   const apiUrl = hasRole('api') ? await openApi(parts, databaseUrl, matcher) : null;
-  if (hasRole('feeds')) await openFeeds(parts);
+  for (const { name, open } of FEATURES) if (hasRole(name)) await open?.(parts);
   const adminAddress = hasRole('admin') ? await openAdmin(parts, matcher) : null;
   return { apiUrl, operationsUrl, adminAddress };
 }

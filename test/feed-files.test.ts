@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 import { generate } from 'selfsigned';
-import { download } from '../src/features/feeds/feeds.ts';
 import { newestFile, openSnapshot } from '../src/features/feeds/snapshot-file.ts';
+import { download } from '../src/features/feeds/source-watch.ts';
 import { FeedsFileError, readFeedsFile } from '../src/features/feeds/sources.ts';
 
 async function folderOf(t: TestContext): Promise<string> {

@@ -31,7 +31,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'engine/maintenance': ['engine/actor', 'engine/broker', 'engine/matching', 'engine/store', 'engine/domain'],
   'features/explanations': ['engine', 'rest', 'grpc', 'feature.ts'],
   'features/feed': ['engine', 'rest', 'feature.ts', 'metrics.ts'],
-  'features/feeds': ['engine'],
+  'features/feeds': ['engine', 'grpc', 'cli', 'feature.ts', 'config.ts'],
   'features/mail': ['engine', 'rest', 'feature.ts', 'log.ts', 'metrics.ts'],
   'features/recoveries': ['engine', 'rest', 'grpc', 'feature.ts'],
   // The page knows the REST interface alone; rest serves it.
@@ -47,7 +47,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'metrics.ts': ['engine/domain'],
   local: ['engine/actor'],
   cli: [
-    ...['engine', 'local', 'rest', 'grpc', 'features', 'features.ts'],
+    ...['engine', 'local', 'rest', 'grpc', 'feature.ts', 'features.ts'],
     ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'node-support.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],
@@ -55,13 +55,13 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * The files at the top and the roles are the composition root: they may know every part, and none knows them. Only
- * `service.ts` knows the roles, and `feature.ts` the type of what they hand on.
+ * `service.ts` knows the roles, and `feature.ts` the types of what they, and the command line, hand on.
  */
 function mayImport(layer: string, target: string): boolean {
   if (layer === target) return true;
   const listed = LAYERS[layer];
   if (listed !== undefined) return listed.includes(target) || listed.includes(target.split('/')[0] as string);
-  const above = ['cli', 'main.ts', 'service.ts'];
+  const above = layer === 'feature.ts' ? ['main.ts', 'service.ts'] : ['cli', 'main.ts', 'service.ts'];
   if (layer === 'roles') return !above.includes(target);
   return (
     layer.endsWith('.ts') &&

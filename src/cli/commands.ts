@@ -1,11 +1,18 @@
 /** The table of commands. What runs a command is loaded when it is asked for. */
 
 import { CELL_COMMANDS } from './cells/commands.ts';
-import { type CommandGroup, flag, UsageError, valued } from './command.ts';
+import { type CommandGroup, flag, type Input, UsageError, valued } from './command.ts';
 import type { CommandTable } from './program.ts';
 
 const settings = async () => (await import('../config.ts')).readConfig();
 const interruption = async () => (await import('./stop-signal.ts')).interruptSignal();
+
+async function runOfFeature(words: string, input: Input): Promise<void> {
+  const { FEATURES } = await import('../features.ts');
+  const run = FEATURES.map(({ commands }) => commands?.[words]).find((found) => found !== undefined);
+  if (run === undefined) throw new UsageError(`this program is without ${words}`);
+  await run(input, await settings(), await interruption());
+}
 
 const ADMIN: CommandGroup = {
   words: 'admin',
@@ -57,12 +64,12 @@ export const COMMANDS: CommandTable = {
       async run({ count, text }) {
         const { runDemo } = await import('./demo/demo.ts');
         const path = text('feed');
-        const format =
-          path === '' ? null : await (await import('./feed.ts')).formatNamed('demo', text('format'), text('mapping'));
+        const open = (await import('../features.ts')).FEATURES.find(({ openAdverts }) => openAdverts)?.openAdverts;
+        const publish = path === '' ? undefined : await open?.(text('format'), text('mapping'));
         await runDemo({
           seconds: count('seconds'),
           seed: count('seed'),
-          feed: format === null ? null : { path, format },
+          feed: publish === undefined ? null : { path, publish },
         });
       },
     },
@@ -110,17 +117,7 @@ export const COMMANDS: CommandTable = {
         'dry-run': flag('say what would change, and change nothing'),
       },
       example: 'vigie feed saint-raphael --format poliris Annonces.zip',
-      async run({ args: [source = '', file = null], text, flag: isSet }) {
-        const { feed } = await import('./feed.ts');
-        const choices = {
-          isAll: isSet('all'),
-          isForced: isSet('force'),
-          isDryRun: isSet('dry-run'),
-          isEnd: isSet('end'),
-        };
-        const options = { source, file, format: text('format'), mapping: text('mapping'), ...choices };
-        await feed(await settings(), options, await interruption());
-      },
+      run: (input) => runOfFeature('feed', input),
     },
     {
       words: 'nats',

@@ -26,24 +26,6 @@ export interface StreamStatus {
   readonly ackPending: number;
 }
 
-/** A source whose files are read, with what came of the last look at it; times are ISO 8601. */
-export interface ShownFeed {
-  readonly name: string;
-  /** Live ones. */
-  readonly adverts: number;
-  readonly report: {
-    readonly lookedAt?: string;
-    readonly gaveAt?: string;
-    readonly readAt?: string;
-    readonly from?: string;
-    readonly counts?: Readonly<Record<string, number>>;
-    readonly complaints?: readonly string[];
-    readonly notices?: readonly string[];
-    readonly refusal?: string | null;
-    readonly requestedAt?: string | null;
-  };
-}
-
 export interface Adoption {
   readonly refusal: string | null;
   readonly adopted: readonly string[];
@@ -79,12 +61,6 @@ export interface AdminDependencies {
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
   /** Whether a failure of these is only a transient error of NATS. */
   readonly isBrokerOutage: (error: unknown) => boolean;
-  readonly feeds: {
-    readonly list: (after: string, limit: number) => Promise<readonly ShownFeed[]>;
-    readonly read: (name: string) => Promise<ShownFeed | null>;
-    /** Has a snapshot read within seconds. */
-    readonly request: (name: string, at: Date) => Promise<void>;
-  };
   readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
   /** Told of every call that ended, with the name of its code, and of every final delivery that was resent. */
   readonly onCall: (code: string) => void;

@@ -16,7 +16,6 @@ import { getDeadLetter, listDeadLetters, purgeDeadLetters, requeueDeadLetters } 
 import { getDelivery, listDeliveries, resendDelivery } from './deliveries.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { getEndpoint, listEndpoints, pauseEndpoint, resumeEndpoint } from './endpoints.ts';
-import { getFeed, listFeeds, runFeed } from './feeds.ts';
 import type { AdminServiceServer } from './generated/vigie/admin/v1/admin.ts';
 import { getIndexedSearch, readIndex, rebuildIndex } from './index-status.ts';
 import {
@@ -49,9 +48,6 @@ export function createHandlers(
     listDeliveries: usual(listDeliveries),
     getDelivery: usual(getDelivery),
     resendDelivery: usual(({ name }, own) => resendDelivery(name, own)),
-    listFeeds: usual(listFeeds),
-    getFeed: usual(({ name }, own) => getFeed(name, own)),
-    runFeed: usual(({ name }, own) => runFeed(name, own)),
     listDeadLetters: usual(listDeadLetters),
     getDeadLetter: usual(({ name }, own) => getDeadLetter(name, own)),
     requeueDeadLetters: long(requeueDeadLetters),

@@ -9,7 +9,6 @@ import { requeuedHeader } from '../engine/broker/requeued.ts';
 import { readStreamFigures } from '../engine/broker/stream-figures.ts';
 import { adoptTopology } from '../engine/broker/topology-inspection.ts';
 import type { Matcher } from '../engine/intake/matcher.ts';
-import { listSources, readSource, writeReport } from '../features/feeds/publications.ts';
 import { FEATURES } from '../features.ts';
 import type { Adoption } from '../grpc/dependencies.ts';
 import { startAdminServer } from '../grpc/server.ts';
@@ -55,11 +54,6 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
         });
       },
       isBrokerOutage,
-      feeds: {
-        list: (after, limit) => listSources(database, after, limit),
-        read: (name) => readSource(database, name),
-        request: (name, at) => writeReport(database, name, { requestedAt: at.toISOString() }),
-      },
       watch: (onActivities) => feed.watch(onActivities),
       onCall: (code) => metrics.adminCalls.inc({ code }),
       onResent: (count) => metrics.resent.inc(count),

@@ -12,8 +12,7 @@ import { advertSubject } from '../../engine/broker/topology.ts';
 import { createCommuneLocator } from '../../engine/matching/commune-locator.ts';
 import { loadReference } from '../../engine/reference/communes.ts';
 import { openDatabase } from '../../engine/store/database.ts';
-import type { FeedFormat } from '../../features/feeds/feed-row.ts';
-import { readOnce } from '../../features/feeds/reading.ts';
+import type { PublishAdverts } from '../../feature.ts';
 import type { Service } from '../../service.ts';
 import { startProgress } from '../progress.ts';
 import { interruptSignal } from '../stop-signal.ts';
@@ -34,7 +33,7 @@ export interface DemoOptions {
 
 export interface DemoFeed {
   readonly path: string;
-  readonly format: FeedFormat;
+  readonly publish: PublishAdverts;
 }
 
 const euros = new Intl.NumberFormat('fr-FR', { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 });
@@ -153,9 +152,8 @@ async function crawlUntil(
   }
 }
 
-/** What was shown before is no news, and nothing of it is delivered a second time. */
 async function showFeed(
-  { path, format }: DemoFeed,
+  { path, publish }: DemoFeed,
   { databaseUrl }: Service,
   broker: Broker,
   stopping: AbortSignal,
@@ -163,11 +161,7 @@ async function showFeed(
 ): Promise<void> {
   const database = openDatabase({ url: databaseUrl, connectionsMax: 2, onConnectionLost: () => undefined });
   try {
-    const { counts } = await readOnce({
-      ...{ database, broker, source: 'demo', path, stopping, isAll: false, isForced: true, clock: () => new Date() },
-      format: async () => format,
-      onDifference: onAdvert,
-    });
+    const counts = await publish(path, { database, broker, stopping, onAdvert });
     print(`  feed        ${counts.adverts} adverts, ${counts.new} new, ${counts.changed} changed, ${counts.gone} gone`);
   } finally {
     await database.end();

@@ -1,23 +1,24 @@
 /** `vigie feed`: one snapshot of a source, now; what it would do; the end of a source. */
 
-import type { Config } from '../config.ts';
-import { type Broker, connectBroker } from '../engine/broker/connection.ts';
-import { decodeIntakeMessage } from '../engine/domain/intake-message.ts';
-import type { Database } from '../engine/store/database.ts';
-import { readProperty } from '../engine/store/properties.ts';
-import { type FeedContent, type FeedFormat, SnapshotRefusedError } from '../features/feeds/feed-row.ts';
-import { FORMATS, type FormatName, isSourceName, openFormat, SOURCE_RULE } from '../features/feeds/formats.ts';
-import { contentJson, identityOf } from '../features/feeds/identity.ts';
-import { SourceBusyError, withSource } from '../features/feeds/publications.ts';
-import { readOnce } from '../features/feeds/reading.ts';
-import { endSource, type SnapshotOutcome } from '../features/feeds/snapshot.ts';
-import { UsageError } from './command.ts';
-import { natsUrlOf, withDatabase } from './connect.ts';
-import { startProgress } from './progress.ts';
-import { InterruptedError } from './stop-signal.ts';
-import { CommandError, cannotRead, print } from './terminal.ts';
+import { type Input, UsageError } from '../../cli/command.ts';
+import { natsUrlOf, withDatabase } from '../../cli/connect.ts';
+import { startProgress } from '../../cli/progress.ts';
+import { InterruptedError } from '../../cli/stop-signal.ts';
+import { CommandError, cannotRead, print } from '../../cli/terminal.ts';
+import type { Config } from '../../config.ts';
+import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
+import { decodeIntakeMessage } from '../../engine/domain/intake-message.ts';
+import type { Database } from '../../engine/store/database.ts';
+import { readProperty } from '../../engine/store/properties.ts';
+import type { PublishAdverts } from '../../feature.ts';
+import { type FeedContent, SnapshotRefusedError } from './feed-row.ts';
+import { FORMATS, type FormatName, isSourceName, openFormat, SOURCE_RULE } from './formats.ts';
+import { contentJson, identityOf } from './identity.ts';
+import { SourceBusyError, withSource } from './publications.ts';
+import { readOnce } from './reading.ts';
+import { endSource, type SnapshotOutcome } from './snapshot.ts';
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly source: string;
   readonly file: string | null;
   readonly format: string;
@@ -32,8 +33,14 @@ export interface FeedOptions {
 const CHANGES_SHOWN = 50;
 const NOT_UNDERSTOOD = 2;
 
+export function feedCommand({ args, text, flag }: Input, config: Config, stopping: AbortSignal): Promise<void> {
+  const [source = '', file = null] = args;
+  const choices = { isAll: flag('all'), isForced: flag('force'), isDryRun: flag('dry-run'), isEnd: flag('end') };
+  return feed(config, { source, file, format: text('format'), mapping: text('mapping'), ...choices }, stopping);
+}
+
 /** Sets the exit code 2 when rows were not understood. Throws `CommandError` when the snapshot is refused. */
-export async function feed(config: Config, options: FeedOptions, stopping: AbortSignal): Promise<void> {
+async function feed(config: Config, options: FeedOptions, stopping: AbortSignal): Promise<void> {
   assertUsable(options);
   const { source, file, isDryRun, isEnd } = options;
   const natsUrl = isDryRun ? null : await natsUrlOf(config);
@@ -127,11 +134,17 @@ function summarise({ counts, complaints, notices }: SnapshotOutcome, subject: st
 }
 
 /** Throws `UsageError`, and `CommandError` for a mapping that cannot work. */
-export function formatNamed(source: string, format: string, mapping: string): Promise<FeedFormat> {
+export async function openAdverts(format: string, mapping: string): Promise<PublishAdverts> {
+  const source = 'demo';
   assertFormat(format, mapping);
-  return openFormat(format, mapping || null, source).catch((error: Error) => {
+  const opened = await openFormat(format, mapping || null, source).catch((error: Error) => {
     throw inWords(error, mapping);
   });
+  // What was shown before is no news, and nothing of it is delivered a second time.
+  return async (path, { onAdvert: onDifference, ...where }) => {
+    const options = { source, path, isAll: false, isForced: true, clock: () => new Date(), onDifference };
+    return (await readOnce({ ...where, ...options, format: async () => opened })).counts;
+  };
 }
 
 /** What changes, by what the daemon holds. */

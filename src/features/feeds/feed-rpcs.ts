@@ -1,31 +1,36 @@
 /** Feeds: list, show, run. What reads them is asked through the row that it looks at every few seconds. */
 
-import type { AdminDependencies, ShownFeed } from './dependencies.ts';
-import { notFound } from './errors.ts';
-import type { Feed, ListFeedsRequest, ListFeedsResponse } from './generated/vigie/admin/v1/feeds.ts';
-import { idOfName } from './names.ts';
-import { cutPage, pageOf } from './paging.ts';
+import type { AdminDependencies } from '../../grpc/dependencies.ts';
+import { notFound } from '../../grpc/errors.ts';
+import type { Feed, ListFeedsRequest, ListFeedsResponse } from '../../grpc/generated/vigie/admin/v1/feeds.ts';
+import { idOfName } from '../../grpc/names.ts';
+import { cutPage, pageOf } from '../../grpc/paging.ts';
+import { listSources, readSource, type Source, writeReport } from './publications.ts';
 
-export async function listFeeds(request: ListFeedsRequest, { feeds }: AdminDependencies): Promise<ListFeedsResponse> {
+export async function listFeeds(
+  request: ListFeedsRequest,
+  { database }: AdminDependencies,
+): Promise<ListFeedsResponse> {
   const page = pageOf(request, {});
-  const rows = await feeds.list(page.cursor ?? '', page.size + 1);
+  const rows = await listSources(database, page.cursor ?? '', page.size + 1);
   const cut = cutPage(rows, page, {}, ({ name }) => name);
   return { feeds: cut.rows.map(feedMessage), nextPageToken: cut.nextPageToken };
 }
 
-export async function getFeed(name: string, { feeds }: AdminDependencies): Promise<Feed> {
-  const feed = await feeds.read(idOfName('name', 'feeds', name));
+export async function getFeed(name: string, { database }: AdminDependencies): Promise<Feed> {
+  const feed = await readSource(database, idOfName('name', 'feeds', name));
   if (feed === null) throw notFound('Feed', name);
   return feedMessage(feed);
 }
 
 export async function runFeed(name: string, dependencies: AdminDependencies): Promise<Feed> {
   await getFeed(name, dependencies);
-  await dependencies.feeds.request(idOfName('name', 'feeds', name), dependencies.now());
+  const requestedAt = dependencies.now().toISOString();
+  await writeReport(dependencies.database, idOfName('name', 'feeds', name), { requestedAt });
   return getFeed(name, dependencies);
 }
 
-function feedMessage({ name, adverts, report }: ShownFeed): Feed {
+function feedMessage({ name, adverts, report }: Pick<Source, 'name' | 'adverts' | 'report'>): Feed {
   const { counts = {}, complaints = [], notices = [] } = report;
   const time = (at: string | null | undefined): Date | undefined => (at ? new Date(at) : undefined);
   return {
