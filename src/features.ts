@@ -6,5 +6,6 @@ import { feed } from './features/feed/feed.ts';
 import { feeds } from './features/feeds/feeds.ts';
 import { mail } from './features/mail/mail.ts';
 import { recoveries } from './features/recoveries/recoveries.ts';
+import { secrets } from './features/secrets/secrets.ts';
 
-export const FEATURES: readonly Feature[] = [mail, recoveries, explanations, feed, feeds];
+export const FEATURES: readonly Feature[] = [mail, recoveries, explanations, feed, feeds, secrets];

@@ -24,7 +24,6 @@ import { referenceRoutes } from './reference.ts';
 import { takeTurns } from './request-turns.ts';
 import { searchRoutes } from './searches.ts';
 import { REFUSALS } from './sentences.ts';
-import { webhookSecretRoutes } from './webhook-secrets.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
@@ -69,7 +68,6 @@ export function createRoutes(dependencies: ApiDependencies): {
   referenceRoutes(router, dependencies);
   locationRoutes(router, dependencies, limiter);
   webhookTestRoutes(router, dependencies);
-  webhookSecretRoutes(router, dependencies);
   for (const { routes } of FEATURES) routes?.(router, dependencies, limiter);
   return { router, shortCut };
 }

@@ -70,7 +70,9 @@ export interface Contract {
   /** Objects inside these that are no resources of their own. */
   readonly parts?: Readonly<Record<string, z.ZodObject>>;
   /** What is sent, by name, each with an example that is taken as it is. */
-  readonly bodies?: Readonly<Record<string, { readonly schema: z.ZodType; readonly example: object }>>;
+  readonly bodies?: Readonly<
+    Record<string, { readonly schema: z.ZodType; readonly example: object; readonly isOptional?: true }>
+  >;
   /** Of each resource, made by the code that makes the real thing. */
   readonly examples?: (samples: Samples) => Readonly<Record<string, object>>;
 }

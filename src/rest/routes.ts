@@ -17,7 +17,6 @@ import {
 } from './reference.ts';
 import { get, type Route, route } from './route.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
-import { WEBHOOK_SECRET_PARAMETERS } from './webhook-secrets.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
 
 export const ROUTES: readonly Route[] = [
@@ -53,23 +52,6 @@ export const ROUTES: readonly Route[] = [
   get('/deliveries', 'Delivery', 'collection', 'Lists your deliveries, newest first', DELIVERY_LIST_PARAMETERS),
   get('/deliveries/{id}', 'Delivery', 'item', 'Reads a delivery with its attempts'),
   route('post /deliveries/{id}/resend', 'Delivery', 'item', 'Sends a delivery again', { status: 202, refusals: [409] }),
-  get(
-    '/webhook-secrets',
-    'WebhookSecret',
-    'collection',
-    'Lists the secrets that sign all your webhooks',
-    WEBHOOK_SECRET_PARAMETERS,
-  ),
-  route('post /webhook-secrets', 'WebhookSecret', 'item', 'Makes a secret, and lets the older ones expire', {
-    ...{ body: 'WebhookSecretCreation', refusals: [409] },
-  }),
-  get('/webhook-secrets/{id}', 'WebhookSecret', 'item', 'Reads a secret without its value'),
-  route(
-    'delete /webhook-secrets/{id}',
-    'WebhookSecret',
-    'nothing',
-    'Deletes a secret: nothing is signed with it any more',
-  ),
   get('/documents/properties', 'PropertyDocument', 'collection', 'Lists what you matched', PROPERTY_LIST_PARAMETERS),
   get('/documents/properties/{uuid}', 'PropertyDocument', 'item', 'Reads a property document'),
   get('/cities', 'City', 'collection', 'Lists cities', CITY_LIST_PARAMETERS),

@@ -22,7 +22,6 @@ import {
   removeOldIdempotencyKeys,
   removeRecorded,
   removeSnapshots,
-  removeSpentSecrets,
   removeUnusedEndpoints,
 } from '../store/retention.ts';
 
@@ -105,6 +104,5 @@ async function* allBatches(
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired, onForgotten);
   yield* removeOldIdempotencyKeys(database);
-  yield* removeSpentSecrets(database);
   yield* removeGoneInstances(database);
 }

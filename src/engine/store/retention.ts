@@ -19,7 +19,6 @@ import type { Queryable } from './database.ts';
 import { forgetFeed, readForgetfulClients, removeFeedItems } from './feed-batches.ts';
 import { removeIdempotencyKeys } from './idempotency-keys.ts';
 import { forgetInstances } from './instances.ts';
-import { removeWebhookSecrets } from './webhook-secrets.ts';
 
 /** Rows removed by one batch. */
 export type Removed = Partial<Readonly<Record<ForgetfulTable, number>>>;
@@ -219,11 +218,6 @@ export async function* removeOldIdempotencyKeys(client: Queryable): Batches {
     yield { idempotency_keys: count };
     isMore = count === ROWS_PER_BATCH;
   }
-}
-
-/** Expired ones, and those of deleted clients. A few rows. */
-export async function* removeSpentSecrets(client: Queryable): Batches {
-  yield { webhook_secrets: await removeWebhookSecrets(client) };
 }
 
 /** Processes that have not been seen for an hour. A few rows. */

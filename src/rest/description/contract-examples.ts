@@ -23,7 +23,6 @@ import { cityDocument } from '../reference.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-sample.ts';
-import { webhookSecretDocument } from '../webhook-secrets.ts';
 import { ESTIMATED_COLLECTIONS, FEATURE_BODIES } from './resource-schemas.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
@@ -32,7 +31,6 @@ const ID = {
   search: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d11'),
   match: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12'),
   delivery: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13'),
-  secret: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14'),
   own: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15'),
 } as const;
 const PROPERTY = uuidOf('00000000-0000-4000-8000-000000000001');
@@ -61,7 +59,6 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
     context: { user: 42 },
   },
   SearchChange: { budgetMax: 320_000, roomMin: null },
-  WebhookSecretCreation: { overlapHours: 48 },
   ...Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { example }]) => [name, example])),
 };
 
@@ -85,7 +82,6 @@ export function idExample(resource: string): string | number {
     SiteCategory: CATEGORY.id,
     Match: ID.match,
     Delivery: ID.delivery,
-    WebhookSecret: ID.secret,
     PropertyDocument: PROPERTY,
     User: ID.client,
   };
@@ -135,7 +131,6 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
     Match: match,
     PropertyDocument: document ?? {},
     Delivery: deliveryExample(),
-    WebhookSecret: webhookSecretDocument({ id: ID.secret, createdAt: AT, expiresAt: null, hint: 'cmV0' }),
     City: cityDocument(present(reference.city(TOULON))),
     Department: departmentDocument(present(reference.department(VAR))),
     SiteCategory: siteCategoryDocument(CATEGORY),

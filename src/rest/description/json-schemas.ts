@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import { SearchChange, SearchCreation } from '../search-schema.ts';
 import { VIOLATIONS_MAX } from '../violations.ts';
-import { WebhookSecretCreation } from '../webhook-secrets.ts';
 import { ALERTS } from './alert-schemas.ts';
 import { FEATURE_BODIES, PARTS, RESOURCES } from './resource-schemas.ts';
 
@@ -65,7 +64,7 @@ export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
     'output',
   ),
-  ...convert({ SearchCreation, SearchChange, WebhookSecretCreation, ...BODIES }, 'input'),
+  ...convert({ SearchCreation, SearchChange, ...BODIES }, 'input'),
 };
 
 function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {

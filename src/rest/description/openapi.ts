@@ -12,7 +12,7 @@ import { ALERTS } from './alert-schemas.ts';
 import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
 import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
 import { plain } from './plain-schemas.ts';
-import { ESTIMATED_COLLECTIONS, GROUPS, RESOURCES } from './resource-schemas.ts';
+import { ESTIMATED_COLLECTIONS, FEATURE_BODIES, GROUPS, RESOURCES } from './resource-schemas.ts';
 
 const ERRORS: Readonly<Record<number, string>> = {
   400: 'Malformed parameters or body.',
@@ -141,7 +141,7 @@ function isChange({ method, resource }: Route): boolean {
 function requestBody(name: NonNullable<Route['body']>, method: Route['method']): object {
   const type = method === 'patch' ? 'application/merge-patch+json' : 'application/json';
   return {
-    required: name !== 'WebhookSecretCreation',
+    required: FEATURE_BODIES[name]?.isOptional !== true,
     content: { [type]: { schema: referenceTo(name), example: BODY_EXAMPLES[name] } },
   };
 }
@@ -272,14 +272,6 @@ const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'Sends a webhook again, whatever has become of it: the same id, bytes and sequence, to the endpoint that its search ' +
     'has now. What was delivered, has failed or was cancelled gets six attempts of its own; what waits for its hour makes ' +
     'its next attempt now. 409 when the search has no endpoint for it, or does not want it any more.',
-  'get /webhook-secrets':
-    'The secrets that sign every webhook of yours beside the token of its search, the oldest first.',
-  'post /webhook-secrets':
-    'Makes a secret that signs every webhook of yours, for any search, beside the token of the search: a receiver needs ' +
-    'this one alone. It is answered once, here. The older ones expire `overlapHours` later (24 unless said otherwise), so ' +
-    'that receivers can change to the new one meanwhile. At most three are alive at a time.',
-  'get /webhook-secrets/{id}': 'One of your secrets, without its value: that was answered when it was made.',
-  'delete /webhook-secrets/{id}': 'Deletes a secret. Within five seconds nothing is signed with it any more.',
   'get /documents/properties':
     'Property documents by their UUIDs, unknown ones left out; without any, those that your searches have matched.',
   'get /documents/properties/{uuid}': 'A property with its adverts and their events, as it is now.',

@@ -13,18 +13,7 @@ import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
 import { FEATURES } from '../../features.ts';
 import type { Contract } from '../route.ts';
 import { TITLE_LENGTH_MAX } from '../search-schema.ts';
-import {
-  dateTime,
-  dateTimeOrNull,
-  flag,
-  identity,
-  integer,
-  link,
-  list,
-  text,
-  textOrNull,
-  uuid,
-} from './field-schemas.ts';
+import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
 
 /** As a search embeds it; a city on its own adds what a property document says of it (specification, 2.2 and 2.6). */
@@ -204,15 +193,6 @@ const Delivery = z.strictObject({
   }),
 });
 
-const WebhookSecret = z.strictObject({
-  ...identity('WebhookSecret'),
-  id: uuid('As its IRI has it.'),
-  createdAt: dateTime('When it was made; webhooks are signed with it from then on, within seconds.'),
-  expiresAt: dateTimeOrNull('When it signs no more; null: never.'),
-  hint: text('Its last characters, to distinguish secrets.'),
-  secret: text('The secret itself (Standard Webhooks), answered once, when it is made.').optional(),
-});
-
 const WebhookTest = z.strictObject({
   ...identity('WebhookTest'),
   event: z.enum(EVENT_KINDS),
@@ -233,7 +213,6 @@ const OWN = {
   Match,
   PropertyDocument,
   Delivery,
-  WebhookSecret,
   City,
   Department,
   SiteCategory,
@@ -251,7 +230,6 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   Match: 'Properties that began to satisfy a search.',
   PropertyDocument: 'Properties with all their adverts, as they are now.',
   Delivery: 'What was sent or will be, with every attempt.',
-  WebhookSecret: 'Secrets that sign all of your webhooks.',
   City: 'Communes and arrondissements, by INSEE code.',
   Department: 'Departments of France.',
   SiteCategory: 'Kinds of sites that adverts come from.',

@@ -122,17 +122,6 @@ readonly 'headers'?: {
 readonly 'withheld'?: boolean;
 }
 
-export interface WebhookSecret {
-readonly '@context': "/contexts/WebhookSecret";
-readonly '@id': string;
-readonly '@type': "WebhookSecret";
-readonly 'id': string;
-readonly 'createdAt': string;
-readonly 'expiresAt': string | null;
-readonly 'hint': string;
-readonly 'secret'?: string;
-}
-
 export interface City {
 readonly '@context': "/contexts/City";
 readonly '@id': string;
@@ -325,6 +314,17 @@ readonly '@id': string;
 readonly '@type': "Feed";
 readonly 'items': readonly (FeedItem)[];
 readonly 'next': string;
+}
+
+export interface WebhookSecret {
+readonly '@context': "/contexts/WebhookSecret";
+readonly '@id': string;
+readonly '@type': "WebhookSecret";
+readonly 'id': string;
+readonly 'createdAt': string;
+readonly 'expiresAt': string | null;
+readonly 'hint': string;
+readonly 'secret'?: string;
 }
 
 export interface CityReference {
