@@ -164,7 +164,7 @@ export const COMMANDS: CommandTable = {
         const [connect, { revokeKey }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
         const config = await settings();
         await connect.withDatabase(config, (database) => revokeKey(database, id));
-        await connect.tellOfKeys(config);
+        await connect.notifyDaemons(config, 'keys');
       },
     },
     {
@@ -190,11 +190,11 @@ export const COMMANDS: CommandTable = {
       summary: 'import commune centres (La Poste or geo.api.gouv.fr), all or nothing',
       example: 'vigie import coordinates laposte_hexasmal.csv',
       async run({ args: [path = ''] }) {
-        const { tellOfCoordinates, withDatabase } = await import('./connect.ts');
+        const { notifyDaemons, withDatabase } = await import('./connect.ts');
         const { importCoordinateFile } = await import('./import/import.ts');
         const config = await settings();
         const stopping = await interruption();
-        const announce = () => tellOfCoordinates(config);
+        const announce = () => notifyDaemons(config, 'coordinates');
         await withDatabase(config, (database) => importCoordinateFile(database, path, announce, stopping));
       },
     },
@@ -209,14 +209,14 @@ export const COMMANDS: CommandTable = {
       example: 'vigie import searches --client acme searches.json',
       async run({ args: [path = ''], text }) {
         if (text('client').trim() === '') throw new UsageError('import searches needs --client NAME');
-        const { tellOfSearches, withDatabase } = await import('./connect.ts');
+        const { notifyDaemons, withDatabase } = await import('./connect.ts');
         const { importSearches } = await import('./import/searches.ts');
         const config = await settings();
         const stopping = await interruption();
         await withDatabase(config, (database) =>
           importSearches(database, path, text('client').trim(), config, stopping),
         );
-        await tellOfSearches(config);
+        await notifyDaemons(config, 'searches');
       },
     },
     {

@@ -4,8 +4,8 @@
  */
 
 import type { Config } from '../config.ts';
-import { announceCoordinates, announceKeyChange, announceSearchChange } from '../engine/broker/announcements.ts';
-import { type Broker, connectBroker } from '../engine/broker/connection.ts';
+import { announceChange } from '../engine/broker/announcements.ts';
+import { connectBroker } from '../engine/broker/connection.ts';
 import { type Database, migrate, openDatabase } from '../engine/store/database.ts';
 import { dataDirectoryPath } from '../local/data-directory.ts';
 import { openPostgres, readRunning } from '../local/servers.ts';
@@ -19,31 +19,23 @@ export async function natsUrlOf(config: Config): Promise<string> {
   throw new CommandError(`no daemon runs here: ${start}, or set NATS_URL to the NATS of another`);
 }
 
-/** Tells the daemons that commune centres were imported. Where NATS is not to be reached, they find out by themselves. */
-export function tellOfCoordinates(config: Config): Promise<void> {
-  return tellDaemons(config, announceCoordinates, 'daemons take them within seconds');
-}
+const OTHERWISE = {
+  coordinates: 'daemons take them within seconds',
+  keys: 'daemons that know the key refuse it within five seconds',
+  searches: 'daemons take them within seconds',
+} as const;
 
-/** Likewise that a key was revoked. */
-export function tellOfKeys(config: Config): Promise<void> {
-  return tellDaemons(config, announceKeyChange, 'daemons that know the key refuse it within five seconds');
-}
-
-/** Likewise that searches were created. */
-export function tellOfSearches(config: Config): Promise<void> {
-  return tellDaemons(config, announceSearchChange, 'daemons take them within seconds');
-}
-
-async function tellDaemons(config: Config, announce: (broker: Broker) => void, otherwise: string): Promise<void> {
+/** Where NATS is not to be reached, daemons find out by themselves. */
+export async function notifyDaemons(config: Config, changed: keyof typeof OTHERWISE): Promise<void> {
   const url = await knownNatsUrl(config);
   if (url === undefined) return;
   try {
     const broker = await connectBroker({ url, cell: config.cell, name: 'vigie command', onStatus: () => undefined });
-    announce(broker);
+    announceChange(broker, changed);
     await broker.connection.flush();
     await broker.close();
   } catch (error) {
-    print(`NATS is not to be reached (${(error as Error).message}): ${otherwise}`);
+    print(`NATS is not to be reached (${(error as Error).message}): ${OTHERWISE[changed]}`);
   }
 }
 

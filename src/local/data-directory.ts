@@ -32,11 +32,8 @@ export class DataDirectoryError extends Error {
  * `$XDG_DATA_HOME` (`~/.local/share`). Throws `DataDirectoryError` when another daemon holds it, it is not writable, or
  * another user could change it.
  */
-export async function openDataDirectory(
-  configured: string | null,
-  environment: Environment = process.env,
-): Promise<DataDirectory> {
-  const wanted = dataDirectoryPath(configured, environment);
+export async function openDataDirectory(configured: string | null): Promise<DataDirectory> {
+  const wanted = dataDirectoryPath(configured);
   const path = await writableDirectory(wanted).catch((cause: Error) => {
     throw unusable(`${wanted} is not a directory this user can write to (${cause.message})`, cause);
   });

@@ -1,6 +1,6 @@
 /** Opens the admin interface (gRPC): the part of the composition root that knows `grpc/`. */
 
-import { announceKeyChange } from '../engine/broker/announcements.ts';
+import { announceChange } from '../engine/broker/announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
 import { announceControlChange } from '../engine/broker/operator-signals.ts';
 import { isBrokerOutage } from '../engine/broker/outage.ts';
@@ -39,7 +39,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
         announceControlChange(broker);
         await heartbeat.look();
       },
-      keysChanged: () => announceKeyChange(broker),
+      keysChanged: () => announceChange(broker, 'keys'),
       isIndexed: (number) => matcher?.has(number) ?? null,
       announceDue: announcer.announce,
       requeueMail: async (id) => (await FEATURES.find(({ requeue }) => requeue)?.requeue?.(database, id)) ?? null,

@@ -2,7 +2,7 @@
 
 import { type BlockList, isIPv6, type Socket } from 'node:net';
 import type { Config } from '../config.ts';
-import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from '../engine/broker/announcements.ts';
+import { announceChange, onChange, onFeed } from '../engine/broker/announcements.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import type { Matcher } from '../engine/intake/matcher.ts';
 import { keepPoints } from '../engine/maintenance/imported-tables.ts';
@@ -50,11 +50,11 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       onFeed: (listener) => onFeed(broker, listener),
       ending,
       announceDue: announcer.announce,
-      secretsChanged: () => announceSecretChange(broker),
+      secretsChanged: () => announceChange(broker, 'secrets'),
       deliverOnce: (delivery) => sender.send(delivery),
-      onKeyChange: (listener) => onKeyChange(broker, listener),
+      onKeyChange: (listener) => onChange(broker, 'keys', listener),
       async searchChanged() {
-        announceSearchChange(broker);
+        announceChange(broker, 'searches');
         await matcher?.refresh();
       },
     }).callback(),

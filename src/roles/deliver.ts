@@ -1,6 +1,6 @@
 /** Opens what delivers: the sender, the courier, what cancels, and the tasks of features. A part of the composition root. */
 
-import { onSecretChange } from '../engine/broker/announcements.ts';
+import { onChange } from '../engine/broker/announcements.ts';
 import { createPauseGate } from '../engine/broker/pause-gate.ts';
 import { startCourier } from '../engine/delivery/courier.ts';
 import { createSender, type Sender } from '../engine/delivery/sender.ts';
@@ -73,7 +73,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
 /** What signs webhooks beside the tokens of searches, forgotten when any of it has changed. */
 export function openSecrets({ broker }: Parts, database: Database): WebhookSecrets {
   const secrets = rememberWebhookSecrets(database);
-  onSecretChange(broker, secrets.forget);
+  onChange(broker, 'secrets', secrets.forget);
   return secrets;
 }
 

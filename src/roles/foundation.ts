@@ -6,7 +6,7 @@ import { type ActorFailure, createSupervisor, FAILING_MS, type Supervisor } from
 import { startTask } from '../engine/actor/task.ts';
 import { pause } from '../engine/actor/waiting.ts';
 import { createWorkerThreads } from '../engine/actor/worker-thread.ts';
-import { onCoordinates } from '../engine/broker/announcements.ts';
+import { onChange } from '../engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { createDueAnnouncer } from '../engine/broker/due-announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
@@ -127,7 +127,7 @@ async function openParts(
   const reference = await loadReference({ nearest: createCommuneLocator });
   const coordinates = await keepCoordinates(database, reference.relocate, onTransientError);
   closing('commune centres', () => coordinates.stop());
-  onCoordinates(broker, coordinates.ask);
+  onChange(broker, 'coordinates', coordinates.ask);
   const feed = createActivityFeed({ broker, database, instanceId: heartbeat.id });
   return {
     ...{ config, log, metrics, database, pipelineDatabase, askThread: threads.ask, broker, whereabouts, topology },

@@ -4,7 +4,7 @@
  */
 
 import { startTask } from '../engine/actor/task.ts';
-import { announceFeed, onSearchChange } from '../engine/broker/announcements.ts';
+import { announceFeed, onChange } from '../engine/broker/announcements.ts';
 import { answerLeadClaims } from '../engine/broker/lead-claims.ts';
 import { createPauseGate, type PauseGate } from '../engine/broker/pause-gate.ts';
 import { ensureIntake, ensureRejections } from '../engine/broker/topology.ts';
@@ -120,7 +120,8 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
   closing('matcher', () => matcher.stop());
   const durationMs = Math.round(performance.now() - startedAt);
   log.info({ searches: matcher.stats.searches, durationMs }, 'searches loaded');
-  onSearchChange(broker, () => void matcher.refresh().catch((error: Error) => onTransientError('refresh', error)));
+  const refresh = () => void matcher.refresh().catch((error: Error) => onTransientError('refresh', error));
+  onChange(broker, 'searches', refresh);
   return matcher;
 }
 

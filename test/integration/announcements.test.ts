@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { announceCoordinates, onCoordinates, onSearchChange } from '../../src/engine/broker/announcements.ts';
+import { announceChange, onChange } from '../../src/engine/broker/announcements.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { announceControlChange, onControlChange } from '../../src/engine/broker/operator-signals.ts';
 import { startTestNats } from '../support/servers.ts';
@@ -18,12 +18,12 @@ test('an import of centres is told to every instance, and is no change of a sear
   const told = instances.map(
     (broker) =>
       new Promise<void>((resolve) => {
-        onSearchChange(broker, () => assert.fail('a search has changed'));
-        onCoordinates(broker, resolve);
+        onChange(broker, 'searches', () => assert.fail('a search has changed'));
+        onChange(broker, 'coordinates', resolve);
       }),
   );
   await Promise.all(instances.map(({ connection }) => connection.flush()));
-  announceCoordinates(await connect('import'));
+  announceChange(await connect('import'), 'coordinates');
   await Promise.all(told);
 });
 
@@ -35,12 +35,12 @@ test('what the instances of a cell tell each other, no other cell hears', async 
     return broker;
   };
   const [first, west, sender] = await Promise.all([connect(null), connect('west'), connect('west')]);
-  onCoordinates(first, () => assert.fail('it is not of this cell'));
+  onChange(first, 'coordinates', () => assert.fail('it is not of this cell'));
   onControlChange(first, () => assert.fail('it is not of this cell'));
-  const told = new Promise<void>((resolve) => onCoordinates(west, resolve));
+  const told = new Promise<void>((resolve) => onChange(west, 'coordinates', resolve));
   const controlled = new Promise<void>((resolve) => onControlChange(west, resolve));
   await Promise.all([first, west].map(({ connection }) => connection.flush()));
-  announceCoordinates(sender);
+  announceChange(sender, 'coordinates');
   announceControlChange(sender);
   await Promise.all([told, controlled]);
   // All that the server has for it has come, when it answers.

@@ -1,7 +1,7 @@
 /** Where a client is among the cells, each with its place on NATS; and that one command at a time moves it. */
 
 import type { Config } from '../../config.ts';
-import { announceKeyChange, announceSearchChange, announceSecretChange } from '../../engine/broker/announcements.ts';
+import { announceChange } from '../../engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { UNNAMED_CELL } from '../../engine/domain/cell.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
@@ -102,11 +102,11 @@ export async function findLeft(cells: readonly ReachedCell[], id: Uuid): Promise
 }
 
 /** Instances learn of it in any case: of keys and secrets within five seconds, of searches within one. */
-export async function tellCells(cells: readonly ReachedCell[]): Promise<void> {
+export async function notifyCells(cells: readonly ReachedCell[]): Promise<void> {
   for (const { broker } of cells) {
-    announceKeyChange(broker);
-    announceSecretChange(broker);
-    announceSearchChange(broker);
+    announceChange(broker, 'keys');
+    announceChange(broker, 'secrets');
+    announceChange(broker, 'searches');
     await broker.connection.flush();
   }
 }

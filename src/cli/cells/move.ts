@@ -6,7 +6,7 @@
 import type { Config } from '../../config.ts';
 import { startTask } from '../../engine/actor/task.ts';
 import { pause } from '../../engine/actor/waiting.ts';
-import { announceKeyChange } from '../../engine/broker/announcements.ts';
+import { announceChange } from '../../engine/broker/announcements.ts';
 import { ADVERTS_STREAM } from '../../engine/broker/topology.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import { copyClient, copySnapshots, countOpen } from '../../engine/store/client-copy.ts';
@@ -39,8 +39,8 @@ import {
   findLeft,
   lockMove,
   type MovedClient,
+  notifyCells,
   type ReachedCell,
-  tellCells,
   withBrokers,
 } from './client-location.ts';
 import { writeMap } from './map.ts';
@@ -98,7 +98,7 @@ async function bring(
     await moveRows(home, target, client, stopping);
   }
   const isActivated = await activateClient(target.database, client.id);
-  await tellCells(cells);
+  await notifyCells(cells);
   print(isActivated ? `${client.name} is in ${target.name}` : `${client.name} was in ${target.name} already`);
 }
 
@@ -198,7 +198,7 @@ async function underHold(
 ): Promise<void> {
   const { id, name } = client;
   await closeClient(source.database, id);
-  announceKeyChange(source.broker);
+  announceChange(source.broker, 'keys');
   let lapsed: Error | null = null;
   const renew = async (): Promise<void> => {
     await renewClosing(source.database, id);
@@ -266,5 +266,5 @@ async function letGo(cells: readonly ReachedCell[], source: ReachedCell, { id }:
   if (standings[0]?.movedTo !== null) return;
   for (const { database } of cells) await releaseHold(database, id);
   await reopenClient(source.database, id);
-  await tellCells(cells);
+  await notifyCells(cells);
 }

@@ -31,8 +31,6 @@ export interface PulledMessage {
   /** When the stream took it, in milliseconds since the epoch. */
   readonly storedAtMs?: number;
   readonly isFirstDelivery?: boolean;
-  /** Messages after this one that the consumer had not handed out as it handed out this one, or that wait here. */
-  readonly pendingCount?: number;
   /**
    * Resolves when the server knows, or when it cannot be reached: then the message comes back, and the row decides. Does
    * nothing once the consumer has been deleted.
@@ -125,7 +123,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
     const inbox = openInbox(broker);
     received = inbox.received;
     const handOver = (message: Msg): Promise<void> =>
-      options.onMessage(pulledMessage(broker, message, options, source, inbox.received.length));
+      options.onMessage(pulledMessage(broker, message, options, source));
     try {
       const goesOn = (): boolean => isTaking() && broker.disconnections === disconnections;
       while (goesOn())
@@ -227,14 +225,8 @@ function lackOf({ headers }: Msg): string | null {
   return `${code} ${description || 'no such consumer'}`;
 }
 
-function pulledMessage(
-  { connection }: Broker,
-  message: Msg,
-  options: PullOptions,
-  source: Source,
-  waitingCount: number,
-): PulledMessage {
-  const { deliveryCount, sequence, storedAtMs, pendingCount } = placeOf(message.reply ?? '');
+function pulledMessage({ connection }: Broker, message: Msg, options: PullOptions, source: Source): PulledMessage {
+  const { deliveryCount, sequence, storedAtMs } = placeOf(message.reply ?? '');
   source.unsettled.add(message);
   return {
     stream: options.stream,
@@ -247,7 +239,6 @@ function pulledMessage(
     bytes: message.data,
     storedAtMs,
     isFirstDelivery: deliveryCount === 1,
-    pendingCount: pendingCount + waitingCount,
     async settle(disposition) {
       source.unsettled.delete(message);
       if (source.isLost) return;
@@ -282,16 +273,13 @@ function nakOf(delayMs: number): string {
  * From the reply subject, `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
  * (NATS ADR-15): newer servers name domain and account.
  */
-export function placeOf(
-  reply: string,
-): Readonly<Record<'deliveryCount' | 'sequence' | 'storedAtMs' | 'pendingCount', number>> {
+export function placeOf(reply: string): Readonly<Record<'deliveryCount' | 'sequence' | 'storedAtMs', number>> {
   const tokens = reply.split('.');
   const first = tokens.length === 9 ? 2 : 4;
   return {
     deliveryCount: Number(tokens[first + 2]),
     sequence: Number(tokens[first + 3]),
     storedAtMs: Number(tokens[first + 5]) / 1e6,
-    pendingCount: Number(tokens[first + 6]),
   };
 }
 

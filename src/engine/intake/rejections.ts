@@ -37,8 +37,8 @@ const BATCH_MAX = 256;
 /** After a failure, before it is tried again. */
 const REST_MS = 5_000;
 
-export function startRejections(dependencies: RejectionDependencies, nowMs = () => performance.now()): Rejections {
-  const publisher = new Publisher(dependencies, nowMs);
+export function startRejections(dependencies: RejectionDependencies): Rejections {
+  const publisher = new Publisher(dependencies);
   const actor: Actor<DeadLetteredMessage> = spawn<DeadLetteredMessage>({
     name: 'rejections',
     mailboxMax: WAITING_MAX,
@@ -67,13 +67,11 @@ export function startRejections(dependencies: RejectionDependencies, nowMs = () 
 class Publisher {
   inFlight = 0;
   readonly #dependencies: RejectionDependencies;
-  readonly #nowMs: () => number;
   /** Null while publishing works. */
   #againAtMs: number | null = null;
 
-  constructor(dependencies: RejectionDependencies, nowMs: () => number) {
+  constructor(dependencies: RejectionDependencies) {
     this.#dependencies = dependencies;
-    this.#nowMs = nowMs;
   }
 
   /** It has failed; when it has rested, the first message that comes tries it. */
@@ -82,7 +80,7 @@ class Publisher {
   }
 
   get #isResting(): boolean {
-    return this.#againAtMs !== null && this.#nowMs() < this.#againAtMs;
+    return this.#againAtMs !== null && performance.now() < this.#againAtMs;
   }
 
   async publish(messages: readonly DeadLetteredMessage[]): Promise<void> {
@@ -95,7 +93,7 @@ class Publisher {
       await publishRejections(broker, messages.map(publicationOf));
     } catch (error) {
       if (!isBrokerOutage(error)) throw error;
-      this.#againAtMs = this.#nowMs() + REST_MS;
+      this.#againAtMs = performance.now() + REST_MS;
       onTransientError('publish rejections', error as Error);
       // What is not terminated comes again, with everything else that was on its way.
       const isUnbroken = wasConnected && broker.isConnected() && broker.disconnections === disconnections;

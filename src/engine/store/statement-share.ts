@@ -4,16 +4,12 @@
 const STATEMENT_LENGTH_MAX = 4 * 1_024 * 1_024;
 
 /** `items` in their order, in shares of at most `STATEMENT_LENGTH_MAX`. */
-export function statementShares<T>(
-  items: readonly T[],
-  lengthOf: (item: T) => number,
-  lengthMax = STATEMENT_LENGTH_MAX,
-): readonly (readonly T[])[] {
+export function statementShares<T>(items: readonly T[], lengthOf: (item: T) => number): readonly (readonly T[])[] {
   const shares: T[][] = [];
   let length = Number.POSITIVE_INFINITY;
   for (const item of items) {
     const itemLength = lengthOf(item);
-    if (length + itemLength > lengthMax) {
+    if (length + itemLength > STATEMENT_LENGTH_MAX) {
       shares.push([]);
       length = 0;
     }
