@@ -41,7 +41,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const askQuery = queriesOf(dependencies.askThread);
   let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
   const explaining: Explaining & { readonly cityOf: CityOf } = {
-    cityOf: reference.city,
+    cityOf: (insee) => reference.city(insee),
     ...{ database, retentionDays, now, resolvePlace: (place) => reference.resolvePlace(place) },
     medians() {
       const atMs = now().getTime();
