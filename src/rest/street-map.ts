@@ -95,6 +95,8 @@ interface Part {
 
 /** Null: the whole file, also where several parts, or one of another file, are asked for. */
 function rangeOf(ctx: Context, size: number, etag: string): Part | 'outside' | null {
+  // What a range of another method would be is not defined (RFC 9110, section 14.2).
+  if (ctx.method !== 'GET') return null;
   const { range, 'if-range': known } = ctx.req.headers;
   const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(range ?? '') ?? [];
   if ((from === '' && to === '') || (known !== undefined && known !== etag)) return null;

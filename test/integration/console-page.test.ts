@@ -145,6 +145,7 @@ describe('the console', () => {
         ['bytes=127-127', 127, 127],
         [`bytes=${last}-`, last, last],
         ['bytes=-100', whole.length - 100, last],
+        [`bytes=7-${'9'.repeat(400)}`, 7, last],
         [`bytes=5000-${whole.length * 2}`, 5_000, last],
         [`bytes=-${whole.length * 2}`, 0, last],
       ];
@@ -157,7 +158,7 @@ describe('the console', () => {
         const all = await ask({ Range: range });
         assert.deepEqual([all.status, all.range, all.bytes.equals(whole)], [200, null, true], range);
       }
-      for (const range of [`bytes=${whole.length}-`, 'bytes=-0']) {
+      for (const range of [`bytes=${whole.length}-`, `bytes=${'9'.repeat(400)}-`, 'bytes=-0']) {
         const outside = await ask({ Range: range });
         assert.deepEqual([outside.status, outside.range], [416, `bytes */${whole.length}`], range);
       }
@@ -166,8 +167,10 @@ describe('the console', () => {
       const etag = String(response.headers.get('ETag'));
       assert.equal((await ask({ Range: 'bytes=0-9', 'If-Range': etag })).status, 206);
       assert.equal((await ask({ Range: 'bytes=0-9', 'If-Range': '"another"' })).status, 200);
-      const head = await ask({}, 'HEAD');
-      assert.deepEqual([head.status, head.response.headers.get('Content-Length')], [200, String(whole.length)]);
+      for (const headers of [{}, { Range: 'bytes=0-9' }, { Range: `bytes=${whole.length}-` }]) {
+        const { status, range, response: head } = await ask(headers, 'HEAD');
+        assert.deepEqual([status, range, head.headers.get('Content-Length')], [200, null, String(whole.length)]);
+      }
     },
   );
 
