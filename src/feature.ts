@@ -65,7 +65,7 @@ export interface Feature {
   /** Opens what instances do that have the role of its name; throws when its settings are wrong. */
   readonly open?: (parts: Parts) => Promise<void>;
   /** By the words of a command (cli/commands.ts). */
-  readonly commands?: Readonly<Record<string, (input: Input, config: Config, stopping: AbortSignal) => Promise<void>>>;
+  readonly commands?: Readonly<Record<string, (input: Input) => Promise<void>>>;
   /** For the demonstration. Throws `UsageError` for a format that it does not know. */
   readonly openAdverts?: (format: string, mapping: string) => Promise<PublishAdverts>;
   /** Pauses while the gate of the stage is closed; null: nothing to do, as configured. */

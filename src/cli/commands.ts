@@ -1,18 +1,12 @@
 /** The table of commands. What runs a command is loaded when it is asked for. */
 
-import { CELL_COMMANDS } from './cells/commands.ts';
-import { type CommandGroup, flag, type Input, UsageError, valued } from './command.ts';
+import { CELL_COMMANDS } from './cell-commands.ts';
+import { type CommandGroup, flag, UsageError, valued } from './command.ts';
+import { runOfFeature } from './feature-command.ts';
 import type { CommandTable } from './program.ts';
 
 const settings = async () => (await import('../config.ts')).readConfig();
 const interruption = async () => (await import('./stop-signal.ts')).interruptSignal();
-
-async function runOfFeature(words: string, input: Input): Promise<void> {
-  const { FEATURES } = await import('../features.ts');
-  const run = FEATURES.map(({ commands }) => commands?.[words]).find((found) => found !== undefined);
-  if (run === undefined) throw new UsageError(`this program is without ${words}`);
-  await run(input, await settings(), await interruption());
-}
 
 const ADMIN: CommandGroup = {
   words: 'admin',

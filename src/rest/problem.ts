@@ -6,7 +6,7 @@
 
 import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
-import { movedCellIn } from '../engine/store/client-move.ts';
+import { movedCellIn } from '../engine/store/clients.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import type { ApiLogger } from './dependencies.ts';
 import type { ProblemType, ViolationCode } from './error-codes.ts';

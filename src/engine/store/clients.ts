@@ -266,3 +266,9 @@ async function findPrincipals(
 function hashOf(key: string): Buffer {
   return hash('sha256', key, 'buffer');
 }
+
+/** What the trigger raises: the cell that the client lives in, empty while it is moved; null: another error. */
+export function movedCellIn(error: unknown): string | null {
+  const { code, detail = '' } = (error ?? {}) as { readonly code?: unknown; readonly detail?: string };
+  return code === 'VM001' ? detail : null;
+}

@@ -29,6 +29,9 @@ export interface FeedEntry {
   readonly searchNumber: SearchNumber;
 }
 
+/** What feeds had shown of a client that came from another cell is numbered below every transaction of a cluster (`initdb` takes more). */
+export const FED_BEFORE_MAX = 600;
+
 /** Of a written item, but for its longest member. */
 const ROW_LENGTH = 512;
 

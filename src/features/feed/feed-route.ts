@@ -10,7 +10,7 @@ import { Signal } from '../../engine/actor/waiting.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { bodyOf } from '../../engine/domain/routing.ts';
 import { hasContacts } from '../../engine/domain/withheld-contacts.ts';
-import { FED_BEFORE_MAX } from '../../engine/store/client-copy.ts';
+import { FED_BEFORE_MAX } from '../../engine/store/feed-batches.ts';
 import { principalOf, requireKeyStill } from '../../rest/auth.ts';
 import { createConcurrencyLimit } from '../../rest/concurrency-limit.ts';
 import { acceptable, answerUntagged, goneOf } from '../../rest/content.ts';

@@ -3,9 +3,9 @@
 import { type Input, UsageError } from '../../cli/command.ts';
 import { natsUrlOf, withDatabase } from '../../cli/connect.ts';
 import { startProgress } from '../../cli/progress.ts';
-import { InterruptedError } from '../../cli/stop-signal.ts';
+import { InterruptedError, interruptSignal } from '../../cli/stop-signal.ts';
 import { CommandError, cannotRead, print } from '../../cli/terminal.ts';
-import type { Config } from '../../config.ts';
+import { type Config, readConfig } from '../../config.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { decodeIntakeMessage } from '../../engine/domain/intake-message.ts';
 import type { Database } from '../../engine/store/database.ts';
@@ -33,10 +33,11 @@ interface FeedOptions {
 const CHANGES_SHOWN = 50;
 const NOT_UNDERSTOOD = 2;
 
-export function feedCommand({ args, text, flag }: Input, config: Config, stopping: AbortSignal): Promise<void> {
+export function feedCommand({ args, text, flag }: Input): Promise<void> {
   const [source = '', file = null] = args;
   const choices = { isAll: flag('all'), isForced: flag('force'), isDryRun: flag('dry-run'), isEnd: flag('end') };
-  return feed(config, { source, file, format: text('format'), mapping: text('mapping'), ...choices }, stopping);
+  const options = { source, file, format: text('format'), mapping: text('mapping'), ...choices };
+  return feed(readConfig(), options, interruptSignal());
 }
 
 /** Sets the exit code 2 when rows were not understood. Throws `CommandError` when the snapshot is refused. */

@@ -22,7 +22,7 @@ export const feeds: Feature = {
   }),
   open: openFeeds,
   commands: {
-    feed: async (...given) => (await import('./feed-command.ts')).feedCommand(...given),
+    feed: async (input) => (await import('./feed-command.ts')).feedCommand(input),
   },
   openAdverts: async (format, mapping) => (await import('./feed-command.ts')).openAdverts(format, mapping),
 };

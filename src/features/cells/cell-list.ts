@@ -5,12 +5,12 @@
  */
 
 import { readFile } from 'node:fs/promises';
+import { UsageError } from '../../cli/command.ts';
+import { CommandError, cannotRead } from '../../cli/terminal.ts';
 import { isCellName, UNNAMED_CELL } from '../../engine/domain/cell.ts';
 import { readCellState } from '../../engine/store/cell.ts';
 import { type DatabasePool, openDatabase } from '../../engine/store/database.ts';
 import { NEWEST_MIGRATION } from '../../engine/store/schema.ts';
-import { UsageError } from '../command.ts';
-import { CommandError, cannotRead } from '../terminal.ts';
 
 export interface CellAddress {
   /** `default` is the cell without a name. */

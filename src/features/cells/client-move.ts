@@ -11,11 +11,11 @@
  * - It *wakes* in the target.
  */
 
-import type { Uuid } from '../domain/ids.ts';
-import { passed } from './claim-fence.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import { passed } from '../../engine/store/claim-fence.ts';
+import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
+import { OPEN } from '../../engine/store/delivery-states.ts';
 import { asMigration, wakeCopy } from './client-copy.ts';
-import { type Database, type Queryable, transaction } from './database.ts';
-import { OPEN } from './delivery-states.ts';
 
 /** Holds and closings lapse, unless they are renewed: a command that has died holds nobody up for longer. */
 export const LEASE_MS = 30_000;
@@ -26,12 +26,6 @@ const LOCK_WAIT = `set local lock_timeout = '10s'`;
 /** What was agreed on has lapsed or is another's: the move is to be begun again. Nothing is lost. */
 export class MoveLapsedError extends Error {
   readonly code = 'MOVE_LAPSED';
-}
-
-/** What the trigger raises: the cell that the client lives in, empty while it is moved; null: another error. */
-export function movedCellIn(error: unknown): string | null {
-  const { code, detail = '' } = (error ?? {}) as { readonly code?: unknown; readonly detail?: string };
-  return code === 'VM001' ? detail : null;
 }
 
 /** A client as one cell has it. */

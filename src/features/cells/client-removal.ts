@@ -1,7 +1,7 @@
 /** What stays behind where a client does not live any more, and what of a copy was never activated, goes. */
 
-import type { Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import type { Queryable } from '../../engine/store/database.ts';
 
 const ROWS_PER_STATEMENT = 1_000;
 

@@ -1,13 +1,13 @@
 /** Where a client is among the cells, each with its place on NATS; and that one command at a time moves it. */
 
+import { CommandError } from '../../cli/terminal.ts';
 import type { Config } from '../../config.ts';
 import { announceChange } from '../../engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { UNNAMED_CELL } from '../../engine/domain/cell.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import { type ClientStanding, findStandings } from '../../engine/store/client-move.ts';
-import { CommandError } from '../terminal.ts';
-import type { OpenCell } from './cells.ts';
+import type { OpenCell } from './cell-list.ts';
+import { type ClientStanding, findStandings } from './client-move.ts';
 
 /** A cell with its place on NATS. */
 export interface ReachedCell extends OpenCell {

@@ -3,13 +3,28 @@
  * point, the same command goes on or begins anew, and `--back` undoes what is not decided yet.
  */
 
+import { UsageError } from '../../cli/command.ts';
+import { type Progress, startProgress } from '../../cli/progress.ts';
+import { InterruptedError } from '../../cli/stop-signal.ts';
+import { CommandError, print } from '../../cli/terminal.ts';
 import type { Config } from '../../config.ts';
 import { startTask } from '../../engine/actor/task.ts';
 import { pause } from '../../engine/actor/waiting.ts';
 import { announceChange } from '../../engine/broker/announcements.ts';
 import { ADVERTS_STREAM } from '../../engine/broker/topology.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import { copyClient, copySnapshots, countOpen } from '../../engine/store/client-copy.ts';
+import { transaction } from '../../engine/store/database.ts';
+import { cellNamed, readCells, withCells } from './cell-list.ts';
+import { copyClient, copySnapshots, countOpen } from './client-copy.ts';
+import {
+  find,
+  findLeft,
+  lockMove,
+  type MovedClient,
+  notifyCells,
+  type ReachedCell,
+  withBrokers,
+} from './client-location.ts';
 import {
   activateClient,
   closeClient,
@@ -25,25 +40,10 @@ import {
   renewClosing,
   renewHold,
   reopenClient,
-} from '../../engine/store/client-move.ts';
-import { removeCopy } from '../../engine/store/client-removal.ts';
-import { transaction } from '../../engine/store/database.ts';
-import { WAITS_FOR_ANOTHER } from '../../engine/store/table-copy.ts';
-import { UsageError } from '../command.ts';
-import { type Progress, startProgress } from '../progress.ts';
-import { InterruptedError } from '../stop-signal.ts';
-import { CommandError, print } from '../terminal.ts';
-import { cellNamed, readCells, withCells } from './cells.ts';
-import {
-  find,
-  findLeft,
-  lockMove,
-  type MovedClient,
-  notifyCells,
-  type ReachedCell,
-  withBrokers,
-} from './client-location.ts';
-import { writeMap } from './map.ts';
+} from './client-move.ts';
+import { removeCopy } from './client-removal.ts';
+import { writeMap } from './proxy-map.ts';
+import { WAITS_FOR_ANOTHER } from './table-copy.ts';
 
 export interface MoveOptions {
   /** A name or an id. */

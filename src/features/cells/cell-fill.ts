@@ -4,9 +4,14 @@
  * the new one. The position in the stream is part of both, so nothing is missed and what is met twice changes nothing.
  */
 
-import { type Database, type Queryable, transaction } from './database.ts';
-import { LEADER_LOCK } from './intake-leader.ts';
-import { type KeptPosition, noteReach, type RecordedPosition, readIntakePosition } from './intake-position.ts';
+import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
+import { LEADER_LOCK } from '../../engine/store/intake-leader.ts';
+import {
+  type KeptPosition,
+  noteReach,
+  type RecordedPosition,
+  readIntakePosition,
+} from '../../engine/store/intake-position.ts';
 import { copyTable, type TableCopy, WAITS_FOR_ANOTHER } from './table-copy.ts';
 
 /** Why a cell cannot be filled, or filled from. */

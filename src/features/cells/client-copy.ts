@@ -4,9 +4,9 @@
  * the target; every other id stays, which clients and webhooks know.
  */
 
-import { randomUuid, type Uuid } from '../domain/ids.ts';
-import { type Database, type Queryable, transaction } from './database.ts';
-import { OPEN } from './delivery-states.ts';
+import { randomUuid, type Uuid } from '../../engine/domain/ids.ts';
+import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
+import { OPEN } from '../../engine/store/delivery-states.ts';
 import { copyTable, type TableCopy, WAITS_FOR_ANOTHER } from './table-copy.ts';
 
 /** How long open deliveries stay inactive, if nobody activates them. */
@@ -15,8 +15,6 @@ const ROWS_PER_PAGE = 1_000;
 /** Bodies have up to megabytes, and searches polygons. */
 const LARGE_ROWS_PER_PAGE = 100;
 
-/** What feeds have shown lies in few batches there, numbered below every transaction of a cluster (`initdb` takes more). */
-export const FED_BEFORE_MAX = 600;
 const FED_BATCHES_MAX = 500;
 const FED_BATCH_MIN = 2_000;
 

@@ -4,9 +4,9 @@
  */
 
 import { rename, writeFile } from 'node:fs/promises';
+import { CommandError, print, reasonOf } from '../../cli/terminal.ts';
 import { type ClientMark, readClientMarks } from '../../engine/store/cell.ts';
-import { CommandError, print, reasonOf } from '../terminal.ts';
-import type { OpenCell } from './cells.ts';
+import type { OpenCell } from './cell-list.ts';
 
 /** Writes the map to `file`, at once, or prints it. */
 export async function writeMap(cells: readonly OpenCell[], file: string): Promise<void> {

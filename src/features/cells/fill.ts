@@ -1,19 +1,19 @@
 /** `vigie cells fill`: a new cell begins with the properties of another one, and goes on in the stream behind them. */
 
+import { UsageError } from '../../cli/command.ts';
+import { startProgress } from '../../cli/progress.ts';
+import { InterruptedError } from '../../cli/stop-signal.ts';
+import { CommandError, print } from '../../cli/terminal.ts';
 import type { Config } from '../../config.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { readConsumerPosition, readStoredAt } from '../../engine/broker/stream-position.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../../engine/broker/topology.ts';
 import { UNNAMED_CELL } from '../../engine/domain/cell.ts';
 import { noteCell, readDatabaseLabel } from '../../engine/store/cell.ts';
-import { type CellFill, CellFillError, fillFrom } from '../../engine/store/cell-fill.ts';
 import { migrate, openDatabase } from '../../engine/store/database.ts';
 import { type RecordedPosition, readIntakePosition } from '../../engine/store/intake-position.ts';
-import { UsageError } from '../command.ts';
-import { startProgress } from '../progress.ts';
-import { InterruptedError } from '../stop-signal.ts';
-import { CommandError, print } from '../terminal.ts';
-import { type CellAddress, cellNamed, type OpenCell, readCells, withCells } from './cells.ts';
+import { type CellFill, CellFillError, fillFrom } from './cell-fill.ts';
+import { type CellAddress, cellNamed, type OpenCell, readCells, withCells } from './cell-list.ts';
 
 export interface FillOptions {
   readonly name: string;

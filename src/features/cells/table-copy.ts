@@ -3,7 +3,7 @@
  * writes every type of a column that way and reads it back the same. A cursor holds the reading to a few pages.
  */
 
-import type { Queryable } from './database.ts';
+import type { Queryable } from '../../engine/store/database.ts';
 
 export interface TableCopy {
   readonly table: string;
