@@ -136,7 +136,7 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
         <CopyButton label={words.copyCode} text={snippet} beside={code} />
       </div>
       <Problem text={read.problem} again={read.again} />
-      <pre ref={code} class="code" tabIndex={0} aria-label={words.codeIn(chosen)}>
+      <pre ref={code} class="code" role="group" tabIndex={0} aria-label={words.codeIn(chosen)}>
         {snippet}
       </pre>
     </section>
