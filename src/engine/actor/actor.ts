@@ -28,6 +28,11 @@ export interface ActorOptions<M> {
   readonly gatherMs?: number;
   /** What it resolves with, if anything, is left over: not all of the batch, and first in the next one. */
   readonly receive: (messages: readonly M[]) => Promise<readonly M[] | void>;
+  /**
+   * Resolves when what `receive` has begun is done, or when `arrival` does: with what is to be received again. For an actor
+   * whose `receive` resolves before its work is done.
+   */
+  readonly settle?: (arrival: Promise<void>) => Promise<readonly M[]>;
   /** What a message is about: those of one key keep their order while one of them is tried again. Each its own unless said. */
   readonly keyOf?: (message: M) => unknown;
   /** Takes the message that a bug stands alone with; absent, a bug stops the actor. */
@@ -62,6 +67,8 @@ export class ActorStoppedError extends Error {
 /** Less than a process is given to end. */
 export const DRAIN_MAX_MS = 15_000;
 
+const NEVER = new Promise<void>(() => undefined);
+
 /** What is left over of batches, in batches, beside which new messages are taken. */
 const LEFT_BATCHES_MAX = 4;
 
@@ -74,7 +81,7 @@ export function startGrace(durationMs: number = DRAIN_MAX_MS): Grace {
 }
 
 export function spawn<M>(options: ActorOptions<M>): Actor<M> {
-  const { name } = options;
+  const { name, settle = async () => [] } = options;
   const mailbox = new Mailbox<M>(options.mailboxMax, options.weighing);
   const watch = options.supervisor.watch(name);
   const budget = createRetryBudget();
@@ -87,12 +94,18 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
       for (let left: readonly M[] = []; !budget.isOver; ) {
         const { due } = suspects;
         if (due !== undefined) {
-          left = [...left, ...(await tryAgain(due))];
+          left = await tryAgain(due, left);
           continue;
+        }
+        if (left.length === 0 && mailbox.depth === 0) {
+          left = await settle(mailbox.arrival());
+          if (suspects.due !== undefined) continue;
         }
         const messages = [...left, ...(await nextBatch(mailbox, left.length, suspects, options))];
         left = await handle(messages);
-        if (messages.length > 0 || suspects.due !== undefined) continue;
+        if (messages.length > 0) continue;
+        left = await settle(NEVER);
+        if (left.length > 0 || suspects.due !== undefined) continue;
         if (suspects.count === 0) return;
         await suspects.wakeUp.wait();
       }
@@ -144,13 +157,14 @@ function createHandling<M>(
     }
   }
 
-  async function tryAgain(suspect: Suspect<M>): Promise<readonly M[]> {
+  /** What its key has in `left` came after it, and before what waits behind it. */
+  async function tryAgain(suspect: Suspect<M>, left: readonly M[]): Promise<readonly M[]> {
     try {
-      const left = await retryUntilDone(() => receive([suspect.message]), watch, budget, []);
-      return [...(left ?? []), ...suspects.release(suspect, null)];
+      const again = await retryUntilDone(() => receive([suspect.message]), watch, budget, []);
+      return [...(again ?? []), ...left, ...suspects.release(suspect, null)];
     } catch (error) {
       if (error instanceof RetryAbandonedError || deadLetter === undefined) throw error;
-      return fail(suspect, error as Error, deadLetter);
+      return [...left, ...(await fail(suspect, error as Error, deadLetter))];
     }
   }
 

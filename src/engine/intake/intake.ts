@@ -1,5 +1,5 @@
 /**
- * From the stream to the recorders, in stream order, for one term of leadership (leadership.ts). A recorder
+ * From the stream to the recorder, in stream order, for one term of leadership (leadership.ts). A recorder
  * that is slow stops the pulling, and JetStream holds the rest.
  */
 

@@ -199,7 +199,7 @@ async function inSlices(steps: Iterable<null>): Promise<void> {
   for (const _ of steps) await slices.take();
 }
 
-/** Others work in between: `take` says after each step whether to wait. In no line, since recorders wait for searches. */
+/** Others work in between: `take` says after each step whether to wait. In no line, since the recorder waits for searches. */
 function createSlices(): { take(): Promise<void> | undefined } {
   let endMs = performance.now() + SLICE_MS;
   return {

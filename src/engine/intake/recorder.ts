@@ -93,11 +93,15 @@ class SearchesCameError extends Error {
   }
 }
 
-/** Rejects with `TermOverError` when another instance leads, and with `RestoredError` and `BarrierError`. */
+/**
+ * Rejects with `TermOverError` when another instance leads, and with `RestoredError` and `BarrierError`. `onEvaluated`:
+ * called with what is deferred, once nothing of the batch changes what others are evaluated by.
+ */
 export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],
   deadLetters: readonly DeadLetter[],
+  onEvaluated?: (deferred: Recorded['deferred']) => void,
 ) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
@@ -111,7 +115,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     if (refreshSearches !== undefined && epoch !== searchEpoch) throw new SearchesCameError(epoch);
   }
 
-  const record: Recorder = async (term, entries, deadLetters) => {
+  const record: Recorder = async (term, entries, deadLetters, onEvaluated) => {
     const medians = openLedger(dependencies.matcher.medians);
     try {
       const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
@@ -122,6 +126,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
         const { last, result } = await recordEntries(client, known, entries, medians, {
           ...dependencies,
           sequenceFloor: held.sequenceFloor,
+          onEvaluated,
         });
         const rejected = [...result.rejected].map(([position, reason]) => {
           return { ...(entries[position] as RecordedEntry).letter, reason, failedKey: null };
@@ -134,7 +139,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       if (!(error instanceof SearchesCameError)) throw error;
       await refreshSearches?.();
       searchEpoch = error.epoch;
-      return record(term, entries, deadLetters);
+      return record(term, entries, deadLetters, onEvaluated);
     }
   };
   return record;
@@ -166,12 +171,16 @@ async function recordEntries(
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly RecordedEntry[],
   medians: MarketLedger,
-  dependencies: RecorderDependencies & { readonly sequenceFloor: number },
+  dependencies: RecorderDependencies & {
+    readonly sequenceFloor: number;
+    readonly onEvaluated: ((deferred: readonly number[]) => void) | undefined;
+  },
 ): Promise<Ending<Recorded>> {
   const { features = [] } = dependencies;
   const batch = await evaluateBatch(known, entries, medians, dependencies);
   const { changes, outcomes, rejected, deferred } = batch;
   if (batch.isRestored) throw new RestoredError('what was acknowledged once is news to the database');
+  dependencies.onEvaluated?.(deferred);
   const { notifying } = dependencies.matcher;
   const touched = touchedBy(changes, (number) => notifying.has(number));
   const [routes, matches] = await Promise.all([

@@ -1,10 +1,9 @@
 /**
- * The recorders of one term. Each records its share of the properties, so that one computes while another waits for
- * PostgreSQL; all changes of a property are in one share, and keep the order in which they were admitted. A slow recorder
+ * The recorder of one term: messages are recorded in the order of the stream, in batches (batch-pipeline.ts). A slow one
  * fills its mailbox, and `admit` waits.
  */
 
-import { type Grace, spawn, startGrace } from '../actor/actor.ts';
+import { type Actor, spawn, startGrace } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
 import { RetryAbandonedError } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
@@ -25,6 +24,7 @@ import type { TellUnknown } from '../domain/unknown-members.ts';
 import type { Database } from '../store/database.ts';
 import { CommitUnknownError } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
+import { BatchPipeline } from './batch-pipeline.ts';
 import type { IntakeBreaker } from './breaker.ts';
 import { describe } from './breaker.ts';
 import { BarrierError, recordUpToBarrier } from './hold.ts';
@@ -32,7 +32,7 @@ import { createRestoreDetector, type IntakeStart } from './position.ts';
 import type { DeadLetteredMessage, RecordedBatch } from './recorded-batch.ts';
 import type { Recorded, Recorder } from './recorder.ts';
 import { type RecordedEntry, RestoredError } from './recorder.ts';
-import { type Rejections, startRejections } from './rejections.ts';
+import { startRejections } from './rejections.ts';
 
 export interface IntakeDependencies {
   readonly broker: Broker;
@@ -91,116 +91,33 @@ interface RecordedPart {
   readonly deferred: readonly Decoded[];
 }
 
-type RecordPart = (decoded: readonly Decoded[]) => Promise<RecordedPart | null>;
+type RecordPart = (
+  decoded: readonly Decoded[],
+  onEvaluated: (deferred: readonly Decoded[]) => void,
+) => Promise<RecordedPart | null>;
 
-interface Share extends Pick<Recording, 'depth' | 'inFlight'> {
-  readonly admit: (decoded: Decoded) => Promise<void>;
-  readonly drain: (grace: Grace) => Promise<void>;
-}
-
-interface ShareWork {
-  /** Resolves with null when nothing is to be recorded any more. */
-  readonly record: RecordPart;
-  /** Whether a message that a bug keeps from being recorded may be dead-lettered; if not, nothing more is recorded. */
-  readonly mayDeadLetter: (decoded: Decoded, error: Error) => boolean;
-  readonly reject: Rejections['publish'];
-}
-
-/** One to compute, one to wait for PostgreSQL: more would share the same core. */
-const SHARES = 2;
-/** What cannot be read belongs to no property, and keeps no place among those that can. */
-const UNREADABLE_SHARE = SHARES;
-/** Recorded batches of a share that wait for their acknowledgement at most. */
+/** Recorded batches that wait for their acknowledgement at most. */
 const ACKNOWLEDGER_MAILBOX_MAX = 4;
 
 export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
-  const { breaker } = dependencies;
-  const restores = createRestoreDetector(term, start, dependencies);
-  let isOver = false;
-  const record: RecordPart = async (decoded) => {
-    if (isOver) return null;
-    try {
-      return await recordDecoded(
-        term,
-        decoded,
-        { evidenceUpTo: restores.evidenceUpTo, stream: start.stream.number },
-        dependencies,
-      );
-    } catch (error) {
-      if (error instanceof RestoredError) {
-        await restores.noteRestored();
-        return record(decoded);
-      }
-      if (error instanceof BarrierError) return recordUpToBarrier(error, decoded, record, dependencies.onHeld);
-      // Nobody knows whether the batch is recorded: the next term reads the truth, and what it missed, anew.
-      if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
-      isOver = true;
-      return null;
-    }
-  };
-  const mayDeadLetter: ShareWork['mayDeadLetter'] = (decoded, error) => {
-    if (!isOver && !breaker.admits(keyOf(decoded), error)) isOver = true;
-    return !isOver;
-  };
-  const rejections = startRejections(dependencies);
-  const work = { record, mayDeadLetter, reject: rejections.publish };
-  const shares = Array.from({ length: SHARES + 1 }, () => startShare(work, dependencies));
-  const sum = (count: (share: Share) => number): number => shares.reduce((total, share) => total + count(share), 0);
-  return {
-    get depth() {
-      return sum(({ depth }) => depth);
-    },
-    get inFlight() {
-      return sum(({ inFlight }) => inFlight) + rejections.inFlight;
-    },
-    get isOver() {
-      return isOver;
-    },
-    admit(pulled) {
-      const decoded = { pulled, message: decode(pulled, dependencies.onUnknownMember), failedKey: null };
-      return (shares[shareOf(decoded)] as Share).admit(decoded);
-    },
-    forget() {
-      isOver = true;
-    },
-    async drain() {
-      const grace = startGrace();
-      await Promise.all(shares.map((share) => share.drain(grace)));
-      await rejections.drain(grace);
-      grace.end();
-    },
-  };
-}
-
-function startShare({ record, mayDeadLetter, reject }: ShareWork, dependencies: IntakeDependencies): Share {
   const { recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
+  const recorded = startTerm(term, start, dependencies);
+  const rejections = startRejections(dependencies);
   let inFlight = 0;
-  const end = ({ understood }: RecordedBatch): void => {
-    inFlight -= understood.length;
-  };
-  const acknowledger = spawn<RecordedBatch>({
-    name: 'acknowledger',
-    mailboxMax: ACKNOWLEDGER_MAILBOX_MAX,
-    supervisor,
-    async receive([taken]) {
-      const batch = taken as RecordedBatch;
-      await acknowledgeAll(batch.understood);
-      end(batch);
-    },
-    // Its messages come again to be recognised as recorded.
-    deadLetter: async (batch) => end(batch),
+  const acknowledger = startAcknowledger(supervisor, (count) => {
+    inFlight -= count;
   });
-  async function recordAll(decoded: readonly Decoded[]): Promise<readonly Decoded[]> {
-    const part = await record(decoded);
-    if (part === null) return [];
-    const { deadLettered } = part.batch;
-    inFlight -= deadLettered.length;
-    // One that has ended lets go: the messages come again.
-    await Promise.all([reject(deadLettered), acknowledger.tell(part.batch)]).catch((cause: Error) => {
-      throw new RetryAbandonedError('the acknowledger has ended', { cause });
-    });
-    return part.deferred;
-  }
+  const pipeline = new BatchPipeline<Decoded, RecordedPart>({
+    record: recorded.record,
+    async handOn({ batch }) {
+      inFlight -= batch.deadLettered.length;
+      // One that has ended lets go: the messages come again.
+      await Promise.all([rejections.publish(batch.deadLettered), acknowledger.tell(batch)]).catch((cause: Error) => {
+        throw new RetryAbandonedError('the acknowledger has ended', { cause });
+      });
+    },
+    keyOf,
+  });
   const recorder = spawn<Decoded>({
     name: 'recorder',
     mailboxMax: recordBatchMax,
@@ -208,9 +125,10 @@ function startShare({ record, mayDeadLetter, reject }: ShareWork, dependencies: 
     weighing: { weigh: ({ pulled }) => pulled.bytes.length, weightMax: recordBatchBytesMax },
     supervisor,
     keyOf,
-    receive: recordAll,
+    receive: (messages) => pipeline.receive(messages),
+    settle: (arrival) => pipeline.settle(arrival),
     async deadLetter(decoded, error) {
-      if (mayDeadLetter(decoded, error)) await recordAll([failedBy(error, decoded)]);
+      if (recorded.mayDeadLetter(decoded, error)) await pipeline.insert(failedBy(error, decoded));
     },
   });
   return {
@@ -218,15 +136,81 @@ function startShare({ record, mayDeadLetter, reject }: ShareWork, dependencies: 
       return recorder.depth;
     },
     get inFlight() {
-      return inFlight;
+      return inFlight + rejections.inFlight;
     },
-    admit(decoded) {
+    get isOver() {
+      return recorded.isOver;
+    },
+    admit(pulled) {
       inFlight += 1;
-      return recorder.tell(decoded);
+      return recorder.tell({ pulled, message: decode(pulled, dependencies.onUnknownMember), failedKey: null });
     },
-    async drain(grace) {
+    forget() {
+      recorded.end();
+    },
+    async drain() {
+      const grace = startGrace();
       await recorder.drain(grace);
       await acknowledger.drain(grace);
+      await rejections.drain(grace);
+      grace.end();
+    },
+  };
+}
+
+function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => void): Actor<RecordedBatch> {
+  return spawn<RecordedBatch>({
+    name: 'acknowledger',
+    mailboxMax: ACKNOWLEDGER_MAILBOX_MAX,
+    supervisor,
+    async receive([taken]) {
+      const { understood } = taken as RecordedBatch;
+      await acknowledgeAll(understood);
+      onEnded(understood.length);
+    },
+    // Its messages come again to be recognised as recorded.
+    deadLetter: async ({ understood }) => onEnded(understood.length),
+  });
+}
+
+/** What is recorded in the term, as long as it is not over. */
+function startTerm(term: Term, start: IntakeStart, dependencies: IntakeDependencies) {
+  const { breaker } = dependencies;
+  const restores = createRestoreDetector(term, start, dependencies);
+  let isOver = false;
+  const record: RecordPart = async (decoded, onEvaluated) => {
+    if (isOver) return null;
+    try {
+      const reading = { evidenceUpTo: restores.evidenceUpTo, stream: start.stream.number };
+      return await recordDecoded(term, decoded, reading, onEvaluated, dependencies);
+    } catch (error) {
+      if (error instanceof RestoredError) {
+        await restores.noteRestored();
+        return record(decoded, onEvaluated);
+      }
+      if (error instanceof BarrierError) {
+        const recordPart = (part: readonly Decoded[]) => record(part, () => undefined);
+        return recordUpToBarrier(error, decoded, recordPart, dependencies.onHeld);
+      }
+      // Nobody knows whether the batch is recorded: the next term reads the truth, and what it missed, anew.
+      if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
+      isOver = true;
+      return null;
+    }
+  };
+  return {
+    get isOver() {
+      return isOver;
+    },
+    /** Resolves with null when nothing is to be recorded any more. */
+    record,
+    /** Whether a message that a bug keeps from being recorded may be dead-lettered; if not, nothing more is recorded. */
+    mayDeadLetter(decoded: Decoded, error: Error): boolean {
+      if (!isOver && !breaker.admits(keyOf(decoded), error)) isOver = true;
+      return !isOver;
+    },
+    end() {
+      isOver = true;
     },
   };
 }
@@ -251,16 +235,6 @@ function keyOf({ pulled, message }: Decoded): string {
   return message instanceof Error ? pulled.subject : message.propertyUuid;
 }
 
-/** By the property, whatever its kind of UUID leaves constant. */
-function shareOf({ message }: Decoded): number {
-  if (message instanceof Error) return UNREADABLE_SHARE;
-  let hash = 0;
-  for (let position = 0; position < message.propertyUuid.length; position++) {
-    hash = (Math.imul(hash, 31) + message.propertyUuid.charCodeAt(position)) | 0;
-  }
-  return (hash >>> 0) % SHARES;
-}
-
 function deadLetterOf({ pulled, message, failedKey }: Decoded, error: RejectedMessageError): DeadLetteredMessage {
   const { violations } = error;
   const stated = message instanceof Error ? error.propertyUuid : message.propertyUuid;
@@ -275,6 +249,7 @@ async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
   { evidenceUpTo, stream }: { readonly evidenceUpTo: number; readonly stream: number },
+  onEvaluated: (deferred: readonly Decoded[]) => void,
   { recordBatch, announceDue, onRecorded, onTransientError }: IntakeDependencies,
 ): Promise<RecordedPart> {
   const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
@@ -295,7 +270,8 @@ async function recordDecoded(
     }
   }
   const startedAt = performance.now();
-  const recorded = await recordBatch(term, entries, deadLettered);
+  const fromAt = (position: number): Decoded => (entries[position] as { readonly from: Decoded }).from;
+  const recorded = await recordBatch(term, entries, deadLettered, (deferred) => onEvaluated(deferred.map(fromAt)));
   const { rejected } = recorded;
   const deferredAt = new Set(recorded.deferred);
   const understood: PulledMessage[] = [];
@@ -312,8 +288,5 @@ async function recordDecoded(
     // It is recorded, whatever an observer throws.
     onTransientError('observe what was recorded', error as Error);
   }
-  return {
-    batch,
-    deferred: recorded.deferred.map((position) => (entries[position] as { readonly from: Decoded }).from),
-  };
+  return { batch, deferred: recorded.deferred.map(fromAt) };
 }
