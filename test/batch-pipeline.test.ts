@@ -82,7 +82,7 @@ async function run(seed: number, failures: number, badShare: number) {
     receive: (messages) => pipeline.receive(messages),
     settle: (arrival) => pipeline.settle(arrival),
     async deadLetter(item) {
-      await pipeline.insert({ ...item, isBad: false });
+      await pipeline.replace(item, { ...item, isBad: false });
       deadLettered.push(item);
     },
   });

@@ -1,7 +1,7 @@
 /**
  * Batches that are evaluated in the order of the stream: while one is written, the next one is evaluated, so that the
  * process computes while PostgreSQL writes. What a batch that is not written yet is about waits for it, as part of a later
- * batch. A batch that could not be written is recorded again, alone.
+ * batch. A batch that could not be written is recorded again, and whatever it is about goes alone until it is written.
  */
 
 interface Part<Item> {
@@ -39,8 +39,8 @@ const BESIDE_MAX = 1;
 export class BatchPipeline<Item, Recorded extends Part<Item>> {
   readonly #work: PipelineWork<Item, Recorded>;
   readonly #writing = new Set<Writing<Item>>();
-  /** After a failure, until a batch is written. */
-  #isAlone = false;
+  /** What batches that could not be written are about. */
+  readonly #doubtful = new Set<unknown>();
 
   constructor(work: PipelineWork<Item, Recorded>) {
     this.#work = work;
@@ -48,7 +48,8 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
 
   /** Resolves with what is deferred: when the batch is evaluated or, if it is alone, written. */
   async receive(items: readonly Item[]): Promise<readonly Item[]> {
-    const isAlone = this.#isAlone || items.length === 1 || !items.some((item) => this.#isFree(item));
+    const isDoubtful = items.some((item) => this.#doubtful.has(this.#work.keyOf(item)));
+    const isAlone = isDoubtful || !items.some((item) => this.#isFree(item));
     await this.#untilWriting(isAlone ? 0 : BESIDE_MAX);
     const failed = this.#takeFailed();
     if (failed.length > 0) return [...failed, ...items];
@@ -63,9 +64,10 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
     return this.#takeFailed();
   }
 
-  /** Records one that comes out of its order. */
-  async insert(item: Item): Promise<void> {
+  /** Records one out of its order, in the place of one that is given up. */
+  async replace(givenUp: Item, item: Item): Promise<void> {
     await this.#untilWriting(0);
+    this.#doubtful.delete(this.#work.keyOf(givenUp));
     const [failed] = this.#writing;
     if (failed === undefined) await this.#recordAlone([item]);
     else failed.items.push(item);
@@ -73,10 +75,11 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
 
   async #recordAlone(items: readonly Item[]): Promise<readonly Item[]> {
     const recorded = await this.#work.record(items, () => undefined);
-    this.#isAlone = false;
     if (recorded === null) return [];
+    const { deferred } = recorded;
+    for (const item of items) this.#doubtful.delete(this.#work.keyOf(item));
     await this.#work.handOn(recorded);
-    return recorded.deferred;
+    return deferred;
   }
 
   async #recordBeside(items: readonly Item[]): Promise<readonly Item[]> {
@@ -133,8 +136,10 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
   #takeFailed(): readonly Item[] {
     const failed = [...this.#writing].filter(({ hasFailed }) => hasFailed);
     if (failed.length === 0) return [];
-    for (const each of failed) this.#writing.delete(each);
-    this.#isAlone = true;
+    for (const each of failed) {
+      this.#writing.delete(each);
+      for (const key of each.keys) this.#doubtful.add(key);
+    }
     return failed.flatMap(({ items }) => items);
   }
 }

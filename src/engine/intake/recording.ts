@@ -128,7 +128,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     receive: (messages) => pipeline.receive(messages),
     settle: (arrival) => pipeline.settle(arrival),
     async deadLetter(decoded, error) {
-      if (recorded.mayDeadLetter(decoded, error)) await pipeline.insert(failedBy(error, decoded));
+      if (recorded.mayDeadLetter(decoded, error)) await pipeline.replace(decoded, failedBy(error, decoded));
     },
   });
   return {
