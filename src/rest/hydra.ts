@@ -15,6 +15,8 @@ export interface CollectionPage {
   readonly paging: Paging;
   /** Every parameter that the collection knows. */
   readonly parameters: Rules;
+  /** Of those that are paged by cursor: where the next page begins; null on the last one. */
+  readonly next?: string | null;
   /** Of estimated collections: there may be more members than `totalItems`. */
   readonly estimated?: boolean;
 }
@@ -24,7 +26,7 @@ export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: num
 }
 
 export function collection(ctx: Context, page: CollectionPage): object {
-  const { context, members, totalItems, paging, parameters, estimated } = page;
+  const { context, members, totalItems, paging, parameters, next, estimated } = page;
   return {
     '@context': `/contexts/${context}`,
     '@id': ctx.path,
@@ -32,7 +34,7 @@ export function collection(ctx: Context, page: CollectionPage): object {
     collectionType: collectionClassOf(context),
     'hydra:member': members,
     'hydra:totalItems': totalItems,
-    'hydra:view': view(ctx, paging, totalItems),
+    'hydra:view': view(ctx, paging, totalItems, next),
     'hydra:search': searchTemplate(ctx.path, parameters),
     ...(estimated === undefined ? {} : { estimated }),
   };
@@ -47,13 +49,15 @@ export function collectionClassOf(resource: string): string {
 }
 
 /** Links only when there is more than one page; next and previous only where there is one. */
-function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number): object {
+function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number, cursor?: string | null): object {
   const last = Math.max(1, Math.ceil(totalItems / itemsPerPage));
-  const link = (number: number): string => {
+  const link = (value: number | string): string => {
     const parameters = new URLSearchParams(ctx.querystring);
-    parameters.set('page', String(number));
+    for (const name of ['page', 'cursor']) parameters.delete(name);
+    parameters.set(typeof value === 'number' ? 'page' : 'cursor', String(value));
     return `${ctx.path}?${parameters.toString()}`;
   };
+  const next = cursor === undefined && page < last ? page + 1 : cursor;
   const identity = { '@id': viewId(ctx), '@type': 'hydra:PartialCollectionView' };
   if (last === 1) return identity;
   return {
@@ -61,7 +65,7 @@ function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number):
     'hydra:first': link(1),
     'hydra:last': link(last),
     ...(page > 1 ? { 'hydra:previous': link(Math.min(page - 1, last)) } : {}),
-    ...(page < last ? { 'hydra:next': link(page + 1) } : {}),
+    ...(next === undefined || next === null ? {} : { 'hydra:next': link(next) }),
   };
 }
 

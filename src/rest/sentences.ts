@@ -84,6 +84,10 @@ export const FAULTS = {
   iriOf: (collection: string) => said(`must be an IRI of /${collection}`, `doit être une IRI de /${collection}`),
   uuids: said('must be UUIDs', 'doit être une suite d’UUID'),
   uuidsMost: (most: number) => said(`must be at most ${most} UUIDs`, `a au plus ${most} UUID`),
+  cursor: said(
+    'is no cursor of this list: follow hydra:next',
+    'n’est pas un curseur de cette liste : suivez hydra:next',
+  ),
   twice: said('was sent more than once', 'a été envoyé plusieurs fois'),
   instant: said(
     'must be a date or a date and time with an offset, ISO 8601',

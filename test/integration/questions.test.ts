@@ -246,6 +246,18 @@ describe('near-misses', () => {
       uuids.slice(5, 10),
     );
     await api.database.query('update property_summaries set is_live = true where property_uuid = $1', [uuids[0]]);
+    const followed: string[] = [];
+    for (let next = `${search['@id']}/near-misses?days=90&itemsPerPage=7`; next !== undefined; ) {
+      const { body: page } = await api.call('GET', next);
+      followed.push(...page['hydra:member'].map((miss: { property: string }) => miss.property.split('/').at(-1)));
+      next = page['hydra:view']['hydra:next'];
+      assert.ok(next === undefined || next.includes('cursor='), next);
+    }
+    assert.equal(followed.length, whole['hydra:totalItems']);
+    assert.deepEqual(followed.slice(0, uuids.length), uuids);
+    const badCursor = await api.call('GET', `${search['@id']}/near-misses?cursor=abc`);
+    assert.equal(badCursor.status, 400);
+    assert.match(badCursor.text, /cursor:? is no cursor of this list/);
     const other = await api.newClient('other misses');
     assert.equal((await api.call('GET', `${search['@id']}/near-misses`, undefined, { key: other })).status, 404);
   });

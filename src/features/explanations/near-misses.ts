@@ -16,10 +16,14 @@ import { compareTexts } from './preview-figures.ts';
 import { type Scan, scanAreas, scanBoxes, scanSample } from './property-scans.ts';
 import { readCrawls } from './property-texts.ts';
 
-export interface JudgedMiss {
+/** Where it is in the list. */
+export interface NearMissPlace {
   readonly uuid: Uuid;
-  readonly judgement: Judgement;
   readonly distance: number | null;
+}
+
+export interface JudgedMiss extends NearMissPlace {
+  readonly judgement: Judgement;
 }
 
 /** As many as are listed. */
@@ -40,11 +44,11 @@ export async function nearMisses(criteria: Criteria, since: string, tools: Query
     found.set(uuid, { uuid, judgement, distance, advertUuids: summary.adverts.map((advert) => advert.uuid) });
   };
   for (const scan of await scansOf(criteria, tools)) await evaluateCandidates(scan, criteria, tools, take);
-  return seenSince([...found.values()].sort(byDistance).slice(0, MISSES_MAX), since, tools.database);
+  return seenSince([...found.values()].sort(compareMisses).slice(0, MISSES_MAX), since, tools.database);
 }
 
-/** Two without a measure are as far as each other. */
-function byDistance(a: Found, b: Found): number {
+/** By distance, and by UUID where that is the same: two without a measure are as far as each other. */
+export function compareMisses(a: NearMissPlace, b: NearMissPlace): number {
   const [near, far] = [a.distance ?? Infinity, b.distance ?? Infinity];
   return near === far ? compareTexts(a.uuid, b.uuid) : near - far;
 }

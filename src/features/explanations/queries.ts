@@ -8,6 +8,7 @@ import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import type { FoundOrder, FoundProperties } from './found-properties.ts';
+import type { NearMissPlace } from './near-misses.ts';
 import type { PreviewFigures } from './preview-figures.ts';
 
 /** A part of a list. */
@@ -22,12 +23,10 @@ interface OfSearch {
   readonly searchId: Uuid;
 }
 
-export interface NearMiss {
-  readonly uuid: Uuid;
+export interface NearMiss extends NearMissPlace {
   readonly criterion: string;
   readonly expected: unknown;
   readonly actual: unknown;
-  readonly distance: number | null;
 }
 
 export interface ListedProperties extends Omit<FoundProperties, 'page'> {
@@ -56,8 +55,14 @@ export interface QueryKinds {
     readonly answer: PreviewFigures;
   };
   readonly nearMisses: {
-    readonly asked: OfSearch & Part & { readonly since: Date; readonly criterion: string | null };
-    readonly answer: { readonly misses: readonly NearMiss[]; readonly total: number } | null;
+    readonly asked: OfSearch &
+      Part & {
+        readonly since: Date;
+        readonly criterion: string | null;
+        /** Those behind this one, in place of those from the offset. */
+        readonly after: NearMissPlace | null;
+      };
+    readonly answer: { readonly misses: readonly NearMiss[]; readonly total: number; readonly hasMore: boolean } | null;
   };
   readonly foundProperties: {
     readonly asked: OfSearch & Part & FoundOrder & { readonly text: string | null };

@@ -14,7 +14,7 @@ import { readSearch } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import type { QueryTools } from './examination.ts';
 import { foundProperties } from './found-properties.ts';
-import { type JudgedMiss, nearMisses } from './near-misses.ts';
+import { compareMisses, type JudgedMiss, nearMisses } from './near-misses.ts';
 import { nearSearches } from './near-searches.ts';
 import { readMatchIds } from './pair-rows.ts';
 import { previewFigures } from './preview-figures.ts';
@@ -67,17 +67,18 @@ async function answer({ kind, asked }: Query, cancellation: Cancellation): Promi
 }
 
 async function answerNearMisses(
-  { clientId, searchId, since, criterion, offset, limit }: QueryKinds['nearMisses']['asked'],
+  { clientId, searchId, since, criterion, after, offset, limit }: QueryKinds['nearMisses']['asked'],
   tools: QueryTools,
 ): Promise<QueryKinds['nearMisses']['answer']> {
   const search = await readSearch(tools.database, clientId, searchId);
   if (search === null) return null;
   const found = await allNearMisses(search, since, tools);
   const all = criterion === null ? found : found.filter(({ judgement }) => judgement.criterion === criterion);
-  const misses = all.slice(offset, offset + limit).map(({ uuid, judgement, distance }) => {
+  const behind = after === null ? all.slice(offset) : all.filter((miss) => compareMisses(miss, after) > 0);
+  const misses = behind.slice(0, limit).map(({ uuid, judgement, distance }) => {
     return { uuid, criterion: judgement.criterion, ...shortValues(judgement), distance };
   });
-  return { misses, total: all.length };
+  return { misses, total: all.length, hasMore: behind.length > limit };
 }
 
 /** The pages of a list are asked for one after the other: all of them are of the list that was made for the first. */
