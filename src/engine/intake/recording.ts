@@ -116,7 +116,8 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
         throw new RetryAbandonedError('the acknowledger has ended', { cause });
       });
     },
-    keyOf,
+    // What cannot be read is dead-lettered in its order.
+    keyOf: ({ message }) => (message instanceof Error ? null : message.propertyUuid),
   });
   const recorder = spawn<Decoded>({
     name: 'recorder',
