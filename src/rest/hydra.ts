@@ -53,8 +53,9 @@ function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number, 
   const last = Math.max(1, Math.ceil(totalItems / itemsPerPage));
   const link = (value: number | string): string => {
     const parameters = new URLSearchParams(ctx.querystring);
-    for (const name of ['page', 'cursor']) parameters.delete(name);
-    parameters.set(typeof value === 'number' ? 'page' : 'cursor', String(value));
+    const [name, other] = typeof value === 'number' ? ['page', 'cursor'] : ['cursor', 'page'];
+    parameters.delete(other);
+    parameters.set(name, String(value));
     return `${ctx.path}?${parameters.toString()}`;
   };
   const next = cursor === undefined && page < last ? page + 1 : cursor;
