@@ -32,13 +32,13 @@ function urlsOf(value: string): readonly string[] {
   return value.split(',').map((each) => each.trim());
 }
 
-/** Whether all URLs that have it have the same. Those that are none have been reported already. */
+/** Whether all URLs with credentials have the same. Invalid URLs have been reported already. */
 function isOne(value: string, part: (url: URL) => string): boolean {
   const urls = urlsOf(value).filter((each) => URL.canParse(each));
   return new Set(urls.map((each) => part(new URL(each))).filter((each) => each !== '')).size <= 1;
 }
 
-/** The path and the query of such a URL mean nothing: what one hopes that they do would not be done. */
+/** The path and the query of such a URL have no effect, which its writer would not expect. */
 export const smtpServer = z
   .string()
   .refine((value) => {
@@ -62,8 +62,8 @@ export function mailboxOf(value: string): { readonly name: string; readonly addr
 }
 
 /**
- * Of a tile server that the operator's own browsers may ask: `https://tiles.example.org/{z}/{x}/{y}.png`. Its origin goes
- * into the console's policy, so it must have one: no `{s}` for several hosts.
+ * A tile server for the operator's own browsers: `https://tiles.example.org/{z}/{x}/{y}.png`. The console's policy
+ * names its origin, so there must be one: no `{s}` for several hosts.
  */
 export const tilesUrl = z.string().refine((value) => {
   const hasPlaces = ['{z}', '{x}', '{y}'].every((place) => value.includes(place));

@@ -1,6 +1,6 @@
 /**
- * What the settings of a daemon may not be together, reported before anything opens. Commands that only ask a daemon do
- * without: they may name the host of another.
+ * Conflicts between the settings of a daemon, reported before anything opens. Commands that only call a daemon skip
+ * these rules: they may name another host.
  */
 
 import { X509Certificate } from 'node:crypto';
@@ -75,7 +75,7 @@ function adminProblems({ host, certificate, privateKey, clientAuthorities }: Con
   return tlsProblems(certificate, privateKey, clientAuthorities);
 }
 
-/** The files may have changed when they are used: then the start fails later, in other words. */
+/** The files may have changed when they are used: then the start fails later, with another message. */
 function tlsProblems(certificate: string, privateKey: string, clientAuthorities: string | null): readonly string[] {
   const problems: string[] = [];
   const read = (setting: string, path: string): Buffer | null => {

@@ -64,13 +64,13 @@ const HOUR_MS = 3_600_000;
 const DAYS_MAX = 36_500;
 const MEBIBYTE = 1_048_576;
 
-/** What no operator has to turn, with the reason for each value. Tests start a service with others. */
+/** Values that no operator needs to change, with the reason for each. Tests start a service with others. */
 const FIXED = Object.freeze({
-  /** What an attempt holds, some 50 kB, times these is little; more at once only makes receivers slower. */
+  /** An attempt holds some 50 kB, times this number is little; more concurrent attempts only make receivers slower. */
   attemptsInFlightMax: 256,
   /** Single explanations, and as many for the worker thread: two cores of PostgreSQL are left to the pipeline. */
   questionConnectionsMax: 2,
-  /** Changes in one transaction: beyond, the round trips saved are less than what a larger one costs. */
+  /** Changes in one transaction: beyond, the saved round trips are less than the cost of a larger one. */
   recordBatchMax: 256,
   recordBounds: Object.freeze<Record<'batchBytesMax' | 'advertsMax' | 'bytesMax' | 'waitingMax', number>>({
     /** Messages in a batch, and large properties that a transaction reads and notifies of: sixteen of the largest messages. */
@@ -82,18 +82,18 @@ const FIXED = Object.freeze({
     /** For one property above a megabyte, which takes longer to record than its changes take to come. */
     waitingMax: 64,
   }),
-  /** Web servers, and what no service of a system listens on: a mail server would take a post for commands. */
+  /** Web servers, and ports that no system service uses: a mail server would interpret a post as commands. */
   endpointPorts: Object.freeze([
     { from: 80, to: 80 },
     { from: 443, to: 443 },
     { from: 1_024, to: 65_535 },
   ]),
   /**
-   * A bug that more properties than this meet within the window is no message's own: intake stops and leaves the lead to
-   * others for half a minute. Met again, it ends the process.
+   * When a bug affects more properties than this within the window, no message is the cause: intake stops and leaves
+   * the lead to others for half a minute. Met again, the bug ends the process.
    */
   breaker: Object.freeze({ propertiesMax: 10, windowMs: 600_000, restMs: 30_000 }),
-  /** Before each further try of what fails for no known reason: a hiccup is over after half a minute, a bug is not. */
+  /** The pauses before retries after an error of unknown class: a transient one is over after half a minute. */
   retryPausesMs: Object.freeze([2_000, 8_000, 20_000]),
   /** Below the 10,000 file descriptors that distributions allow, with room for endpoints and servers. */
   apiConnectionsMax: 4_096,
@@ -218,7 +218,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     drainAnnounceMs: setting.VIGIE_DRAIN_ANNOUNCE_MS,
     drainTimeoutMs: setting.VIGIE_DRAIN_TIMEOUT_MS,
     logLevel: setting.VIGIE_LOG_LEVEL,
-    /** Names with our prefix that no setting has: misspelt, or put there by an orchestrator. Worth a warning. */
+    /** Unknown names with our prefix: misspelt, or set by an orchestrator. Worth a warning. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
 }
@@ -229,7 +229,7 @@ function mapProblems({ VIGIE_MAP_FILE: file, VIGIE_MAP_TILES_URL: tiles }: Envir
 
 const ANY_CERTIFICATE = 'any';
 
-/** What a mail server needs and lacks. */
+/** Missing settings of a configured mail server. */
 function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);

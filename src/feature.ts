@@ -1,6 +1,6 @@
 /**
- * What a feature beside the engine may have: an object of optional functions, named in `features.ts`. Without its folder
- * and that name everything else compiles and works.
+ * The interface of a feature beside the engine: an object of optional functions, named in `features.ts`. Without its
+ * folder and that name everything else compiles and works.
  */
 
 import type Router from '@koa/router';
@@ -18,8 +18,8 @@ import type { EstimateMatches } from './engine/store/searches.ts';
 import type { Unary } from './grpc/call.ts';
 import type { AdminServiceServer } from './grpc/generated/vigie/admin/v1/admin.ts';
 import type { Metrics } from './metrics.ts';
+import type { QueryLimiter } from './rest/concurrency-limit.ts';
 import type { ApiDependencies } from './rest/dependencies.ts';
-import type { QueryLimiter } from './rest/query-limiter.ts';
 import type { Contract } from './rest/route.ts';
 import type { Parts } from './roles/parts.ts';
 
@@ -29,11 +29,11 @@ export type { Parts };
 export interface FeatureTask {
   /** Attempts under way. */
   readonly inFlight?: number;
-  /** Starts nothing more; resolves when what is under way is recorded. */
+  /** Starts nothing further; resolves when the work under way is recorded. */
   drain(): Promise<void>;
 }
 
-/** Publishes the adverts of a file, those alone that are new; resolves with how many there were of which kind. */
+/** Publishes the new adverts of a file; resolves with their number by kind. */
 export type PublishAdverts = (
   path: string,
   where: {
@@ -46,27 +46,27 @@ export type PublishAdverts = (
 
 export interface Feature {
   readonly name: string;
-  /** What it records with each batch of changes; null: nothing, as configured. */
+  /** Its rows for each batch of changes; null: none, as configured. */
   readonly record?: (parts: Parts) => PairFeature | null;
-  /** Adds what is read when Prometheus asks; every instance reads the same. */
+  /** Adds values that are read at each scrape of Prometheus; every instance reads the same. */
   readonly measure?: (metrics: Metrics, database: Database) => void;
   /** Removes rows that are older than their table keeps them. */
   readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
   readonly contract?: Contract;
   readonly routes?: (router: Router, dependencies: ApiDependencies, limiter: QueryLimiter) => void;
-  /** What it answers operators; a method that nobody answers is unimplemented. */
+  /** Its methods of the operators' interface; other methods are unimplemented. */
   readonly rpcs?: (usual: Unary) => Partial<AdminServiceServer>;
-  /** What a search will match; without it none is thought to match anything. */
+  /** Estimates a search's matches; without it the estimate is 0. */
   readonly estimate?: (database: Queryable) => () => Promise<EstimateMatches>;
-  /** An operator's retry of a delivery that is no webhook; null when there is none. */
+  /** An operator's resend of a delivery that is no webhook; null without such a delivery. */
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
-  /** For `vigie doctor`: what keeps it from another's server, in words; null: nothing. */
+  /** For `vigie doctor`: why the feature's own server cannot be used, in a sentence; null: it can. */
   readonly checkServer?: (config: Config) => Promise<string | null>;
-  /** Opens what instances do that have the role of its name; throws when its settings are wrong. */
+  /** Opens the work of instances with the role of its name; throws when its settings are wrong. */
   readonly open?: (parts: Parts) => Promise<void>;
   /** By the words of a command (cli/commands.ts). */
   readonly commands?: Readonly<Record<string, (input: Input) => Promise<void>>>;
-  /** For the demonstration. Throws `UsageError` for a format that it does not know. */
+  /** For the demonstration. Throws `UsageError` for an unknown format. */
   readonly openAdverts?: (format: string, mapping: string) => Promise<PublishAdverts>;
   /** Pauses while the gate of the stage is closed; null: nothing to do, as configured. */
   readonly start?: (parts: Parts, gate: PauseGate) => FeatureTask | null;

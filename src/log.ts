@@ -1,11 +1,11 @@
 /**
- * Structured logs: JSON lines on standard output, one wide line per fact; lines for reading where a person looks on.
- * Secrets and contacts are never logged.
+ * Structured logs: JSON lines on standard output, one wide line per fact; readable lines on a terminal. Secrets and
+ * contacts are never logged.
  *
- * The lines of one tick of the event loop leave in one write: a busy API answers dozens of requests a tick, and a
- * write of its own for each line would cost as much as answering. Nothing waits for a timer or for a full buffer.
- * Whatever ends the process in order (a signal that drains, `process.exit`, an uncaught error) writes the rest first;
- * `kill -9` loses at most the lines of the tick that it interrupts.
+ * The lines of one tick of the event loop leave in one write: a busy API answers dozens of requests per tick, and a
+ * separate write for each line would cost as much as answering. No line waits for a timer or for a full buffer. Every
+ * orderly end of the process (a signal that drains, `process.exit`, an uncaught error) writes the rest first; `kill -9`
+ * loses at most the lines of the tick that it interrupts.
  */
 
 import { isatty } from 'node:tty';
@@ -15,13 +15,13 @@ import pretty from 'pino-pretty';
 
 export interface Log extends Logger {
   /**
-   * A line whose members are JSON already, `"status":200,"message":"request"`. Building it out of fields, as the other
-   * methods do, is a tenth of what answering a request costs.
+   * A line whose members are JSON already, `"status":200,"message":"request"`. Building it from fields, as the other
+   * methods do, is a tenth of the cost of a request.
    */
   readonly infoJson: (members: string) => void;
 }
 
-/** Writes to the file descriptor `to`. One for the life of the process: it is written out when the process exits. */
+/** Writes to the file descriptor `to`. Create one per process: it is flushed when the process exits. */
 export function createLog(level: string, to: number = process.stdout.fd, isForReading = isatty(to)): Log {
   const timestamp = isoTime();
   const destination = isForReading ? forReading(to) : tickByTick(pino.destination({ dest: to, sync: true }));
@@ -34,7 +34,7 @@ export function createLog(level: string, to: number = process.stdout.fd, isForRe
   });
 }
 
-/** What a library prints would be no line of the log: it becomes one. */
+/** A library's console output becomes a log line. */
 export function adoptConsole(log: Log): void {
   const warn = (...words: unknown[]): void => log.warn({ from: 'console' }, format(...words));
   Object.assign(console, { debug: warn, error: warn, info: warn, log: warn, warn });
@@ -64,7 +64,7 @@ function isoTime(): () => string {
   };
 }
 
-/** `flushSync` is what pino calls after a fatal line. */
+/** pino calls `flushSync` after a fatal line. */
 function tickByTick(destination: DestinationStream): DestinationStream & { readonly flushSync: () => void } {
   let lines = '';
   const flushSync = (): void => {

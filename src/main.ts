@@ -1,6 +1,6 @@
 /**
- * The command line and nothing else. A command loads its own modules alone: the whole daemon would treble the time that
- * `vigie admin` takes.
+ * The command line and nothing else. A command loads only its own modules: the whole daemon would treble the time of
+ * `vigie admin`.
  */
 
 import { COMMANDS } from './cli/commands.ts';

@@ -1,9 +1,11 @@
 /**
- * What the service counts, for Prometheus: stage by stage, in the order of an advert's journey. Few labels, each with a
- * known set of values, and no identifiers. `measures.ts` adds what is read from PostgreSQL and NATS at each scrape.
+ * The service's metrics for Prometheus: stage by stage, in the order of an advert's journey. Few labels, each with a
+ * known set of values, and no identifiers. `measures.ts` adds the values that are read from PostgreSQL and NATS at each
+ * scrape.
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { keptFor } from './engine/actor/waiting.ts';
 import { ATTEMPT_ERRORS } from './engine/domain/delivery.ts';
 import { FORGETFUL_TABLES } from './engine/domain/retention.ts';
 
@@ -30,32 +32,44 @@ const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 5];
 
 export function createMetrics(version = '') {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED_DEFAULTS) registry.removeSingleMetric(name);
-  const counter = (name: string, help: string) => new Counter({ name, help, registers });
-  const histogram = (name: string, help: string, buckets: number[]) =>
-    new Histogram({ name, help, buckets, registers });
-  new Gauge({ name: 'vigie_build_info', help: 'Always 1', labelNames: ['version'], registers }).set({ version }, 1);
+  const make = makerOf(registry);
+  const { gauge, labelledGauge } = make;
+  /** Readings by stage; a stage adds its own when it opens. */
   const stageInFlight = new Map<string, () => number>();
   const stagePaused = new Map<string, () => number>();
-  byStage('vigie_stage_in_flight', 'Messages or attempts under way', stageInFlight, registers);
-  byStage('vigie_stage_paused', '1 while an operator has paused the stage', stagePaused, registers);
+  const read = async (readings: typeof stagePaused) => [...readings].map(([stage, value]) => [stage, value()] as const);
+  labelledGauge('vigie_build_info', 'Always 1', 'version', async () => [[version, 1]]);
+  labelledGauge('vigie_stage_in_flight', 'Messages or attempts under way', 'stage', () => read(stageInFlight));
+  labelledGauge('vigie_stage_paused', '1 while an operator has paused the stage', 'stage', () => read(stagePaused));
   return {
-    registry,
-    /** Readings by stage; a stage adds its own when it opens. */
-    stageInFlight,
-    stagePaused,
-    ...intakeMetrics(registers, counter, histogram),
-    ...deliveryMetrics(registers, counter, histogram),
-    ...mailMetrics(registers, counter),
-    ...callMetrics(registers),
+    ...{ registry, stageInFlight, stagePaused, gauge, labelledGauge },
+    ...intakeMetrics(make),
+    ...deliveryMetrics(make),
+    ...callMetrics(make),
+  };
+}
+
+type Maker = ReturnType<typeof makerOf>;
+
+function makerOf(registry: Registry) {
+  const registers = [registry];
+  return {
+    /** `values`: those of the first label that are known, shown from the start. */
+    counter<Label extends string>(name: string, help: string, labels: Label[] = [], values: readonly string[] = []) {
+      const counter = new Counter({ name, help, labelNames: labels, registers });
+      const [label = ''] = labels;
+      for (const value of values) counter.inc({ [label]: value } as Record<Label, string>, 0);
+      return counter;
+    },
+    histogram<Label extends string>(name: string, help: string, buckets: number[], labels: Label[] = []) {
+      return new Histogram({ name, help, buckets, labelNames: labels, registers });
+    },
     /** A value read at each scrape; a read that fails leaves it out. */
     gauge: (name: string, help: string, read: () => number | Promise<number>) =>
       new Gauge({
-        name,
-        help,
-        registers,
+        ...{ name, help, registers },
         async collect() {
           try {
             this.set(await read());
@@ -72,10 +86,7 @@ export function createMetrics(version = '') {
       read: () => Promise<Iterable<readonly [string, number]>>,
     ) =>
       new Gauge({
-        name,
-        help,
-        labelNames: [label],
-        registers,
+        ...{ name, help, labelNames: [label], registers },
         async collect() {
           this.reset();
           const values = await read().catch(() => []);
@@ -85,56 +96,31 @@ export function createMetrics(version = '') {
   };
 }
 
-type Registers = Registry[];
-
-function byStage(name: string, help: string, readings: ReadonlyMap<string, () => number>, registers: Registers): void {
-  const gauge = new Gauge({
-    name,
-    help,
-    labelNames: ['stage'],
-    registers: [],
-    collect() {
-      for (const [stage, read] of readings) this.set({ stage }, read());
-    },
-  });
-  for (const registry of registers) registry.registerMetric(gauge);
-}
-
-type MakeCounter = (name: string, help: string) => Counter;
-type MakeHistogram = (name: string, help: string, buckets: number[]) => Histogram;
-
-function intakeMetrics(registers: Registers, counter: MakeCounter, histogram: MakeHistogram) {
-  const changes = new Counter({
-    name: 'vigie_changes_total',
-    help: 'Intake messages recorded, by what they did to the held state',
-    labelNames: ['outcome'],
-    registers,
-  });
-  for (const outcome of ['created', 'changed', 'recrawled', 'stale', 'unknown']) changes.inc({ outcome }, 0);
-  const rejections = new Counter({
-    name: 'vigie_rejections_total',
-    help: 'Rejections of intake messages, published for their crawlers or not',
-    labelNames: ['result'],
-    registers,
-  });
-  for (const result of ['published', 'unpublished']) rejections.inc({ result }, 0);
-  const deadLetters = new Counter({
-    name: 'vigie_dead_letters_total',
-    help: 'Intake messages kept in the dead letters, rejected by the contract or not recorded because of a bug',
-    labelNames: ['cause'],
-    registers,
-  });
-  for (const cause of ['rejected', 'bug']) deadLetters.inc({ cause }, 0);
+function intakeMetrics({ counter, histogram }: Maker) {
   return {
-    changes,
-    deadLetters,
-    rejections,
-    unknownMembers: new Counter({
-      name: 'vigie_unknown_members_total',
-      help: 'Members of intake messages that the contract does not know, by name',
-      labelNames: ['member'],
-      registers,
-    }),
+    changes: counter(
+      'vigie_changes_total',
+      'Intake messages recorded, by what they did to the held state',
+      ['outcome'],
+      ['created', 'changed', 'recrawled', 'stale', 'unknown'],
+    ),
+    rejections: counter(
+      'vigie_rejections_total',
+      'Rejections of intake messages, published for their crawlers or not',
+      ['result'],
+      ['published', 'unpublished'],
+    ),
+    deadLetters: counter(
+      'vigie_dead_letters_total',
+      'Intake messages kept in the dead letters, rejected by the contract or not recorded because of a bug',
+      ['cause'],
+      ['rejected', 'bug'],
+    ),
+    unknownMembers: counter(
+      'vigie_unknown_members_total',
+      'Members of intake messages that the contract does not know, by name',
+      ['member'],
+    ),
     events: counter('vigie_events_total', 'Events recorded'),
     matches: counter('vigie_matches_total', 'Matches that began'),
     deliveries: counter('vigie_deliveries_total', 'Deliveries created'),
@@ -149,32 +135,23 @@ function intakeMetrics(registers: Registers, counter: MakeCounter, histogram: Ma
   };
 }
 
-function deliveryMetrics(registers: Registers, counter: MakeCounter, histogram: MakeHistogram) {
-  const attempts = new Counter({
-    name: 'vigie_delivery_attempts_total',
-    help: 'Attempts made, by result: delivered or the class of the error',
-    labelNames: ['result'],
-    registers,
-  });
-  for (const result of ['delivered', ...ATTEMPT_ERRORS]) attempts.inc({ result }, 0);
-  const repairs = new Counter({
-    name: 'vigie_delivery_repairs_total',
-    help: 'Retries whose message was missing, and attempts whose process has died',
-    labelNames: ['kind'],
-    registers,
-  });
-  for (const kind of ['missing', 'aborted']) repairs.inc({ kind }, 0);
-  const removed = new Counter({
-    name: 'vigie_rows_removed_total',
-    help: 'Rows that retention has removed',
-    labelNames: ['table'],
-    registers,
-  });
-  for (const table of FORGETFUL_TABLES) removed.inc({ table }, 0);
+const RESULTS = ['delivered', ...ATTEMPT_ERRORS];
+
+function deliveryMetrics({ counter, histogram }: Maker) {
   return {
-    attempts,
-    repairs,
-    removed,
+    attempts: counter(
+      'vigie_delivery_attempts_total',
+      'Attempts made, by result: delivered or the class of the error',
+      ['result'],
+      RESULTS,
+    ),
+    repairs: counter(
+      'vigie_delivery_repairs_total',
+      'Retries whose message was missing, and attempts whose process has died',
+      ['kind'],
+      ['missing', 'aborted'],
+    ),
+    removed: counter('vigie_rows_removed_total', 'Rows that retention has removed', ['table'], FORGETFUL_TABLES),
     retries: counter('vigie_delivery_retries_total', 'Attempts that were not the first of their delivery'),
     exhausted: counter('vigie_deliveries_exhausted_total', 'Deliveries whose attempts were used up'),
     resent: counter(
@@ -183,70 +160,31 @@ function deliveryMetrics(registers: Registers, counter: MakeCounter, histogram: 
     ),
     attemptSeconds: histogram('vigie_delivery_attempt_seconds', 'Duration of attempts', ATTEMPT_SECONDS),
     alertSeconds: histogram('vigie_alert_seconds', 'From the record of a change to its delivery', ALERT_SECONDS),
-  };
-}
-
-function mailMetrics(registers: Registers, counter: MakeCounter) {
-  const mailAttempts = new Counter({
-    name: 'vigie_mail_attempts_total',
-    help: 'Attempts at e-mails, by result: delivered or the class of the error',
-    labelNames: ['result'],
-    registers,
-  });
-  for (const result of ['delivered', ...ATTEMPT_ERRORS]) mailAttempts.inc({ result }, 0);
-  return {
-    mailAttempts,
+    mailAttempts: counter(
+      'vigie_mail_attempts_total',
+      'Attempts at e-mails, by result: delivered or the class of the error',
+      ['result'],
+      RESULTS,
+    ),
     mailItems: counter('vigie_mail_items_total', 'Deliveries by e-mail created: items of e-mails'),
     mailsFailed: counter('vigie_mails_failed_total', 'E-mails refused for good, or whose attempts were used up'),
   };
 }
 
-function callMetrics(registers: Registers) {
-  const adminCalls = new Counter({
-    name: 'vigie_admin_calls_total',
-    help: 'gRPC calls of operators, by code',
-    labelNames: ['code'],
-    registers,
-  });
-  adminCalls.inc({ code: 'OK' }, 0);
+function callMetrics({ counter, histogram }: Maker) {
   return {
-    adminCalls,
-    failures: new Counter({
-      name: 'vigie_actor_failures_total',
-      help: 'Failures of actors, most of them of a server that was away',
-      labelNames: ['actor'],
-      registers,
-    }),
-    requests: new Counter({
-      name: 'vigie_api_requests_total',
-      help: 'REST requests answered, by class of status',
-      labelNames: ['method', 'status'],
-      registers,
-    }),
-    requestSeconds: new Histogram({
-      name: 'vigie_api_request_seconds',
-      help: 'Duration of REST requests',
-      labelNames: ['method'],
-      buckets: REQUEST_SECONDS,
-      registers,
-    }),
+    adminCalls: counter('vigie_admin_calls_total', 'gRPC calls of operators, by code', ['code'], ['OK']),
+    failures: counter('vigie_actor_failures_total', 'Failures of actors, most of them of a server that was away', [
+      'actor',
+    ]),
+    requests: counter('vigie_api_requests_total', 'REST requests answered, by class of status', ['method', 'status']),
+    requestSeconds: histogram('vigie_api_request_seconds', 'Duration of REST requests', REQUEST_SECONDS, ['method']),
   };
 }
 
 const READING_KEPT_MS = 5_000;
 
-/** One reading at a time; a reading that failed is not kept. */
-export function keptFor<T>(read: () => Promise<T>): () => Promise<T> {
-  let reading: Promise<T> | null = null;
-  let readAtMs = Number.NEGATIVE_INFINITY;
-  return () => {
-    const nowMs = performance.now();
-    if (reading !== null && nowMs - readAtMs < READING_KEPT_MS) return reading;
-    readAtMs = nowMs;
-    reading = read();
-    reading.catch(() => {
-      reading = null;
-    });
-    return reading;
-  };
+/** For what is read at each scrape: several scrapers cost no more than one. */
+export function keptForScrapes<T>(read: () => Promise<T>): () => Promise<T> {
+  return keptFor(READING_KEPT_MS, read);
 }

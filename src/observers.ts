@@ -1,4 +1,4 @@
-/** What the stages report, turned into metrics, log lines and activities: each fact once, in one place. */
+/** Turns the reports of the stages into metrics, log lines and activities: each fact once, in one place. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Activity } from './engine/domain/activity.ts';
@@ -94,14 +94,14 @@ function timedMatcher(matcher: Matcher, metrics: Metrics): ReturnType<Observers[
   };
 }
 
-/** Of a flood the first ones: each is in the table, and another log line for each would be a flood of its own. */
+/** Only the first ones of a flood are logged: each is in the table. */
 function logDeadLetters(log: Log, deadLettered: readonly DeadLetteredMessage[]): void {
   const shown = deadLettered.slice(0, DEAD_LETTERS_SHOWN);
   for (const { subject, sequence, reason } of shown) log.warn({ subject, sequence, reason }, 'dead letter');
   if (deadLettered.length > shown.length) log.warn({ count: deadLettered.length - shown.length }, 'more dead letters');
 }
 
-/** Anybody can invent methods; a label must not grow with them. */
+/** Callers can invent methods; a label must not grow with them. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 function summaryOf({ outcomes, events, began, deliveries }: Recorded, deadLettered: number, seconds: number) {
@@ -126,7 +126,7 @@ function countAttempt(metrics: Metrics, { id, attemptCount, outcome, after }: Se
   metrics.alertSeconds.observe(Math.max(0, endedAtMs - createdAtOf(id).getTime()) / 1_000);
 }
 
-/** The answer's text is not logged: it is the endpoint's, and may hold anything. */
+/** The answer's text is not logged: the endpoint controls its content. */
 function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, traceparent }: SettledAttempt): void {
   const { statusCode, error, reason } = outcome;
   const line = {
@@ -181,7 +181,7 @@ function attemptActivity({ id, searchNumber, endpointKey, attemptCount, outcome,
   };
 }
 
-/** Of the crawlers' side: rejected messages, misspelt members. */
+/** Events on the crawlers' side: rejected messages, misspelt members. */
 type CrawlerObservers = Pick<IntakeDependencies, 'onUnknownMember' | 'onPublished' | 'onUnpublished'>;
 
 /** Crawlers can invent names; a label must not grow with them. */
@@ -192,7 +192,7 @@ const OTHER = 'other';
 function observeCrawlers(metrics: Pick<Metrics, 'rejections' | 'unknownMembers'>, log: Log): CrawlerObservers {
   const names = new Set<string>();
 
-  /** True when `path` has a place of its own among the names. */
+  /** True when the metrics have a label value for `path`. */
   function isNamed(path: string): boolean {
     return names.has(path) || (names.size < NAMES_MAX && NAME.test(path));
   }

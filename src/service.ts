@@ -19,12 +19,11 @@ import { REFUSALS } from './rest/sentences.ts';
 import { openAdmin } from './roles/admin.ts';
 import { openApi } from './roles/api.ts';
 import { openDelivery } from './roles/deliver.ts';
-import { openFoundation } from './roles/foundation.ts';
+import { openFoundation, startFailure } from './roles/foundation.ts';
 import { closeServer, createHttpServer, listen } from './roles/http-server.ts';
 import { openIntake } from './roles/intake.ts';
 import { openOperations, type Progress } from './roles/operations.ts';
 import type { Parts } from './roles/parts.ts';
-import { startFailure } from './roles/start-failure.ts';
 import { createShutdown, type Shutdown } from './shutdown.ts';
 
 export interface Service {
@@ -39,25 +38,23 @@ export interface Service {
   readonly adminAddress: string | null;
   /** Resolves when the service cannot go on, with the reason. */
   readonly failed: Promise<string>;
-  /**
-   * Says that it ends, stops pulling, finishes what is in flight, closes. Rejects when that takes longer than the drain
-   * timeout.
-   */
+  /** Announces its end, stops pulling, finishes work in flight, closes. Rejects after the drain timeout. */
   stop(): Promise<void>;
 }
 
-/** What outlives a try to start. */
+/** State that outlives a failed attempt to start. */
 interface Start {
   readonly standIn: StandIn;
-  /** True once PostgreSQL has let us in: from then on whatever keeps us out is an outage, and no wrong setting. */
+  /** True once PostgreSQL has accepted a connection: from then on a refusal is an outage, and no wrong setting. */
   isDatabaseKnown: boolean;
 }
 
 const START_AGAIN_MS = 1_000;
 
 /**
- * While a given PostgreSQL cannot do its work it is tried again and again, and the ports say why. `ending`: aborted, it
- * breaks the start off: what has been opened is closed in order, and this rejects with `StartBrokenOffError`.
+ * While a configured PostgreSQL cannot be used the start is retried, and the ports report the reason. `ending`:
+ * aborted, it interrupts the start: what has been opened is closed in order, and this rejects with
+ * `StartBrokenOffError`.
  */
 export async function startService(config: Config, log: Log, ending?: AbortSignal): Promise<Service> {
   assertServable(config);
@@ -76,7 +73,7 @@ export async function startService(config: Config, log: Log, ending?: AbortSigna
   }
 }
 
-/** Answers why it must be tried again, if so. */
+/** Returns the reason for a retry, if there is one. */
 async function tryStart(
   config: Config,
   log: Log,
@@ -93,7 +90,7 @@ async function tryStart(
   try {
     return { ...(await unlessAborted(opened, ending)), stop };
   } catch (error) {
-    // The step that was under way ends by itself, and is ignored: what it needs is closed.
+    // The interrupted step ends by itself, and its error is ignored: its dependencies are closed.
     opened.catch(() => undefined);
     await stop();
     const isPassing = error instanceof DatabaseUnreachableError && isPassingRefusal(error.cause, start.isDatabaseKnown);
@@ -102,7 +99,7 @@ async function tryStart(
   }
 }
 
-/** Each part after those that it needs; the operations port comes early, to say how far the others are. */
+/** Each part after its dependencies; the operations port comes early, to report the progress of the others. */
 async function openAll(
   config: Config,
   log: Log,
@@ -151,7 +148,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
 }
 
 interface StandIn {
-  /** Listens, unless it does already. */
+  /** Listens, if it does not yet. */
   open(reason: string): Promise<void>;
   /** The ports are free then. */
   close(): Promise<void>;
@@ -160,7 +157,7 @@ interface StandIn {
 const CONNECTIONS_MAX = 256;
 const RETRY_AFTER_SECONDS = '5';
 
-/** Answers on the ports of a service that cannot start yet: alive, not ready, and why. */
+/** Answers on the ports of a service that cannot start yet: alive, not ready, and the reason. */
 function createStandIn({ roles, operations, api }: Config, log: Log): StandIn {
   const bounds = { connectionsMax: CONNECTIONS_MAX };
   let reason = '';
@@ -197,7 +194,7 @@ class PortTakenError extends Error {
 
 /**
  * Runs before anything opens: later, work would be taken over and dropped again. Throws `PortTakenError`, which names
- * every port of ours that cannot be listened on, and its setting.
+ * every unavailable port, and its setting.
  */
 async function assertPortsFree({ roles, operations, api, admin }: Config): Promise<void> {
   const wanted = [
@@ -216,7 +213,7 @@ interface Wanted {
   readonly port: number;
 }
 
-/** Null when the address is ours to take. */
+/** Null when the address is available. */
 function problemOf({ setting, host, port }: Wanted): Promise<string | null> {
   return new Promise((settle) => {
     const probe = createServer();

@@ -1,22 +1,22 @@
 /**
- * How a process ends in order. Its roles end first, all at once and each within bounds of its own: none waits for
- * another, so a client that holds on to the API keeps no attempt from being recorded. What the roles have in common is
- * closed after them, the last opened first.
+ * The orderly shutdown of a process. Its roles end first, all at once and each within its own time limit: none waits
+ * for another, so a client that occupies the API delays no recording of an attempt. Shared resources are closed
+ * afterwards, the last opened first.
  */
 
 import { inTime } from './engine/actor/waiting.ts';
 import type { Log } from './log.ts';
 
 export interface Shutdown {
-  /** Aborted when the end begins. */
+  /** Aborted when the shutdown begins. */
   readonly ending: AbortSignal;
   /** Registers what finishes the work of a role. */
   readonly draining: (name: string, drain: () => Promise<unknown>) => void;
-  /** Registers what closes something that roles share. */
+  /** Registers what closes a shared resource. */
   readonly closing: (name: string, close: () => Promise<unknown>) => void;
   /**
-   * Ends everything registered. Rejects when something failed, with the first reason and after the rest; or when it takes
-   * longer than `timeoutMs`, with the names of what is not done. More calls share the first one's end.
+   * Ends everything registered. Rejects when something failed, with the first reason and after the rest; or when it
+   * takes longer than `timeoutMs`, with the names of what is not done. Further calls share the first one's result.
    */
   run(timeoutMs: number): Promise<void>;
 }
@@ -59,7 +59,7 @@ export function createShutdown(log: Pick<Log, 'debug' | 'error'>): Shutdown {
   return {
     ending: ending.signal,
     draining(name, drain) {
-      // A start that was broken off may still have been opening a role.
+      // An interrupted start may still have been opening a role.
       if (ending.signal.aborted) drained.push(end({ name, end: drain }));
       else roles.push({ name, end: drain });
     },

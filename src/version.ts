@@ -1,4 +1,4 @@
-/** The version of the package, for `User-Agent` and documents. */
+/** The version of the package, for `User-Agent` and documents, and the versions of Node.js that it is used with. */
 
 import { readFileSync } from 'node:fs';
 
@@ -7,3 +7,21 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 };
 
 export const VERSION = version;
+
+/** The day on which the support of a major version of Node.js ends (its release schedule). Those that are not listed came after this release. */
+const SUPPORT_ENDS: Readonly<Record<string, string>> = {
+  20: '2026-04-30',
+  21: '2024-06-01',
+  22: '2027-04-30',
+  23: '2025-06-01',
+  24: '2028-04-30',
+  25: '2026-06-01',
+  26: '2029-04-30',
+};
+
+/** A warning for an operator whose Node.js, `20.19.0`, is out of support; null while it is supported. */
+export function unsupportedNode(version: string, today: Date): string | null {
+  const ended = SUPPORT_ENDS[version.split('.', 1).join('')];
+  if (ended === undefined || today.toISOString().slice(0, 10) <= ended) return null;
+  return `Node.js ${version} has been out of support since ${ended}: install a version that gets security fixes`;
+}

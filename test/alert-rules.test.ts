@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { createMetrics } from '../src/metrics.ts';
+import { ROOT } from './support/checkout.ts';
 import { promtool } from './support/prometheus.ts';
 
-const FOLDER = fileURLToPath(new URL('../config/prometheus/', import.meta.url));
-const SOURCES = fileURLToPath(new URL('../src/', import.meta.url));
+const FOLDER = join(ROOT, 'config/prometheus/');
+const SOURCES = join(ROOT, 'src/');
 
 for (const args of [
   ['check', 'config', 'prometheus.yml'],

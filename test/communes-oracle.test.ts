@@ -12,8 +12,9 @@ import { readCommuneRecords } from '../src/engine/reference/commune-records.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
 import { placeKey } from '../src/engine/reference/place-names.ts';
 import { readPlaceTable } from '../src/engine/reference/place-table.ts';
+import { SHARED_DATA } from './support/checkout.ts';
 
-const FILE = new URL('../../shared/data/reference/communes_fr_cog2024.csv.gz', import.meta.url);
+const FILE = new URL('reference/communes_fr_cog2024.csv.gz', SHARED_DATA);
 const skip = existsSync(FILE) ? false : 'the COG 2024 file is not there';
 const NOWHERE: StatedPlace = { insee: null, zipcode: null, name: null, lat: null, lon: null };
 

@@ -10,8 +10,9 @@ import { ImportFileError } from '../src/cli/import/import-file.ts';
 import { distanceKm } from '../src/engine/domain/geo.ts';
 import { createCommuneLocator } from '../src/engine/matching/commune-locator.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
+import { SHARED_DATA } from './support/checkout.ts';
 
-const REAL = fileURLToPath(new URL('../../shared/data/reference/', import.meta.url));
+const REAL = fileURLToPath(new URL('reference/', SHARED_DATA));
 const unlessReal = { skip: existsSync(REAL) ? false : 'the real files are not at ../shared/data/reference' };
 
 let directory: string;

@@ -24,7 +24,7 @@ import { propertyFacts, readingOf } from '../src/engine/domain/property-document
 import { NOTHING_KNOWN } from '../src/engine/domain/property-facts.ts';
 import { factsOf, readSummary, summaryOf, summaryText } from '../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
-import { satisfiedSince } from '../src/features/explanations/satisfied-since.ts';
+import { satisfiedSince } from '../src/features/explanations/examination.ts';
 import { changesOf, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 

@@ -12,8 +12,7 @@ import { type TestContext, test } from 'node:test';
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 import { generate } from 'selfsigned';
 import { newestFile, openSnapshot } from '../src/features/feeds/snapshot-file.ts';
-import { download } from '../src/features/feeds/source-watch.ts';
-import { FeedsFileError, readFeedsFile } from '../src/features/feeds/sources.ts';
+import { download, FeedsFileError, readFeedsFile } from '../src/features/feeds/source-watch.ts';
 
 async function folderOf(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-test-'));

@@ -12,9 +12,10 @@ import { type AdvertRow, type FeedRow, known, withinBounds } from '../src/featur
 import { readMapped } from '../src/features/feeds/mapped-files.ts';
 import { parseMapping } from '../src/features/feeds/mapping.ts';
 import { readPoliris } from '../src/features/feeds/poliris.ts';
+import { SHARED_DATA } from './support/checkout.ts';
 import { polirisFile, polirisLine } from './support/poliris.ts';
 
-const FOLDER = fileURLToPath(new URL('../../shared/data/', import.meta.url));
+const FOLDER = fileURLToPath(SHARED_DATA);
 const HAS_DATA = existsSync(`${FOLDER}feeds`);
 const skip = HAS_DATA ? false : 'the real files are not here';
 

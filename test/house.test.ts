@@ -7,10 +7,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from './support/checkout.ts';
 import { functionsOf, importsOf } from './support/source-scanner.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const GENERATED = /\/generated\//;
 const FILE_LINES_MAX = 400;
 const FUNCTION_LINES_MAX = 60;
@@ -45,12 +44,11 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'config-conflicts.ts': ['config.ts'],
   'log.ts': [],
   'version.ts': [],
-  'node-support.ts': [],
-  'metrics.ts': ['engine/domain'],
+  'metrics.ts': ['engine/actor', 'engine/domain'],
   local: ['engine/actor'],
   cli: [
     ...['engine', 'local', 'rest', 'grpc', 'feature.ts', 'features.ts'],
-    ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'node-support.ts', 'service.ts'],
+    ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],
 };

@@ -8,6 +8,7 @@ import { lemmasOf } from '../src/engine/domain/inflection/lemmas.ts';
 import { formSetsOf, readSuffixRules } from '../src/engine/domain/inflection/suffix-rules.ts';
 import { buildWordGraph, endingsFrom, follow } from '../src/engine/domain/inflection/word-graph.ts';
 import { foldText } from '../src/engine/domain/text.ts';
+import { ROOT_URL } from './support/checkout.ts';
 import { DIFFERENT_WORDS, FORMS_OF_ONE_WORD } from './support/inflection-pairs.ts';
 
 function agree([a, b]: readonly [string, string]): boolean {
@@ -94,7 +95,7 @@ SFX S. 0 s/D'Q' [^sxz] is:pl
 });
 
 test('words of their own are at most two hundred, each with a reason', () => {
-  const file = readFileSync(new URL('../src/engine/domain/inflection/own-words.tsv', import.meta.url), 'utf8');
+  const file = readFileSync(new URL('src/engine/domain/inflection/own-words.tsv', ROOT_URL), 'utf8');
   const lines = file.trim().split('\n');
   const own = lines.filter((line) => line.startsWith('own\t'));
   assert.ok(own.length >= 6 && own.length <= 200);
@@ -119,5 +120,5 @@ test('a word graph has the words it was built from, and no others', () => {
 test('words that begin and end alike share their letters: the forms of French fit in a megabyte', () => {
   const words = ['a', 'b', 'c'].flatMap((first) => ['x', 'y', 'z'].map((last) => `${first}mmmmmmmm${last}`));
   assert.equal(buildWordGraph(words).length, 3 + 8 + 3);
-  assert.ok(statSync(new URL('../src/engine/domain/inflection/french.graph', import.meta.url)).size < 1e6);
+  assert.ok(statSync(new URL('src/engine/domain/inflection/french.graph', ROOT_URL)).size < 1e6);
 });

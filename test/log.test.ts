@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createLog } from '../src/log.ts';
+import { LOADER, moduleUrl } from './support/checkout.ts';
 
-const LOG = new URL('../src/log.ts', import.meta.url).href;
+const LOG = moduleUrl('src/log').href;
 const directory = mkdtempSync(join(tmpdir(), 'vigie-log-'));
 after(() => rmSync(directory, { recursive: true }));
 
@@ -19,7 +20,7 @@ function messagesOf(ending: string): { readonly messages: string[]; readonly sta
     log.info('first');
     log.info('last');
     ${ending}`;
-  const { stdout, status } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script]);
+  const { stdout, status } = spawnSync(process.execPath, [...LOADER, '--input-type=module', '-e', script]);
   const lines = stdout.toString().split('\n').filter(Boolean);
   return { messages: lines.map((line) => JSON.parse(line).message), status };
 }

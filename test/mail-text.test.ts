@@ -5,10 +5,16 @@ import { test } from 'node:test';
 import { simpleParser } from 'mailparser';
 import { searchNumberOf, timeOrderedUuid, type Uuid } from '../src/engine/domain/ids.ts';
 import { propertyDocument } from '../src/engine/domain/property-document.ts';
-import type { MailProperty, MailReason } from '../src/features/mail/mail-item.ts';
-import { messageBytes } from '../src/features/mail/mail-message.ts';
-import { itemsByProperty, type MailContents, type MailItem, mailContents } from '../src/features/mail/mail-sections.ts';
+import {
+  itemsByProperty,
+  type MailContents,
+  type MailItem,
+  type MailProperty,
+  type MailReason,
+  mailContents,
+} from '../src/features/mail/mail-contents.ts';
 import { mailText } from '../src/features/mail/mail-text.ts';
+import { messageBytes } from '../src/features/mail/mailing.ts';
 import { expireAt, heldAfter, resolveToulon, UNKNOWN_CONTENT, upsertAt } from './support/adverts.ts';
 
 const LINK = 'https://vigie.example/unsubscribe/AAAAAAAAAAAAAAAAAAAAAA';

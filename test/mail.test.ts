@@ -6,7 +6,7 @@ import { EVENT_KINDS } from '../src/engine/domain/codes.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import { emailStatusOf, mailKeyOf, nextMorning, parisDayOf } from '../src/engine/domain/mail.ts';
 import { propertyDocument } from '../src/engine/domain/property-document.ts';
-import { type MailReason, mailProperty, mailReasonsOf } from '../src/features/mail/mail-item.ts';
+import { type MailReason, mailProperty, mailReasonsOf } from '../src/features/mail/mail-contents.ts';
 import { changesOf, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
 const CLIENT = uuidOf('c11e2700-0000-4000-8000-000000000001');

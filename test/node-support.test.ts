@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unsupportedNode } from '../src/node-support.ts';
+import { unsupportedNode } from '../src/version.ts';
 
 test('a version is told from the day after its last one', () => {
   assert.equal(unsupportedNode('20.20.2', new Date('2026-04-30T23:00:00Z')), null);

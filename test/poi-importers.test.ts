@@ -11,9 +11,10 @@ import { importPointsOfInterest, type PointImportProgress, type PointImportResul
 import { ImportFileError } from '../src/cli/import/import-file.ts';
 import type { PointFormat } from '../src/cli/import/point-formats.ts';
 import type { PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
+import { SHARED_DATA } from './support/checkout.ts';
 import { blockOf, pbfFileBytes, type WriteFields, writeMessage } from './support/osm-pbf.ts';
 
-const REAL = fileURLToPath(new URL('../../shared/data/poi/', import.meta.url));
+const REAL = fileURLToPath(new URL('poi/', SHARED_DATA));
 const real = (name: string) => join(REAL, name);
 const unlessReal = { skip: existsSync(REAL) ? false : 'the real files are not at ../shared/data/poi' };
 

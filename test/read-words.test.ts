@@ -8,9 +8,10 @@ import { parse } from 'csv-parse/sync';
 import { entryHolds } from '../src/engine/domain/expressions.ts';
 import { foldTexts } from '../src/engine/domain/folded-text.ts';
 import { foldText } from '../src/engine/domain/text.ts';
+import { SHARED_DATA } from './support/checkout.ts';
 import { READ_PHRASES, READ_WORDS } from './support/read-words.ts';
 
-const ADVERTS = new URL('../../shared/data/adverts/toulon_bienici_2026-03-10.csv.gz', import.meta.url);
+const ADVERTS = new URL('adverts/toulon_bienici_2026-03-10.csv.gz', SHARED_DATA);
 const skip = !existsSync(ADVERTS) && 'no real adverts beside the project';
 const TEXTS = 1_250;
 const READ_FIRST = 1 / 3;

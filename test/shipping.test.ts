@@ -6,15 +6,15 @@ import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
 import { parse } from 'yaml';
 import { ROLES } from '../src/config.ts';
 import { en } from '../src/console/page/words/en.ts';
 import { fr } from '../src/console/page/words/fr.ts';
+import { ROOT } from './support/checkout.ts';
 
 const run = promisify(execFile);
-const CONFIG = fileURLToPath(new URL('../config/', import.meta.url));
+const CONFIG = join(ROOT, 'config/');
 const read = (name: string) => readFile(join(CONFIG, name), 'utf8');
 /** Of the files themselves, not of the program. */
 const OWN = ['VIGIE_HOST', 'VIGIE_UPSTREAM', 'VIGIE_DATABASE_PASSWORD', 'VIGIE_NATS_PASSWORD', 'CRAWLER_NATS_PASSWORD'];

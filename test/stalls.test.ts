@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { createStalls } from '../src/roles/stalls.ts';
 
 function look(stalls: ReturnType<typeof createStalls>, times: number): void {
-  for (let second = 0; second < times; second++) stalls.look();
+  for (let second = 0; second < times; second++) stalls.check();
 }
 
 test('a role with work and no step for half a minute is named, and only that one', () => {

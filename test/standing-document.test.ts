@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { intakeSchema } from '../src/rest/description/asyncapi.ts';
 import { standingDocument } from '../src/rest/description/documentation.ts';
 import { hydraDocumentation } from '../src/rest/description/hydra-documentation.ts';
-import { intakeSchema } from '../src/rest/description/intake-schema-document.ts';
 
 for (const [name, build] of [
   ['the schema of intake messages', intakeSchema],

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { ROOT_URL } from './support/checkout.ts';
 import { importsOf } from './support/source-scanner.ts';
 
-const ROOT = new URL('..', import.meta.url);
-const read = (name: string) => readFileSync(fileURLToPath(new URL(name, ROOT)), 'utf8');
+const read = (name: string) => readFileSync(fileURLToPath(new URL(name, ROOT_URL)), 'utf8');
 
 interface LockedPackage {
   readonly integrity?: string;
@@ -44,7 +44,7 @@ test('who only wants to run it installs what running needs, and the tests find o
   >;
   for (const name of ['start', 'demo', 'vigie']) assert.match(scripts[name] ?? '', /^npm run -s setup:run && exec /);
   for (const name of ['test', 'test:long'])
-    assert.match(scripts[name] ?? '', /^npm run -s setup && npm run -s build && BUILT_ROOT=dist exec /);
+    assert.match(scripts[name] ?? '', /^npm run -s setup && npm run -s build && exec /);
   const [, witness = ''] = /^flock .*'test -d node_modules\/(\S+) -a /.exec(scripts.setup ?? '') ?? [];
   assert.ok(witness in devDependencies, `${witness} is there when the packages of development are`);
   assert.match(
@@ -53,7 +53,7 @@ test('who only wants to run it installs what running needs, and the tests find o
   );
 
   const installed = new Set([...Object.keys(dependencies), ...Object.keys(optionalDependencies)]);
-  const sources = readdirSync(fileURLToPath(new URL('src', ROOT)), { recursive: true, encoding: 'utf8' });
+  const sources = readdirSync(fileURLToPath(new URL('src', ROOT_URL)), { recursive: true, encoding: 'utf8' });
   // `npm run generate` runs these.
   const isRun = (path: string): boolean => path.endsWith('.ts') && !/(?:^|\/)build\.ts$|\.d\.ts$/.test(path);
   const missing = sources.filter(isRun).flatMap((path) =>

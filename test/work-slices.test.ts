@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
-import { createWorkSlices } from '../src/features/explanations/work-slices.ts';
+import { createWorkSlices } from '../src/features/explanations/examination.ts';
 
 test('who has worked long enough waits, and not before', () => {
   let nowMs = 0;

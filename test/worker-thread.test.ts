@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { createWorkerThread, WorkerLostError, type WorkerThread } from '../src/engine/actor/worker-thread.ts';
+import { LOADER, moduleUrl } from './support/checkout.ts';
 import type { CountingRequest } from './support/counting-thread.ts';
 
 interface Counting extends Pick<WorkerThread, 'stop'> {
@@ -80,13 +81,12 @@ test('a thread that is stopped answers nobody, and nothing has failed', async (t
 
 test('a thread without requests keeps no process', async () => {
   const script = `
-    import { createWorkerThread } from './src/engine/actor/worker-thread.ts';
+    import { createWorkerThread } from '${moduleUrl('src/engine/actor/worker-thread')}';
     const entry = new URL('file://${import.meta.dirname}/support/counting-thread');
     const thread = createWorkerThread({ entry, settings: null, heapMaxMb: 64, onLost: () => undefined });
     await thread.ask('thread');
   `;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
-    cwd: new URL('..', import.meta.url),
+  const child = spawn(process.execPath, [...LOADER, '--input-type=module', '--eval', script], {
     stdio: 'inherit',
   });
   assert.deepEqual(await once(child, 'exit'), [0, null]);

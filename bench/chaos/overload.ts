@@ -3,8 +3,8 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { LOADER, moduleUrl } from '../../test/support/checkout.ts';
 import type { Settings } from '../../test/support/daemon.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import { temporaryDirectory } from '../../test/support/servers.ts';
@@ -79,9 +79,9 @@ export interface Hiccups {
 export async function prepareHiccups(): Promise<Hiccups> {
   const file = join(await temporaryDirectory('hiccups'), 'faults');
   const met = new Set<string>();
-  const failing = fileURLToPath(new URL('../../test/support/failing-statements.ts', import.meta.url));
+  const failing = moduleUrl('test/support/failing-statements');
   return {
-    settings: { FAULTS_FILE: file, NODE_OPTIONS: `--import=tsx --import=${failing}` },
+    settings: { FAULTS_FILE: file, NODE_OPTIONS: [...LOADER, `--import=${failing}`].join(' ') },
     faultOf: (lasting) => ({
       name: 'PostgreSQL refuses statements',
       weight: 2,

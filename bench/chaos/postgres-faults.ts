@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../../src/cli/demo/seeded-random.ts';
-import { POSTGRES_ROLE } from '../../src/local/postgres-roles.ts';
+import { POSTGRES_ROLE } from '../../src/local/postgres-cluster.ts';
 import { queryOnce } from '../../test/support/database.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import type { SimulatedClock } from '../../test/support/simulated-clock.ts';

@@ -1,25 +1,25 @@
-/** What an entry of the table of commands says, and what a command is given of the line that was typed. */
+/** An entry of the table of commands, and a command's parsed command line. */
 
 import { CommandError } from './terminal.ts';
 
 export interface Command {
   /** As typed, e.g. `keys create`. */
   readonly words: string;
-  /** As shown, e.g. `SEARCH PROPERTY`, `[FILE]` or `NAME…`: how many there may be follows from it. */
+  /** As shown, e.g. `SEARCH PROPERTY`, `[FILE]` or `NAME…`: defines the allowed number. */
   readonly args?: string;
   /** One line. */
   readonly summary: string;
-  /** What else is worth knowing, for `--help` of this command. */
+  /** Further details, for `--help` of this command. */
   readonly details?: string;
   readonly options?: Options;
-  /** A line that works. */
+  /** An example. */
   readonly example: string;
-  /** Set when it is one of a group's. */
+  /** Set for a command of a group. */
   readonly group?: CommandGroup;
   run(input: Input): Promise<void>;
 }
 
-/** Commands that are loaded when their first word is said: what they import would slow down every other one. */
+/** Commands that are loaded when their first word is typed: their imports would slow down all others. */
 export interface CommandGroup {
   readonly words: string;
   readonly summary: string;
@@ -32,13 +32,13 @@ export interface CommandGroup {
   load(): Promise<readonly Command[]>;
 }
 
-/** By name; the same name is of the same type in every command, so that options may stand before the words. */
+/** By name; a name has the same type in every command, so that options may precede the words. */
 export type Options = Readonly<Record<string, Option>>;
 
 export interface Option {
   readonly type: 'string' | 'boolean';
   readonly short?: string;
-  /** What the value is, e.g. `TIME`. */
+  /** The kind of value, e.g. `TIME`. */
   readonly value?: string;
   readonly summary: string;
 }

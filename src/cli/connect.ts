@@ -1,6 +1,6 @@
 /**
- * How commands reach the servers of a daemon: by the configured URLs, else through the daemon that runs on the data
- * directory, else (for PostgreSQL alone) by starting the embedded server for as long as the command takes.
+ * Connects commands to the servers of a daemon: by the configured URLs, otherwise through the daemon that runs on the
+ * data directory, otherwise (for PostgreSQL only) by starting the embedded server for the duration of the command.
  */
 
 import type { Config } from '../config.ts';
@@ -25,7 +25,7 @@ const OTHERWISE = {
   searches: 'daemons take them within seconds',
 } as const;
 
-/** Where NATS is not to be reached, daemons find out by themselves. */
+/** If NATS is unreachable, daemons notice by themselves. */
 export async function notifyDaemons(config: Config, changed: keyof typeof OTHERWISE): Promise<void> {
   const url = await knownNatsUrl(config);
   if (url === undefined) return;

@@ -13,7 +13,7 @@ import {
 import type { Database } from '../engine/store/database.ts';
 import { CommandError, print } from './terminal.ts';
 
-/** Creates the client when it is new; prints the key alone on standard output, so that scripts can take it. */
+/** Creates the client when it is new; prints only the key on standard output, so that scripts can read it. */
 export async function createKey(database: Database, clientName: string, keyName: string): Promise<void> {
   const client =
     (await findClientByName(database, clientName)) ??

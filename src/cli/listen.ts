@@ -1,4 +1,4 @@
-/** `vigie listen`: posts a client's feed to a program on this machine, as webhooks would be posted, signed like them. */
+/** `vigie listen`: posts a client's feed to a program on this machine, in the form of webhooks and signed like them. */
 
 import type { Config } from '../config.ts';
 import { pause } from '../engine/actor/waiting.ts';
@@ -128,7 +128,7 @@ function* itemsOf(text: string): Generator<readonly [FeedItem, string]> {
   for (const item of items) {
     const [start, end] = spans.next().value as readonly [number, number];
     const own = text.slice(start, end);
-    // The members before it are written by `feedItemJson`; the client's context may have any name within.
+    // `feedItemJson` writes the members before it; the client's context may contain any names.
     const member = `"createdAt":${JSON.stringify(item.createdAt)},"body":`;
     yield [item, own.slice(own.indexOf(member) + member.length, -1)];
   }

@@ -1,6 +1,6 @@
 /**
- * From a line that was typed to a command of the table. Options may stand before, between and behind the words; what is
- * unknown is reported with the nearest that is known.
+ * Parses a typed line to a command of the table. Options may precede, separate and follow the words; an unknown one is
+ * reported with the nearest known one.
  */
 
 import { parseArgs } from 'node:util';
@@ -16,7 +16,7 @@ export interface CommandTable {
 
 const ALWAYS: Options = { help: { type: 'boolean', short: 'h', summary: 'what a command takes' } };
 
-/** Sets the exit code; throws what is neither the user's mistake nor a server's. */
+/** Sets the exit code; throws anything that is neither the user's mistake nor a server's failure. */
 export async function runProgram(table: CommandTable, args: readonly string[]): Promise<void> {
   process.stdout.on('error', leaveQuietly);
   try {
@@ -44,7 +44,7 @@ async function run(table: CommandTable, args: readonly string[]): Promise<void> 
   print(helpOfAll(path, topics, groups));
 }
 
-/** The groups that the line names are loaded: they are commands like others then. */
+/** The groups that the line names are loaded: their commands are then like others. */
 async function namedBy(args: readonly string[], { commands, groups }: CommandTable): Promise<CommandTable> {
   const named = groups.filter(({ words }) => args.includes(words));
   const loaded = await Promise.all(
@@ -55,7 +55,7 @@ async function namedBy(args: readonly string[], { commands, groups }: CommandTab
   return { commands: [...commands, ...loaded.flat()], groups: groups.filter((group) => !named.includes(group)) };
 }
 
-/** `words` may go on with the arguments of the command; `rest` is the line without the words of the command. */
+/** `words` may continue with the arguments of the command; `rest` is the line without the words of the command. */
 function read(args: readonly string[], commands: readonly Command[]) {
   const options = Object.assign({}, ...commands.map(optionsOf)) as Options;
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
@@ -111,7 +111,7 @@ function unknownOption(name: string, command: Command | null, commands: readonly
   return new UsageError(`Unknown option '--${name}'${nearestHint(name, known, '--')}\n${hint}`);
 }
 
-/** Tells of the first word that leads nowhere. */
+/** Reports the first word that leads to no command. */
 function unknownCommand(words: readonly string[], known: readonly { readonly words: string }[]): UsageError {
   let path = '';
   for (const word of words) {
@@ -132,18 +132,18 @@ function hintOfOne({ words }: Command): string {
   return `vigie ${words} --help says what it takes`;
 }
 
-/** `vigie … | head` has seen enough. */
+/** `vigie … | head` has read enough. */
 function leaveQuietly(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 }
 
-/** Failures with words for the person at the keyboard; anything else is a bug and shows its stack. */
+/** Failures with a message for the user; anything else is a bug and shows its stack. */
 function isExpected(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && typeof error.code === 'string';
 }
 
-/** What `--help` shows: of one command what it takes, with an example; of several what each is for. */
+/** The text of `--help`: for one command its input, with an example; for several the purpose of each. */
 export function helpOf({ words, args = '', summary, details, options = {}, example, group }: Command): string {
   const flags = Object.entries(options).map(([name, { value }]) => `[${flagOf(name, value)}]`);
   return [
@@ -157,7 +157,7 @@ export function helpOf({ words, args = '', summary, details, options = {}, examp
   ].join('\n');
 }
 
-/** `path`: the words that were asked for, empty for all; `others`: groups that are not loaded. */
+/** `path`: the typed words, empty for all; `others`: groups that are not loaded. */
 export function helpOfAll(path: string, commands: readonly Command[], others: readonly CommandGroup[]): string {
   const group = commands[0]?.group;
   const prefix = group === undefined ? 0 : `${group.words} `.length;

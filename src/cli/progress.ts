@@ -1,17 +1,17 @@
 /**
- * Long work on the screen: what is being done, how far it is, how fast it goes and how long it still takes. A bar on a
- * terminal, elsewhere a line every few seconds, so that short work shows none. It goes to standard error: standard
- * output is for what scripts read.
+ * The progress of long work: what is being done, how much is done, the speed and the remaining time. A bar on a
+ * terminal, elsewhere a line every few seconds, so that short work shows none. Written to standard error: scripts read
+ * standard output.
  */
 
 import { startTask } from '../engine/actor/task.ts';
 
 export interface Progress {
-  /** A smaller share than before begins another part of the work, whose time and speed are its own. */
+  /** A smaller share than before begins another part of the work, with its own time and speed. */
   tell(standing: Standing): void;
   /** A line of its own. */
   say(line: string): void;
-  /** To be called however the work ends. */
+  /** Call it however the work ends. */
   end(): void;
 }
 
@@ -19,7 +19,7 @@ export interface Standing {
   readonly doing: string;
   /** Units done so far, over all parts; null where there is nothing to count. */
   readonly count: number | null;
-  /** How far it is, 0 to 1; null when nobody knows. */
+  /** The share done, 0 to 1; null when unknown. */
   readonly share: number | null;
 }
 
@@ -31,7 +31,7 @@ export interface Screen {
 
 export interface Ticker {
   nowMs(): number;
-  /** Returns what ends it. */
+  /** Returns a function that ends the display. */
   every(intervalMs: number, work: () => void): () => void;
 }
 
@@ -39,7 +39,7 @@ const REDRAW_MS = 100;
 const LINE_MS = 5_000;
 const BAR_CELLS = 24;
 const WIDTH_DEFAULT = 80;
-/** Below it nothing is estimated, which would jump about, and `0 %` says nothing. */
+/** Below it the estimate would fluctuate, and `0 %` says nothing. */
 const SHARE_MIN = 0.01;
 const CLEAR = '\r\u001b[K';
 
@@ -51,7 +51,7 @@ const ticker: Ticker = {
   },
 };
 
-/** `unit`: what is counted, e.g. `messages`. */
+/** `unit`: of the count, e.g. `messages`. */
 export function startProgress(
   doing: string,
   unit = '',

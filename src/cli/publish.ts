@@ -1,7 +1,7 @@
 /**
- * `vigie publish`: sends intake messages, one JSON object a line, to the stream that the daemon reads. A line that the
- * contract does not allow is refused here, before it can become a dead letter; members that it does not know, which would
- * have no effect, are reported or refused.
+ * `vigie publish`: sends intake messages, one JSON object per line, to the daemon's stream. A line that violates the
+ * contract is refused here, before it can become a dead letter; members that the contract does not define have no
+ * effect, and are reported or refused.
  */
 
 import { createHash } from 'node:crypto';
@@ -18,8 +18,7 @@ import { nearestHint } from '../engine/domain/nearest-name.ts';
 import type { UnknownMember } from '../engine/domain/unknown-members.ts';
 import { natsUrlOf } from './connect.ts';
 import { type Progress, type Standing, startProgress } from './progress.ts';
-import { InterruptedError } from './stop-signal.ts';
-import { CommandError, cannotRead, print } from './terminal.ts';
+import { CommandError, cannotRead, InterruptedError, print } from './terminal.ts';
 
 interface Summary {
   published: number;
@@ -32,9 +31,9 @@ const WINDOW = 256;
 const WARNINGS_MAX = 50;
 
 /**
- * `file` null: standard input; `isStrict` refuses lines with members that the contract does not know. Throws
- * `InterruptedError` when `stopping` is aborted, `CommandError` when the file cannot be read, and what NATS fails with:
- * then too the summary says what the stream holds for certain.
+ * `file` null: standard input; `isStrict` refuses lines with undefined members. Throws `InterruptedError` when
+ * `stopping` is aborted, `CommandError` when the file cannot be read, and NATS errors: then too the summary states what
+ * the stream certainly holds.
  */
 export async function publishFile(
   config: Config,
@@ -152,11 +151,11 @@ function describeUnknown({ path, name, known }: UnknownMember): string {
 interface LineFile {
   readonly path: string;
   readonly stream: Readable;
-  /** Of what there is, 0 to 1; null when nobody knows, as of a pipe. */
+  /** The share read, 0 to 1; null when unknown, as for a pipe. */
   readonly shareRead: () => number | null;
 }
 
-/** Opened before anything else is asked for; null: standard input. Throws `CommandError` when it cannot be read. */
+/** Opened before anything else; null: standard input. Throws `CommandError` when it cannot be read. */
 async function openLines(path: string | null): Promise<LineFile> {
   if (path === null) return { path: 'standard input', stream: process.stdin, shareRead: () => null };
   const file = await open(path).catch((error: Error) => {

@@ -1,13 +1,12 @@
-/** `vigie serve`: the daemon, from the first signal of life to the last acknowledgement. */
+/** `vigie serve`: the daemon, from its first log line to the last acknowledgement. */
 
 import { once } from 'node:events';
 import { availableParallelism, totalmem } from 'node:os';
 import type { Config } from '../config.ts';
 import { adoptConsole, createLog, type Log } from '../log.ts';
-import { unsupportedNode } from '../node-support.ts';
 import { type Service, StartBrokenOffError, startService } from '../service.ts';
-import { VERSION } from '../version.ts';
-import { stopSignal } from './stop-signal.ts';
+import { unsupportedNode, VERSION } from '../version.ts';
+import { stopSignal } from './terminal.ts';
 
 /** Resolves when the daemon has stopped; the exit code is 0 after a clean drain, 1 otherwise. */
 export async function serve(config: Config): Promise<void> {
@@ -28,7 +27,7 @@ export async function serve(config: Config): Promise<void> {
   });
   if (service !== null) await serveUntilEnd(service, stopping, log);
   log.info('stopped');
-  // What could not be closed in time would keep the process alive.
+  // A resource that was not closed in time would keep the process alive.
   setTimeout(() => process.exit(), 1_000).unref();
 }
 
@@ -36,7 +35,7 @@ const MEBIBYTE = 1_048_576;
 /** Of all processes, measured under the load of the demonstration (config/README.md). */
 const TAKES_MB = { alone: 320, withServers: 400 } as const;
 
-/** What there is of it, a container's bounds included, and what the service takes. */
+/** The available memory, a container's limits included, and what the service takes. */
 function machine({ databaseUrl, natsUrl }: Config) {
   const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   const takesMb = databaseUrl === null || natsUrl === null ? TAKES_MB.withServers : TAKES_MB.alone;

@@ -1,6 +1,6 @@
 /**
- * Watching. A watcher's activities wait in a bounded queue while its connection takes no more; when the queue is full
- * the oldest are left out, and the next one sent says how many.
+ * Watching. A watcher's activities wait in a bounded queue while its connection accepts no more; when the queue is full
+ * the oldest are dropped, and the next one sent reports their number.
  */
 
 import { once } from 'node:events';

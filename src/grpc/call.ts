@@ -1,7 +1,7 @@
 /**
- * From an asynchronous function to a gRPC handler: the deadline and the caller's cancellation become an abort signal,
- * which also ends the call's statements in PostgreSQL; errors become statuses with details, and each call leaves one
- * line in the log.
+ * Turns an asynchronous function into a gRPC handler: the deadline and the caller's cancellation become an abort
+ * signal, which also ends the call's statements in PostgreSQL; errors become statuses with details, and each call
+ * writes one log line.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -26,10 +26,10 @@ export interface CallContext {
   readonly signal: AbortSignal;
 }
 
-/** How long callers that give no deadline wait. */
+/** The deadline of callers that set none. */
 export interface CallTimeouts {
   readonly usualMs: number;
-  /** Of work that walks many rows or waits for every instance. */
+  /** For work that scans many rows or waits for every instance. */
   readonly longMs: number;
 }
 
@@ -48,7 +48,7 @@ export type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallCon
 
 export type Unary = <Q, R>(handle: Handle<Q, R>) => (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>) => void;
 
-/** `timeoutMs`: for a caller that gives no deadline. */
+/** `timeoutMs`: for a caller without a deadline. */
 export function unary<Q, R>(all: AdminDependencies, timeoutMs: number, handle: Handle<Q, R>) {
   return (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>): void => {
     void run(all, call, timeoutMs, (own, context) => handle(call.request, own, context), callback);
@@ -121,7 +121,7 @@ async function run<R>(
   );
 }
 
-/** What is not ours is not shown: it may hold addresses or values. */
+/** Details of an internal error are not shown: they may contain addresses or values. */
 function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }: AdminDependencies): AdminError {
   if ((error as { code?: unknown } | null)?.code === TRANSACTION_IDLE) return senderTooSlow();
   if (isDatabaseOutage(error)) return unavailable('PostgreSQL');
@@ -130,7 +130,7 @@ function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }:
   return internalError();
 }
 
-/** Rejects with the signal's reason when that comes first; `work` goes on, and its end is ignored. */
+/** Rejects with the signal's reason when that comes first; `work` continues, and its result is ignored. */
 export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason as Error);
@@ -140,7 +140,7 @@ export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> 
   });
 }
 
-/** grpc-js ends the call at the caller's deadline by itself; this one is for those without. */
+/** grpc-js ends the call at the caller's deadline by itself; this one is for callers without. */
 function startTimer(deadline: Date | number, timeoutMs: number, onTimeout: () => void): NodeJS.Timeout | undefined {
   if (timeoutMs === Number.POSITIVE_INFINITY || Number(deadline) !== Number.POSITIVE_INFINITY) return undefined;
   return setTimeout(onTimeout, timeoutMs);

@@ -19,7 +19,6 @@ import {
 import { readAllSearchTotals, readSearchTotals } from '../engine/store/search-totals.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { alreadyExists, invalidArgument, notFound } from './errors.ts';
-import { displayNameOf } from './fields.ts';
 import type {
   ApiKey,
   Client,
@@ -32,7 +31,7 @@ import type {
   ListClientsResponse,
   UpdateClientRequest,
 } from './generated/vigie/admin/v1/clients.ts';
-import { apiKeyOfName, nameOf, uuidOfName } from './names.ts';
+import { apiKeyOfName, displayNameOf, nameOf, uuidOfName } from './names.ts';
 import { pageOfList } from './paging.ts';
 
 export async function createClient({ client }: CreateClientRequest, { database }: AdminDependencies): Promise<Client> {
@@ -53,10 +52,9 @@ export async function updateClient(
   if (client === undefined) throw invalidArgument('client', 'must be set');
   const id = uuidOfName('client.name', 'clients', client.name);
   const paths = updateMask.map(snakeCase);
-  const unknown = paths.find((path) => !LIMITS.some(({ field }) => field === path));
+  const unknown = paths.find((path) => !LIMITS.some((limit) => snakeCase(limit) === path));
   if (unknown !== undefined) throw invalidArgument('update_mask', `must name limits; ${unknown} is none`);
-  const isMeant = ({ field, member }: Limit) =>
-    paths.length > 0 ? paths.includes(field) : client[member] !== undefined;
+  const isMeant = (limit: Limit) => (paths.length > 0 ? paths.includes(snakeCase(limit)) : client[limit] !== undefined);
   const updated = await updateClientLimits(database, id, limitsOf(client, LIMITS.filter(isMeant)));
   if (updated === null) throw notFound('Client', client.name);
   keysChanged();
@@ -123,32 +121,20 @@ export async function revokeApiKey(
   return {};
 }
 
-interface Limit {
-  readonly field: string;
-  readonly member: keyof ClientLimits;
-}
+type Limit = keyof ClientLimits;
 
-const LIMITS: readonly Limit[] = [
-  { field: 'rate_limit_per_second', member: 'rateLimitPerSecond' },
-  { field: 'rate_limit_burst', member: 'rateLimitBurst' },
-  { field: 'write_limit_per_second', member: 'writeLimitPerSecond' },
-  { field: 'write_limit_burst', member: 'writeLimitBurst' },
-  { field: 'searches_max', member: 'searchesMax' },
-  { field: 'polygon_corners_max', member: 'polygonCornersMax' },
-  { field: 'excluded_words_max', member: 'excludedWordsMax' },
-  { field: 'matches_per_advert_max', member: 'matchesPerAdvertMax' },
-];
+const LIMITS = Object.keys(CLIENT_LIMIT_RANGES) as readonly Limit[];
 
 const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 };
 
 /** Null for one that the client does not have. */
 function limitsOf(client: Client, limits: readonly Limit[]): Partial<ClientLimits> {
-  const entries = limits.map(({ field, member }) => {
-    const limit = client[member];
-    const { min, max } = CLIENT_LIMIT_RANGES[member];
-    const isAllowed = limit === undefined || (limit >= min && limit <= max);
-    if (!isAllowed) throw invalidArgument(`client.${field}`, `must be ${min} to ${max}`);
-    return [member, limit ?? null];
+  const entries = limits.map((limit) => {
+    const value = client[limit];
+    const { min, max } = CLIENT_LIMIT_RANGES[limit];
+    const isAllowed = value === undefined || (value >= min && value <= max);
+    if (!isAllowed) throw invalidArgument(`client.${snakeCase(limit)}`, `must be ${min} to ${max}`);
+    return [limit, value ?? null];
   });
   return Object.fromEntries(entries);
 }
@@ -157,15 +143,8 @@ function clientMessage(client: ClientRow, totals: SearchLimits): Client {
   return {
     name: nameOf.client(client.id),
     displayName: client.name,
-    rateLimitPerSecond: client.rateLimitPerSecond ?? undefined,
-    rateLimitBurst: client.rateLimitBurst ?? undefined,
-    writeLimitPerSecond: client.writeLimitPerSecond ?? undefined,
-    writeLimitBurst: client.writeLimitBurst ?? undefined,
+    ...(Object.fromEntries(LIMITS.map((limit) => [limit, client[limit] ?? undefined])) as Pick<Client, Limit>),
     createTime: client.createdAt,
-    searchesMax: client.searchesMax ?? undefined,
-    polygonCornersMax: client.polygonCornersMax ?? undefined,
-    excludedWordsMax: client.excludedWordsMax ?? undefined,
-    matchesPerAdvertMax: client.matchesPerAdvertMax ?? undefined,
     searchTotals: {
       searchCount: totals.searches,
       polygonCornerCount: totals.polygonCorners,

@@ -16,7 +16,6 @@ import { readProperty } from '../engine/store/properties.ts';
 import type { CallContext } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { invalidArgument, notFound } from './errors.ts';
-import { timeRangeOf } from './fields.ts';
 import type {
   DeadLetter,
   DeadLetterFilter as FilterMessage,
@@ -27,7 +26,7 @@ import type {
   RequeueDeadLettersRequest,
   RequeueDeadLettersResponse,
 } from './generated/vigie/admin/v1/dead_letters.ts';
-import { deadLetterIdOfName, nameOf } from './names.ts';
+import { deadLetterIdOfName, nameOf, timeRangeOf } from './names.ts';
 import { cutPage, pageOf } from './paging.ts';
 
 const NAMES_MAX = 1_000;
@@ -52,9 +51,9 @@ export async function getDeadLetter(name: string, { database }: AdminDependencie
 }
 
 /**
- * Published first, deleted then: the other way round a crash between the two would lose them. After one they are
- * published again with the next call, under the same message id, which the stream recognises within its duplicate
- * window; later a second copy is no newer than the state held, and changes nothing.
+ * Published first, deleted then: the other way round a crash between the two would lose them. After a crash the next
+ * call publishes them again, under the same message id, which the stream recognises within its duplicate window; later
+ * a second copy is not newer than the held state, and changes nothing.
  */
 export async function requeueDeadLetters(
   request: RequeueDeadLettersRequest,
@@ -63,7 +62,7 @@ export async function requeueDeadLetters(
 ): Promise<RequeueDeadLettersResponse> {
   const filter = conditionsOf(request.filter);
   let [requeuedCount, overtakenCount] = [0, 0];
-  // A letter that comes back as poison gets a new, higher id: only those here now are looked at.
+  // A letter that is rejected again gets a new, higher id: only those here now are processed.
   const [newest] = await listRows(database, filter, null, 1);
   for (let aboveId = 0; newest !== undefined; ) {
     signal.throwIfAborted();
@@ -87,7 +86,10 @@ export async function requeueDeadLetters(
   return { requeuedCount, overtakenCount };
 }
 
-/** By a later one, not by itself taken in again. What is recorded meanwhile is known by its origin (domain/change.ts). */
+/**
+ * Whether a later message has overtaken it; its own requeued copy does not count. What is recorded meanwhile is known
+ * by its origin (domain/change.ts).
+ */
 async function isLetterOvertaken(letter: DeadLetterRead & { readonly body: Buffer }, database: Database) {
   const message = understood(letter.body);
   const last = message && (await readProperty(database, message.propertyUuid))?.crawls[message.advertUuid];
@@ -130,7 +132,7 @@ function filterOf(message: FilterMessage | undefined): DeadLetterFilter {
   };
 }
 
-/** What changes something must say what it means. */
+/** A call that changes something must state its filter. */
 function conditionsOf(message: FilterMessage | undefined): DeadLetterFilter {
   const filter = filterOf(message);
   const { ids, ...others } = filter;

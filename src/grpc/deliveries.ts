@@ -1,29 +1,37 @@
-/** Deliveries: list, show or resend one. `recoveries.ts` sends many again. */
+/** Deliveries and attempts as messages of the interface: list, show or resend one. `recoveries.ts` sends many again. */
 
 import { EVENT_KINDS } from '../engine/domain/codes.ts';
-import { DELIVERY_CHANNELS, isFinal, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
+import { DELIVERY_CHANNELS, type DeliveryState, isFinal, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
 import { bodyOf } from '../engine/domain/routing.ts';
-import { readAttempts } from '../engine/store/attempts.ts';
+import { type AttemptRead, readAttempts } from '../engine/store/attempts.ts';
 import {
   type AdminDelivery,
   listAdminDeliveries,
   readAdminDelivery,
   readDeliveryBody,
 } from '../engine/store/delivery-admin.ts';
-import { resendDelivery as sendAgain } from '../engine/store/resends.ts';
-import { attemptAnswer, deliveryAnswer, stateOfRequest } from './delivery-answers.ts';
+import { resendDelivery as resend } from '../engine/store/resends.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { failedPrecondition, notFound } from './errors.ts';
-import { oneOf, timeRangeOf } from './fields.ts';
-import type {
-  Delivery,
-  GetDeliveryRequest,
-  ListDeliveriesRequest,
-  ListDeliveriesResponse,
+import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
+import {
+  type Attempt,
+  type Delivery,
+  Delivery_State,
+  type GetDeliveryRequest,
+  type ListDeliveriesRequest,
+  type ListDeliveriesResponse,
 } from './generated/vigie/admin/v1/deliveries.ts';
-import { optionalClientId, optionalEndpointKey, optionalUuidOfName, uuidOfName } from './names.ts';
+import {
+  nameOf,
+  optionalClientId,
+  optionalEndpointKey,
+  optionalOneOf,
+  optionalPropertyUuid,
+  optionalUuidOfName,
+  timeRangeOf,
+  uuidOfName,
+} from './names.ts';
 import { cutPage, pageOf, uuidCursorOf } from './paging.ts';
-import { optionalPropertyUuid } from './properties.ts';
 
 export async function listDeliveries(
   request: ListDeliveriesRequest,
@@ -35,8 +43,8 @@ export async function listDeliveries(
     propertyUuid: await optionalPropertyUuid(request, database),
     endpointKey: optionalEndpointKey('endpoint', request.endpoint),
     state: stateOfRequest('state', request.state),
-    kind: oneOf('kind', EVENT_KINDS, request.kind),
-    channel: oneOf('channel', DELIVERY_CHANNELS, request.channel),
+    kind: optionalOneOf('kind', EVENT_KINDS, request.kind),
+    channel: optionalOneOf('channel', DELIVERY_CHANNELS, request.channel),
     ...timeRangeOf(request),
   };
   const page = pageOf(request, filter);
@@ -63,21 +71,21 @@ export async function getDelivery(
   };
 }
 
-/** What an operator should do about an item of an e-mail that cannot be sent again. */
+/** Advice for an operator about an item of an e-mail that cannot be resent. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
   sending: ['BEING_SENT', 'an attempt is under way at this moment'],
   delivered: ['ALREADY_DELIVERED', 'it was delivered'],
   cancelled: ['CANCELLED', 'it was cancelled with its search'],
 };
 
-/** A webhook as its client can: see `POST /deliveries/{id}/resend`. */
+/** Resends a webhook, as its client can: see `POST /deliveries/{id}/resend`. */
 export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
   const { database, announceDue, onResent } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
   const held = await readAdminDelivery(database, id);
   if (held === null) throw notFound('Delivery', name);
   if (held.channel === 'email') return retryMailItem(held, name, dependencies);
-  const outcome = await sendAgain(database, held.clientId, id);
+  const outcome = await resend(database, held.clientId, id);
   if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'its search is deleted');
   if (outcome.type === 'refused') {
     const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
@@ -96,7 +104,7 @@ async function retryMailItem(
   if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
   const requeued = await requeueMail(id);
   if (requeued === null) throw notFound('Delivery', name);
-  // What is due has its next attempt now as it is.
+  // A due delivery has its next attempt now anyway.
   if (!requeued.isChanged && requeued.state !== 'queued') {
     const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
     throw failedPrecondition(reason, name, description);
@@ -105,4 +113,58 @@ async function retryMailItem(
   const delivery = await readAdminDelivery(database, id);
   if (delivery === null) throw notFound('Delivery', name);
   return deliveryAnswer(delivery);
+}
+
+const STATES: Readonly<Record<DeliveryState, Delivery_State>> = {
+  queued: Delivery_State.STATE_QUEUED,
+  sending: Delivery_State.STATE_SENDING,
+  retry_wait: Delivery_State.STATE_RETRY_WAIT,
+  delivered: Delivery_State.STATE_DELIVERED,
+  failed: Delivery_State.STATE_FAILED,
+  cancelled: Delivery_State.STATE_CANCELLED,
+};
+
+/** Null when unspecified. */
+function stateOfRequest(field: string, state: Delivery_State): DeliveryState | null {
+  if (state === Delivery_State.STATE_UNSPECIFIED) return null;
+  const found = Object.entries(STATES).find(([, message]) => message === state);
+  if (found === undefined) throw invalidArgument(field, 'is no known state');
+  return found[0] as DeliveryState;
+}
+
+export function deliveryAnswer(delivery: AdminDelivery): Delivery {
+  return {
+    name: nameOf.delivery(delivery.id),
+    client: nameOf.client(delivery.clientId),
+    clientName: delivery.clientName,
+    searchTitle: delivery.searchTitle,
+    lastError: delivery.lastError ?? '',
+    search: nameOf.search(delivery.searchId),
+    match: nameOf.match(delivery.matchId),
+    property: delivery.propertyUuid === null ? '' : nameOf.property(delivery.propertyUuid),
+    channel: delivery.channel,
+    kind: delivery.kind,
+    endpoint: nameOf.endpoint(delivery.endpointKey),
+    endpointUrl: delivery.endpoint,
+    state: STATES[delivery.state],
+    attemptCount: delivery.attemptCount,
+    createTime: delivery.createdAt,
+    dueTime: isFinal(delivery.state) ? undefined : delivery.dueAt,
+    finishTime: delivery.finishedAt ?? undefined,
+    replayCount: delivery.replayCount,
+    attempts: [],
+    body: '',
+  };
+}
+
+function attemptAnswer(attempt: AttemptRead): Attempt {
+  return {
+    number: attempt.number,
+    startTime: attempt.startedAt,
+    durationMs: attempt.durationMs ?? 0,
+    statusCode: attempt.statusCode ?? 0,
+    error: attempt.error ?? '',
+    reason: attempt.reason ?? '',
+    responseHead: attempt.responseHead ?? '',
+  };
 }

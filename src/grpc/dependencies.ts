@@ -1,4 +1,4 @@
-/** What the administration interface needs from the rest of the program; everything is an argument. */
+/** The administration interface's dependencies; everything is an argument. */
 
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { Activity } from '../engine/domain/activity.ts';
@@ -33,7 +33,7 @@ export interface Adoption {
 
 export interface AdminDependencies {
   readonly database: Database;
-  /** Asks a thread of a feature, which has connections of its own. */
+  /** Sends a query to a feature's worker thread, which has connections of its own. */
   readonly askThread: AskThread;
   readonly version: string;
   readonly retentionDays: RetentionDays;
@@ -43,26 +43,26 @@ export interface AdminDependencies {
   /** None while NATS cannot be reached. */
   readonly readStreams: () => Promise<readonly StreamStatus[]>;
   /**
-   * Makes what another database made on NATS this one's: a sentence each. Changes nothing in a trial, and while the other
-   * one takes adverts in, which `refusal` says.
+   * Transfers another database's streams and consumers on NATS to this one: a sentence each. Changes nothing in a
+   * trial, or while the other one takes adverts in, which `refusal` reports.
    */
   readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
-  /** Told after a control was written: every instance looks at them; resolves when this one has acted. */
+  /** Called after a control was written: every instance polls the controls; resolves when this one has applied them. */
   readonly controlsChanged: () => Promise<void>;
   /** Called after a key was revoked or a client changed: notifies every instance. */
   readonly keysChanged: () => void;
   /** Whether the index of this instance holds the search; null without an index. */
   readonly isIndexed: (number: SearchNumber) => boolean | null;
-  /** Puts deliveries into the stream, whatever was published of them before. */
+  /** Announces due deliveries to the couriers. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** Makes an item of an e-mail due now; null when there is none. */
   readonly requeueMail: (id: Uuid) => Promise<Requeued | null>;
-  /** Puts a message back into the stream, once however often it is asked. */
+  /** Publishes a message to the stream again, once however often it is requested. */
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
-  /** Whether a failure of these is only a transient error of NATS. */
+  /** Whether an error of these is only a transient error of NATS. */
   readonly isBrokerOutage: (error: unknown) => boolean;
   readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
-  /** Told of every call that ended, with the name of its code, and of every final delivery that was resent. */
+  /** Called for every call that ended, with the name of its code, and for every final delivery that was resent. */
   readonly onCall: (code: string) => void;
   readonly onResent: (count: number) => void;
 }

@@ -1,4 +1,6 @@
-/** Endpoints: list, show, pause, resume. No attempt starts after a pause; of a resumption couriers hear within a second. */
+/**
+ * Endpoints: list, show, pause, resume. No attempt starts after a pause; couriers notice a resumption within a second.
+ */
 
 import { pauseEndpoint as pauseRow, resumeEndpoint as resumeRow } from '../engine/store/endpoints.ts';
 import {
@@ -8,16 +10,15 @@ import {
   setPauseReason,
 } from '../engine/store/endpoints-admin.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { invalidArgument, notFound } from './errors.ts';
-import { reasonOf } from './fields.ts';
+import { notFound } from './errors.ts';
 import type {
   Endpoint,
   ListEndpointsRequest,
   ListEndpointsResponse,
   PauseEndpointRequest,
 } from './generated/vigie/admin/v1/endpoints.ts';
-import { endpointKeyOfName, nameOf } from './names.ts';
-import { cutPage, pageOf } from './paging.ts';
+import { endpointKeyOfName, nameOf, reasonOf } from './names.ts';
+import { cutPage, offsetOf, pageOf } from './paging.ts';
 
 export async function listEndpoints(
   request: ListEndpointsRequest,
@@ -25,8 +26,7 @@ export async function listEndpoints(
 ): Promise<ListEndpointsResponse> {
   const { pausedOnly } = request;
   const page = pageOf(request, { pausedOnly });
-  const offset = Number(page.cursor ?? 0);
-  if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');
+  const offset = offsetOf(page);
   const rows = await listAdminEndpoints(database, { pausedOnly, offset, limit: page.size + 1 });
   const cut = cutPage(rows, page, { pausedOnly }, (_, position) => String(offset + position + 1));
   return { endpoints: cut.rows.map(endpointMessage), nextPageToken: cut.nextPageToken };

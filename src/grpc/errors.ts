@@ -59,7 +59,7 @@ function aboutResource(code: Code, reason: string, resourceType: string, resourc
   return new AdminError(code, reason, description, [detail('ResourceInfo', ResourceInfo.encode(resource).finish())]);
 }
 
-/** The request is right, the state of `subject` is not. */
+/** The request is valid, the state of `subject` does not permit it. */
 export function failedPrecondition(reason: string, subject: string, description: string): AdminError {
   const violations = [{ type: reason, subject, description }];
   return new AdminError(status.FAILED_PRECONDITION, reason, description, [
@@ -81,7 +81,7 @@ export const senderTooSlow = (): AdminError =>
 export const exhausted = (reason: string, message: string): AdminError =>
   new AdminError(status.RESOURCE_EXHAUSTED, reason, message);
 
-/** As grpc-js sends it. */
+/** In the form of grpc-js. */
 export function statusOf({ code, message, details }: AdminError): StatusObject {
   const metadata = new Metadata();
   const body = Status.encode({

@@ -17,7 +17,6 @@ import { getDelivery, listDeliveries, resendDelivery } from './deliveries.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { getEndpoint, listEndpoints, pauseEndpoint, resumeEndpoint } from './endpoints.ts';
 import type { AdminServiceServer } from './generated/vigie/admin/v1/admin.ts';
-import { getIndexedSearch, readIndex, rebuildIndex } from './index-status.ts';
 import {
   deletePointSource,
   importPoints,
@@ -25,7 +24,16 @@ import {
   listSiteCategories,
   setSiteCategories,
 } from './reference.ts';
-import { adoptStreams, drainStage, getStatus, pauseStage, resumeStage } from './status.ts';
+import {
+  adoptStreams,
+  drainStage,
+  getIndexedSearch,
+  getStatus,
+  pauseStage,
+  readIndex,
+  rebuildIndex,
+  resumeStage,
+} from './status.ts';
 
 /** `stopping`: ends the watchers. */
 export function createHandlers(

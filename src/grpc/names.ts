@@ -1,11 +1,16 @@
-/** Resource names (AIP-122): `collection/id`, read strictly and written in one place. */
+/**
+ * Resource names (AIP-122), `collection/id`, read strictly and written in one place, and the other fields that several
+ * requests have.
+ */
 
+import type { HeldProperty } from '../engine/domain/change.ts';
 import { DISPLAY_NAME_LENGTH_MAX } from '../engine/domain/client-limits.ts';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
+import { storable } from '../engine/domain/storable-text.ts';
 import { findClientByName, isClient } from '../engine/store/clients.ts';
 import type { Queryable } from '../engine/store/database.ts';
+import { findHeld, type WantedProperty } from '../engine/store/property-summaries.ts';
 import { invalidArgument, notFound } from './errors.ts';
-import { textOf } from './fields.ts';
 
 export const nameOf = {
   apiKey: (clientId: Uuid, id: Uuid) => `clients/${clientId}/apiKeys/${id}`,
@@ -36,7 +41,7 @@ export function optionalUuidOfName(field: string, collection: string, name: stri
   return name === '' ? null : uuidOfName(field, collection, name);
 }
 
-/** Of `clients/{client}`, or of the client that is called so. Throws INVALID_ARGUMENT when empty, NOT_FOUND. */
+/** From `clients/{client}`, or from the client's name. Throws INVALID_ARGUMENT when empty, NOT_FOUND. */
 export async function clientIdOf(field: string, client: string, database: Queryable): Promise<Uuid> {
   if (client === '') throw invalidArgument(field, 'must be clients/{client} or the display name of one');
   if (!client.startsWith('clients/')) {
@@ -93,4 +98,91 @@ export function idOfName(field: string, collection: string, name: string): strin
     throw invalidArgument(field, `must be ${collection}/{id}`);
   }
   return name.slice(prefix.length);
+}
+
+/** By itself, by one of its adverts, or by the address of one on its portal. */
+export interface NamedProperty {
+  readonly property: string;
+  readonly advert: string;
+  readonly advertUrl: string;
+}
+
+/** Throws NOT_FOUND when it is not held, INVALID_ARGUMENT. */
+export async function heldPropertyOf(named: NamedProperty, database: Queryable): Promise<HeldProperty> {
+  const wanted = wantedOf(named);
+  if (wanted === null) throw invalidArgument('property', 'or advert, or advert_url, must be set');
+  const held = await findHeld(database, wanted);
+  if (held !== null) return held;
+  const name = named.property || named.advert || named.advertUrl;
+  throw notFound('Property', name, `there is no ${name}: it was never taken in, or is forgotten since it expired`);
+}
+
+/** Null when none is named. A property that is named directly need not be held any more. */
+export async function optionalPropertyUuid(named: NamedProperty, database: Queryable): Promise<Uuid | null> {
+  const wanted = wantedOf(named);
+  if (wanted === null) return null;
+  return wanted.property ?? (await heldPropertyOf(named, database)).state.uuid;
+}
+
+function wantedOf({ property, advert, advertUrl }: NamedProperty): WantedProperty | null {
+  const given = [property, advert, advertUrl].filter((each) => each !== '');
+  if (given.length === 0) return null;
+  if (given.length > 1) throw invalidArgument('property', 'must not be set beside advert or advert_url: one is enough');
+  return {
+    property: optionalUuidOfName('property', 'properties', property),
+    advert: optionalUuidOfName('advert', 'adverts', advert),
+    url: advertUrl === '' ? null : advertUrl,
+  };
+}
+
+const REASON_LENGTH_MAX = 200;
+
+/** An operator's words; null for none. */
+export function reasonOf(reason: string): string | null {
+  if (reason.length > REASON_LENGTH_MAX) {
+    throw invalidArgument('reason', `must have at most ${REASON_LENGTH_MAX} characters`);
+  }
+  return reason.trim() === '' ? null : storable(reason.trim());
+}
+
+export function displayNameOf(field: string, displayName: string): string {
+  const trimmed = storable(displayName.trim());
+  if (trimmed === '' || trimmed.length > DISPLAY_NAME_LENGTH_MAX) {
+    throw invalidArgument(field, `must have 1 to ${DISPLAY_NAME_LENGTH_MAX} characters`);
+  }
+  return trimmed;
+}
+
+/** A text filter. Throws INVALID_ARGUMENT. */
+export function textOf(field: string, text: string, lengthMax: number): string {
+  if (text.length > lengthMax) throw invalidArgument(field, `must have at most ${lengthMax} characters`);
+  if (text.includes('\0')) throw invalidArgument(field, 'must not contain U+0000');
+  return text;
+}
+
+/** One of `choices`; null when empty. */
+export function optionalOneOf<C extends string>(field: string, choices: readonly C[], value: string): C | null {
+  return value === '' ? null : oneOf(field, choices, value);
+}
+
+export function oneOf<Choice extends string>(field: string, choices: readonly Choice[], value: string): Choice {
+  const choice = choices.find((one) => one === value);
+  if (choice === undefined) throw invalidArgument(field, `must be one of ${choices.join(', ')}`);
+  return choice;
+}
+
+/** `start_time` and `end_time` of a filter. */
+export function timeRangeOf({ startTime, endTime }: TimeRange): {
+  readonly from: Date | null;
+  readonly before: Date | null;
+} {
+  if (startTime !== undefined && endTime !== undefined && startTime.getTime() > endTime.getTime()) {
+    throw invalidArgument('end_time', 'must not be before start_time');
+  }
+  return { from: startTime ?? null, before: endTime ?? null };
+}
+
+interface TimeRange {
+  readonly startTime: Date | undefined;
+  readonly endTime: Date | undefined;
 }

@@ -9,7 +9,7 @@ const PAGE_SIZE_MAX = 1_000;
 
 export interface Page {
   readonly size: number;
-  /** What the last page ended with; null on the first. */
+  /** The end of the last page; null on the first. */
   readonly cursor: string | null;
 }
 
@@ -34,6 +34,13 @@ export function uuidCursorOf({ cursor }: Page): Uuid | null {
   return id;
 }
 
+/** Of pages that end with a number of rows. */
+export function offsetOf({ cursor }: Page): number {
+  const offset = Number(cursor ?? 0);
+  if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');
+  return offset;
+}
+
 /** `rows`: one more than the page when there is a next one. */
 export function cutPage<T>(
   rows: readonly T[],
@@ -55,8 +62,7 @@ export function pageOfList<T>(
   sizeDefault?: number,
 ): { readonly rows: readonly T[]; readonly nextPageToken: string } {
   const page = pageOf(request, conditions, sizeDefault);
-  const offset = Number(page.cursor ?? 0);
-  if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');
+  const offset = offsetOf(page);
   return cutPage(all.slice(offset, offset + page.size + 1), page, conditions, (_, position) =>
     String(offset + position + 1),
   );

@@ -22,7 +22,6 @@ import {
 import { type CallContext, orAborted } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
-import { displayNameOf } from './fields.ts';
 import type {
   ImportPointsOfInterestRequest,
   ListPointSourcesRequest,
@@ -35,7 +34,7 @@ import type {
   SetSiteCategoriesResponse,
   SiteCategory,
 } from './generated/vigie/admin/v1/reference.ts';
-import { nameOf, pointSourceOfName } from './names.ts';
+import { displayNameOf, nameOf, oneOf, pointSourceOfName } from './names.ts';
 import { pageOfList } from './paging.ts';
 
 const CATEGORIES_MAX = 1_000;
@@ -114,8 +113,7 @@ export async function importPoints(
 }
 
 function pointOf(point: PointMessage): PointOfInterest {
-  const facility = FACILITIES.find((known) => known === point.facility);
-  if (facility === undefined) throw invalidArgument('points.facility', `must be one of ${FACILITIES.join(', ')}`);
+  const facility = oneOf('points.facility', FACILITIES, point.facility);
   // Also refuses what is no number.
   if (!(Math.abs(point.lat) <= 90 && Math.abs(point.lon) <= 180)) {
     throw invalidArgument('points', 'must have lat within ±90 and lon within ±180');
@@ -131,16 +129,12 @@ function attributesOf({ attributes }: PointMessage): PointAttributes {
   const unknown = Object.keys(attributes).find((key) => key !== 'schoolType' && key !== 'operatorType');
   if (unknown !== undefined) throw invalidArgument('points.attributes', 'may have schoolType and operatorType alone');
   const { schoolType, operatorType } = attributes;
+  const known = <V extends string>(name: string, values: readonly V[], value: string): V =>
+    oneOf(`points.attributes.${name}`, values, value);
   return {
-    ...(schoolType === undefined ? {} : { schoolType: oneOf('schoolType', SCHOOL_TYPES, schoolType) }),
-    ...(operatorType === undefined ? {} : { operatorType: oneOf('operatorType', OPERATOR_TYPES, operatorType) }),
+    ...(schoolType === undefined ? {} : { schoolType: known('schoolType', SCHOOL_TYPES, schoolType) }),
+    ...(operatorType === undefined ? {} : { operatorType: known('operatorType', OPERATOR_TYPES, operatorType) }),
   };
-}
-
-function oneOf<V extends string>(field: string, known: readonly V[], value: string): V {
-  const found = known.find((each) => each === value);
-  if (found === undefined) throw invalidArgument(`points.attributes.${field}`, `must be one of ${known.join(', ')}`);
-  return found;
 }
 
 function categoryMessage({ id, name }: CategoryRow): SiteCategory {

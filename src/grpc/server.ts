@@ -1,10 +1,9 @@
 /**
- * The gRPC server: the administration service, health and reflection. It speaks plaintext on the loopback alone;
- * anywhere else it needs a certificate.
- * Who may call: the bearer token, compared in constant time, for everything but the health service. Where none is
- * asked for, a certificate was.
- * The connections of the gRPC port. Whoever has shown no token is a stranger; strangers are few, and take no place of
- * those who have: when one too many comes, the stranger who has been there longest is closed.
+ * The gRPC server: the administration service, health and reflection. It speaks plaintext on the loopback only;
+ * elsewhere it needs a certificate. Callers are authenticated by the bearer token, compared in constant time, for
+ * everything but the health service, or by a client certificate. This file also limits the connections of the gRPC
+ * port: connections without a valid token are limited in number, and take no place of authenticated ones; when one too
+ * many comes, the oldest unauthenticated one is closed.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -48,14 +47,14 @@ export interface AdminServerSettings {
   /** PEM file of the authorities whose certificates callers must show; null asks for none. */
   readonly clientAuthorities: string | null;
   readonly callTimeouts?: CallTimeouts;
-  /** How long a health call may take to send its question. */
+  /** The time limit for a health call's request. */
   readonly healthQuestionMs?: number;
 }
 
 export interface AdminServer {
   /** `host:port`. */
   readonly address: string;
-  /** Says to health checks whether the process takes work. */
+  /** Reports to health checks whether the process takes work. */
   setServing(isServing: boolean): void;
   /** Ends the watchers; calls under way have two seconds to end. */
   stop(): Promise<void>;
@@ -72,9 +71,9 @@ const OPTIONS: ChannelOptions = {
   'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_concurrent_streams': 64,
-  // Megabytes that wait to be sent to one connection before it gets no new stream; without it there is no bound.
+  // Megabytes that may wait to be sent on one connection before it gets no new stream; unbounded without it.
   'grpc-node.max_session_memory': 16,
-  // A client connects again when it has something to ask.
+  // A client reconnects for its next call.
   'grpc.max_connection_idle_ms': 300_000,
   'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 10_000,
@@ -115,7 +114,7 @@ export async function startAdminServer(
   };
 }
 
-/** Raw descriptors, because the library reads no others whole: it would leave out what they import. */
+/** Raw descriptors, because the library only reads those completely: it would leave out their imports. */
 async function reflect(server: Server): Promise<void> {
   const packages = { all: { fileDescriptorProtos: await fileDescriptors() } };
   const services = [SERVICE_NAME, 'grpc.health.v1.Health'];
@@ -124,7 +123,7 @@ async function reflect(server: Server): Promise<void> {
   }).addToServer(server);
 }
 
-/** What settings may be together has been made sure of (config-conflicts.ts). */
+/** config-conflicts.ts has validated the combination of settings. */
 async function credentialsOf(settings: AdminServerSettings): Promise<ServerCredentials> {
   const { certificate, privateKey, clientAuthorities } = settings;
   if (certificate === null || privateKey === null) return ServerCredentials.createInsecure();
@@ -155,7 +154,7 @@ function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** As `npm run generate` writes them, those that are imported first. */
+/** As `npm run generate` writes them, imported ones first. */
 async function fileDescriptors(): Promise<Buffer[]> {
   const { file } = fromBinary(FileDescriptorSetSchema, await readFile(DESCRIPTORS));
   return file.map((each) => Buffer.from(toBinary(FileDescriptorProtoSchema, each)));
@@ -163,15 +162,15 @@ async function fileDescriptors(): Promise<Buffer[]> {
 
 const BEARER = /^bearer +(\S+)$/i;
 
-interface Doorman {
-  /** The peer, `address:port`, may call. */
+interface AuthenticationObserver {
+  /** The peer, `address:port`, is authenticated. */
   readonly onAdmitted: (peer: string) => void;
   /** A call came with a missing or wrong token. */
   readonly onRefused: (method: string, peer: string) => void;
 }
 
-/** `token` null: whoever gets here may call. */
-function requireToken(token: string | null, { onAdmitted, onRefused }: Doorman): ServerInterceptor {
+/** `token` null: every caller is already authenticated by its certificate. */
+function requireToken(token: string | null, { onAdmitted, onRefused }: AuthenticationObserver): ServerInterceptor {
   const expected = token === null ? null : hashOf(token);
   return (method, call) => {
     if (isHealthCall(method.path)) return new ServerInterceptingCall(call);
@@ -200,7 +199,7 @@ const STRANGERS_MAX = 16;
 
 interface Connections {
   readonly port: number;
-  /** `peer`, as grpc-js names it, has shown that it may call. */
+  /** `peer`, as grpc-js names it, is authenticated. */
   welcome(peer: string): void;
   /** Takes no more; those that are there stay. */
   close(): void;
@@ -208,7 +207,7 @@ interface Connections {
   destroy(): void;
 }
 
-/** `serve` is handed each connection. `port` 0 takes a free one. Rejects when the address is taken, or not ours. */
+/** `serve` receives each connection. `port` 0 takes a free one. Rejects when the address is taken, or not available. */
 async function openConnections(host: string, port: number, serve: (socket: Socket) => void): Promise<Connections> {
   const sockets = new Set<Socket>();
   /** By peer, the oldest first. */
@@ -221,7 +220,7 @@ async function openConnections(host: string, port: number, serve: (socket: Socke
       sockets.delete(socket);
       if (strangers.get(peer) === socket) strangers.delete(peer);
     });
-    // Whoever breaks off before a session has begun is heard by nobody else.
+    // A connection that breaks before its session has begun emits errors that have no other listener.
     socket.on('error', () => socket.destroy());
     serve(socket);
     if (strangers.size <= STRANGERS_MAX && sockets.size <= CONNECTIONS_MAX) return;
@@ -250,13 +249,13 @@ interface Answer {
 type Watcher = ServerWritableStream<Question, Answer>;
 
 interface Health {
-  /** Notifies those who watch. */
+  /** Notifies the watchers. */
   setServing(isServing: boolean): void;
 }
 
 const HEALTH_PATH = '/grpc.health.v1.Health/';
 const WATCHERS_MAX = 16;
-/** Half-sent questions may hold a message of the full size each. */
+/** Incomplete requests may hold a message of the maximum size each. */
 const CALLS_MAX = 32;
 const QUESTION_MS = 10_000;
 
@@ -266,7 +265,7 @@ function isHealthCall(path: string): boolean {
 
 /**
  * The health service (grpc.health.v1), the only one that needs no token: its calls are bounded in number and time, and
- * no name that a caller sends is kept. grpc-health-check brings the definition; its implementation keeps every name
+ * no name that a caller sends is stored. grpc-health-check brings the definition; its implementation keeps every name
  * ever watched. `names`: the services that have a status. `stopping`: ends the watches.
  */
 function addHealth(server: Server, names: readonly string[], stopping: AbortSignal): Health {
@@ -305,7 +304,7 @@ function addHealth(server: Server, names: readonly string[], stopping: AbortSign
   };
 }
 
-/** Ends what is one health call too many, and those whose question does not come. */
+/** Ends excess health calls, and those whose request does not arrive. */
 function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
   let calls = 0;
   return (method, call) => {
@@ -325,7 +324,7 @@ function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
         clearTimeout(timer);
         next(message);
       })
-      // After every end, ours or the caller's.
+      // After every end, by either side.
       .withOnCancel(() => {
         if (timer === undefined) return;
         clearTimeout(timer);

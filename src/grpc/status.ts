@@ -1,32 +1,35 @@
-/** Status and stages: what every instance says of itself, and what operators decide about stages. */
+/** Status, stages and search indexes: what every instance says of itself, and what operators decide about stages. */
 
 import { pause } from '../engine/actor/waiting.ts';
-import { type Control, pauseControl, readControls, resumeControl } from '../engine/store/controls.ts';
+import { criteriaOf } from '../engine/domain/search.ts';
+import { type Control, nextGeneration, pauseControl, readControls, resumeControl } from '../engine/store/controls.ts';
+import type { Database } from '../engine/store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from '../engine/store/delivery-admin.ts';
 import { countPausedEndpoints } from '../engine/store/endpoints-admin.ts';
 import { listInstances, type SeenInstance } from '../engine/store/instances.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
+import { countSearches, readAnySearch } from '../engine/store/pairs.ts';
+import { listSiteCategories } from '../engine/store/site-categories.ts';
 import type { CallContext } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, notFound } from './errors.ts';
-import { reasonOf } from './fields.ts';
-import type {
-  AdoptStreamsRequest,
-  AdoptStreamsResponse,
-  PauseStageRequest,
-  Stage,
-  Status,
-  Stream,
+import type { Index, IndexedSearch } from './generated/vigie/admin/v1/matching.ts';
+import {
+  type AdoptStreamsRequest,
+  type AdoptStreamsResponse,
+  type PauseStageRequest,
+  type Stage,
+  Stage_State,
+  type Status,
+  type Stream,
 } from './generated/vigie/admin/v1/status.ts';
-import { Stage_State } from './generated/vigie/admin/v1/status.ts';
-import { readIndex } from './index-status.ts';
-import { idOfName, nameOf } from './names.ts';
+import { idOfName, nameOf, reasonOf, uuidOfName } from './names.ts';
 
 /** What can be paused. */
 export const STAGES = ['intake', 'deliver'] as const;
 
-const DRAIN_LOOK_EVERY_MS = 200;
+const CHECK_EVERY_MS = 200;
 
 export async function getStatus(dependencies: AdminDependencies): Promise<Status> {
   const { database, version, now, readStreams } = dependencies;
@@ -109,7 +112,7 @@ export async function drainStage(
 ): Promise<Stage> {
   let stage = await pauseStage(request, dependencies);
   while (stage.state === Stage_State.STATE_PAUSING) {
-    await pause(DRAIN_LOOK_EVERY_MS, signal);
+    await pause(CHECK_EVERY_MS, signal);
     signal.throwIfAborted();
     await dependencies.controlsChanged();
     stage = await readStage(stageOfName(request.name), dependencies);
@@ -156,5 +159,56 @@ function streamOf(stream: Awaited<ReturnType<AdminDependencies['readStreams']>>[
     pendingCount: stream.pending,
     ackPendingCount: stream.ackPending,
     consumerCount: stream.consumers,
+  };
+}
+
+export async function readIndex(database: Database): Promise<Index> {
+  const [instances, storedSearchCount] = await Promise.all([listInstances(database), countSearches(database)]);
+  return {
+    storedSearchCount,
+    instances: instances.flatMap(({ id, searchIndex }) =>
+      searchIndex === null
+        ? []
+        : {
+            instance: nameOf.instance(id),
+            searchCount: searchIndex.searches,
+            buildTime: new Date(searchIndex.builtAt),
+            figures: { ...searchIndex.figures },
+          },
+    ),
+  };
+}
+
+/** Resolves when every living instance has reached the new generation. */
+export async function rebuildIndex(dependencies: AdminDependencies, { signal }: CallContext): Promise<Index> {
+  const { database, controlsChanged } = dependencies;
+  if ((await readIndex(database)).instances.length === 0) {
+    throw failedPrecondition('NO_INDEX', 'index', 'no instance with the role intake runs');
+  }
+  const generation = await nextGeneration(database, 'index');
+  await controlsChanged();
+  for (;;) {
+    const behind = (await listInstances(database)).some(
+      ({ searchIndex }) => searchIndex !== null && searchIndex.generation < generation,
+    );
+    if (!behind) return readIndex(database);
+    await pause(CHECK_EVERY_MS, signal);
+    signal.throwIfAborted();
+  }
+}
+
+export async function getIndexedSearch(name: string, dependencies: AdminDependencies): Promise<IndexedSearch> {
+  const { database, isIndexed } = dependencies;
+  const search = await readAnySearch(database, uuidOfName('name', 'searches', name));
+  if (search === null || search.deletedAt !== null) throw notFound('Search', name);
+  const categories = new Map((await listSiteCategories(database)).map((category) => [category.id, category.name]));
+  return {
+    name: nameOf.search(search.id),
+    number: search.number,
+    title: search.members.title,
+    client: nameOf.client(search.clientId),
+    indexed: isIndexed(search.number) ?? undefined,
+    criteriaJson: JSON.stringify(criteriaOf(search.members, (id) => categories.get(id) ?? null)),
+    notificationEnabled: search.members.notificationEnabled,
   };
 }

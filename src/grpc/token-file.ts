@@ -1,4 +1,7 @@
-/** The token of a daemon that was given none: made once, kept in the data directory, readable by its owner alone. */
+/**
+ * The token of a daemon without a configured one: created once, stored in the data directory, readable by its owner
+ * only.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -6,7 +9,7 @@ import { join } from 'node:path';
 
 const FILE = 'admin-token';
 
-/** Null when no daemon has made one, or another user's did. */
+/** Null when no daemon has created one, or another user's did. */
 export async function readToken(dataDir: string): Promise<string | null> {
   try {
     return (await readFile(join(dataDir, FILE), 'utf8')).trim();
@@ -24,7 +27,7 @@ export async function readOrMakeToken(dataDir: string): Promise<string> {
   const draft = join(dataDir, `${FILE}.${process.pid}.${randomBytes(4).toString('hex')}`);
   await writeFile(draft, `${token}\n`, { mode: 0o600, flag: 'wx' });
   try {
-    // Whole or not at all: nobody reads a token that is half written.
+    // Atomic: no reader sees a half-written token.
     await link(draft, join(dataDir, FILE));
     return token;
   } catch (error) {

@@ -1,14 +1,17 @@
 /**
- * Where the embedded servers live: the data directory, held by one daemon at a time, and the cache directory of
- * binaries, which may be deleted at any time. Neither may be in the hands of another user, who could put programs, links
- * and data of his own in the place of ours.
+ * The location of the embedded servers' data: the data directory, held by one daemon at a time, and the cache directory
+ * of binaries, which may be deleted at any time. Neither may be writable by another user, who could replace programs,
+ * links and data.
  */
 
-import { constants, type Stats } from 'node:fs';
-import { access, mkdir, realpath, stat } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { close, constants, fchmod, fstat, ftruncate, open, type Stats, write } from 'node:fs';
+import { access, mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { lastHolder, lockDirectory } from './directory-lock.ts';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -55,7 +58,7 @@ export function dataDirectoryPath(configured: string | null, environment: Enviro
  */
 export function cacheDirectory(environment: Environment = process.env): string {
   const wanted = defaultDirectory('/var/cache', environment.XDG_CACHE_HOME, '.cache', true);
-  // Without a home the failure to create it names the path, and XDG_CACHE_HOME.
+  // Without a home directory the failure to create it names the path, and XDG_CACHE_HOME.
   return resolve(wanted ?? '/nonexistent/.cache/vigie');
 }
 
@@ -104,9 +107,90 @@ async function hold(path: string): Promise<DataDirectory> {
   );
 }
 
-/** Why what lies in a directory is not safe from other users; null when it is. The group is its owner's choice. */
+/** Why the content of a directory is not safe from other users; null when it is. The group is its owner's choice. */
 export function dangerOf({ uid, mode }: Stats): string | null {
   if (uid !== process.geteuid?.() && uid !== 0) return `belongs to user ${uid}, who could change what is in it`;
   if ((mode & 0o002) !== 0) return 'can be written to by every user';
   return null;
+}
+
+/** Numbers, not `FileHandle`s: a garbage-collected one closes its file, and releases the lock. */
+const files = {
+  open: promisify(open),
+  stat: promisify(fstat),
+  chmod: promisify(fchmod),
+  truncate: promisify(ftruncate),
+  write: promisify(write),
+  close: promisify(close),
+};
+
+export interface DirectoryLock {
+  release(): Promise<void>;
+}
+
+const LOCK_FILE = 'lock';
+/** A killed daemon keeps its files for some milliseconds, longer under load. */
+const HOLDER_DYING_SECONDS = 3;
+const CONFLICT = 75;
+
+/**
+ * `flock` on a file that no other user can open. The lock belongs to our open file, so the kernel releases it with the
+ * process, however it ends, and no lock is ever stale. Containers that share the directory see each other's. Waits some
+ * seconds for a holder that may be dying; null when it stays. Throws when the file is not ours.
+ */
+async function lockDirectory(directory: string): Promise<DirectoryLock | null> {
+  const path = join(directory, LOCK_FILE);
+  const { O_CREAT, O_RDWR, O_NOFOLLOW } = constants;
+  const file = await files.open(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600);
+  try {
+    const { uid, mode } = await files.stat(file);
+    if (uid !== process.geteuid?.()) throw new Error(`${path} belongs to user ${uid}`);
+    if ((mode & 0o077) !== 0) await files.chmod(file, 0o600);
+    if (!(await flock(file, ['--exclusive', '--timeout', String(HOLDER_DYING_SECONDS)]))) {
+      await files.close(file);
+      return null;
+    }
+    await files.truncate(file);
+    await files.write(file, `${process.pid}\n`, 0);
+  } catch (error) {
+    await files.close(file);
+    throw error;
+  }
+  return { release: () => files.close(file) };
+}
+
+/** The process that last wrote its number into the lock; null when none has. */
+async function lastHolder(directory: string): Promise<number | null> {
+  const written = await readFile(join(directory, LOCK_FILE), 'utf8').catch(() => '');
+  return /^\d+\n$/.test(written) ? Number(written) : null;
+}
+
+/** False also where no daemon has ever run. */
+export async function isDirectoryLocked(directory: string): Promise<boolean> {
+  const file = await files
+    .open(join(directory, LOCK_FILE), constants.O_RDONLY)
+    .catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+  if (file === null) return false;
+  try {
+    return !(await flock(file, ['--shared', '--nonblock']));
+  } finally {
+    await files.close(file);
+  }
+}
+
+/** Node.js has no call for it. The command locks the open file that it inherits, and ends; the file stays locked. */
+async function flock(file: number, options: readonly string[]): Promise<boolean> {
+  const command = spawn('flock', [...options, '--conflict-exit-code', String(CONFLICT), '3'], {
+    stdio: ['ignore', 'ignore', 'pipe', file],
+  });
+  const ended = once(command, 'close').catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' ? new Error('the command flock (package util-linux) is missing') : error;
+  });
+  const [said, [code]] = await Promise.all([text(command.stderr as NodeJS.ReadableStream), ended]);
+  if (code === 0) return true;
+  if (code === CONFLICT) return false;
+  throw new Error(`the directory cannot be locked: ${said.trim()}`);
 }

@@ -3,22 +3,32 @@
  * `credentials`, `nats-server.conf`, `server.log`), listens on the loopback interface alone and asks for a password.
  */
 
+import { execFile } from 'node:child_process';
 import { mkdir, open, readdir, readFile, realpath, rm, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { cacheEntry, unpackDebianPackages } from './cache.ts';
 import {
   type ChildServer,
   type EmbeddedServer,
+  endFormerServer,
+  isPortFree,
   ServerMissingError,
   ServerStartError,
+  serverNameOf,
   startChildServer,
   waitUntilReady,
 } from './child-server.ts';
-import { endFormerServer, serverNameOf } from './former-server.ts';
-import { isPortFree } from './local-port.ts';
-import { findNatsServer, type NatsServerBinary } from './nats-server-binary.ts';
-import { randomSecret, readSecret, writeSecret } from './secret-file.ts';
-import { giveDirectory, giveTree, secureHome } from './server-home.ts';
-import { type ServerUser, serverUser } from './server-user.ts';
+import {
+  giveDirectory,
+  giveTree,
+  randomSecret,
+  readSecret,
+  type ServerUser,
+  secureHome,
+  serverUser,
+  writeSecret,
+} from './ownership.ts';
 
 export interface NatsServerOptions {
   /** Held by the caller: a server found running in it is taken for a leftover and stopped. */
@@ -31,7 +41,7 @@ export interface NatsServerOptions {
   readonly onWarning?: (warning: string) => void;
   /** A free one when absent or 0. */
   readonly port?: number;
-  /** Bytes of the store; when absent what the last start had, and three quarters of the free disk at the first one. */
+  /** Bytes of the store; when absent those of the last start, and at the first one three quarters of the free disk. */
   readonly storeBytesMax?: number;
 }
 
@@ -45,7 +55,7 @@ const READY_TIMEOUT_MS = 300_000;
 const STOP_TIMEOUT_MS = 15_000;
 const STORE_SHARE = 3 / 4;
 const CONFIG_FILE = 'nats-server.conf';
-/** What the server inherits: its store, and its program. Its user need not be able to walk to either. */
+/** File descriptors that the server inherits: its store, and its program. Its user need not reach either by path. */
 const STORE_HANDLE = '/proc/self/fd/3';
 const PROGRAM_HANDLE = '/proc/self/fd/4';
 
@@ -87,7 +97,7 @@ function portTaken(port: number): ServerStartError {
 
 async function prepareHome(home: string, user: ServerUser | null): Promise<void> {
   await secureHome(home, user);
-  // Files of servers that were killed would be read as this one's.
+  // Files of killed servers would be taken for this one's.
   await rm(join(home, 'ports'), { recursive: true, force: true });
   await giveDirectory(join(home, 'ports'), user);
   await giveDirectory(join(home, 'store'), user);
@@ -130,8 +140,8 @@ async function spawnIn(
 }
 
 /**
- * Left to itself the server takes three quarters of the disk that is free at each start. Its streams lie there by then, and
- * below 2.10 it takes none up again whose bound is more than that.
+ * By default the server takes three quarters of the free disk at each start. Its streams occupy part of it by then, and
+ * below 2.10 it does not recover a stream whose bound exceeds that.
  */
 async function formerStoreBytes(home: string): Promise<number | null> {
   const former = await readFile(join(home, CONFIG_FILE), 'utf8').catch(() => '');
@@ -158,13 +168,13 @@ function configuration(
     'authorization {',
     `  user: "${user}"`,
     `  password: "${password}"`,
-    // Seconds that a client may take to say who it is; a busy machine starts slowly.
+    // Seconds for a client's authentication; a busy machine starts slowly.
     '  timeout: 10',
     '}',
     'jetstream {',
     `  store_dir: "${STORE_HANDLE}"`,
     `  max_file_store: ${Math.floor(storeBytesMax)}`,
-    // Every write is on disk before it is acknowledged; older servers know no such setting and sync every two minutes.
+    // Every write is synced before it is acknowledged; older servers lack the setting and sync every two minutes.
     ...(binary.canSyncAlways ? ['  sync_interval: always'] : []),
     '}',
   ].join('\n');
@@ -201,7 +211,7 @@ async function readOrMakeAccess(home: string): Promise<NatsAccess> {
   return { user: `vigie-${randomSecret().slice(0, 8)}`, password: randomSecret() };
 }
 
-/** What an editor or a crash has left of a password would be none. */
+/** A partial password, left by an editor or a crash, is not accepted. */
 const SECRET = /^[\w-]{8,}$/;
 
 /** Resolves with the whole URL. */
@@ -210,4 +220,75 @@ async function keepAccess(home: string, { user, password }: NatsAccess, address:
   const url = `nats://${user}:${password}@${address}`;
   if ((await readSecret(path)) !== url) await writeSecret(path, url);
   return url;
+}
+
+const run = promisify(execFile);
+
+interface NatsServerBinary {
+  /** Absolute. */
+  readonly path: string;
+  /** As the server states it, such as `2.10.27`. */
+  readonly version: string;
+  /** Knows `sync_interval: always`: 2.10 and later. */
+  readonly canSyncAlways: boolean;
+}
+
+/** Debian installs it where the PATH of a plain user does not search. */
+const INSTALLED = ['nats-server', '/usr/sbin/nats-server', '/usr/local/sbin/nats-server'];
+const PACKAGED = 'usr/sbin/nats-server';
+
+/**
+ * The nats-server named, the one installed, or the package of Debian and Ubuntu, unpacked into the cache directory.
+ * `onLog` is called before the package is fetched: it may take a minute. Throws `ServerMissingError`.
+ */
+export async function findNatsServer(
+  configured: string | null,
+  cacheDir: string,
+  onLog: (line: string) => void = () => undefined,
+): Promise<NatsServerBinary> {
+  if (configured !== null) return inspectConfigured(configured);
+  for (const path of INSTALLED) {
+    const binary = await inspect(path).catch(() => null);
+    if (binary !== null) return binary;
+  }
+  const isUsable = (path: string) =>
+    inspect(join(path, PACKAGED)).then(
+      () => true,
+      () => false,
+    );
+  try {
+    const unpacked = await cacheEntry(cacheDir, `nats-server-${process.arch}`, isUsable, (path) => {
+      onLog('no nats-server on the PATH: fetching the package of the distribution');
+      return unpackDebianPackages(['nats-server'], path);
+    });
+    return await inspect(join(unpacked, PACKAGED));
+  } catch (cause) {
+    throw new ServerMissingError(
+      'embedded NATS: no nats-server is installed, and the package of the distribution cannot be fetched into ' +
+        `${cacheDir} (${firstLine(cause as Error)}). Put nats-server on the PATH, ` +
+        'or give the URL of a NATS server with JetStream in NATS_URL.',
+      { cause },
+    );
+  }
+}
+
+async function inspectConfigured(configured: string): Promise<NatsServerBinary> {
+  return inspect(configured).catch((cause: Error) => {
+    throw new ServerMissingError(`${configured} is no nats-server (${firstLine(cause)})`, { cause });
+  });
+}
+
+/** Runs it: a file for another processor is no server, and the version decides which settings are valid. */
+async function inspect(name: string): Promise<NatsServerBinary> {
+  // The server runs in another directory than this process.
+  const path = resolve(name.includes('/') ? name : (await run('sh', ['-c', 'command -v -- "$0"', name])).stdout.trim());
+  const { stdout } = await run(path, ['--version']);
+  const [, version, major, minor] = /nats-server: v?((\d+)\.(\d+)\.\d+\S*)/.exec(stdout) ?? [];
+  if (version === undefined) throw new Error(`it answers --version with «${stdout.trim().slice(0, 80)}»`);
+  const canSyncAlways = Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10);
+  return { path, version, canSyncAlways };
+}
+
+function firstLine(error: Error & { readonly stderr?: string }): string {
+  return (error.stderr?.trim() || error.message).split('\n')[0] ?? '';
 }

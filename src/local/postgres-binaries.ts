@@ -1,7 +1,7 @@
 /**
- * The PostgreSQL binaries of the npm package, made usable: the package manager may have left out the library links,
- * and the user that PostgreSQL runs as may not reach `node_modules` (a clone under /root). Then a copy is made, once
- * per version, in the cache directory.
+ * The PostgreSQL binaries of the npm package, made usable: the package manager may have left out the library links, and
+ * the user that PostgreSQL runs as may not reach `node_modules` (a clone under /root). Then the cache directory gets a
+ * copy, once per version.
  */
 
 import { execFile } from 'node:child_process';
@@ -9,9 +9,9 @@ import { chmod, cp, readdir, readFile, realpath, symlink } from 'node:fs/promise
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheEntry } from './cache-entry.ts';
+import { cacheEntry } from './cache.ts';
 import { ServerMissingError, setprivArguments } from './child-server.ts';
-import type { ServerUser } from './server-user.ts';
+import type { ServerUser } from './ownership.ts';
 
 const run = promisify(execFile);
 
@@ -22,7 +22,7 @@ export interface PostgresBinaries {
   readonly version: string;
 }
 
-/** `user`: whom PostgreSQL will run as; null: the daemon's user. Throws `ServerMissingError`. */
+/** `user`: the user that PostgreSQL will run as; null: the daemon's. Throws `ServerMissingError`. */
 export async function findPostgresBinaries(cacheDir: string, user: ServerUser | null): Promise<PostgresBinaries> {
   const { root, version } = await locatePackage();
   if ((await completeLinks(root)) && (await reasonUnusable(root, user)) === null) return binariesIn(root, version);
@@ -61,7 +61,7 @@ function binariesIn(root: string, version: string): PostgresBinaries {
   return { postgres: join(root, 'native/bin/postgres'), initdb: join(root, 'native/bin/initdb'), version };
 }
 
-/** Null when both programs start as that user: the test that covers modes, mounts and libraries alike. */
+/** Null when both programs start as that user: the one test that covers modes, mounts and libraries alike. */
 async function reasonUnusable(root: string, user: ServerUser | null): Promise<string | null> {
   const { postgres, initdb } = binariesIn(root, '');
   const attempts = [postgres, initdb].map((command) =>
@@ -76,7 +76,7 @@ async function reasonUnusable(root: string, user: ServerUser | null): Promise<st
   );
 }
 
-/** False when links are missing and cannot be made here. */
+/** False when links are missing and cannot be created here. */
 async function completeLinks(root: string): Promise<boolean> {
   const links = JSON.parse(await readFile(join(root, 'native/pg-symlinks.json'), 'utf8')) as readonly {
     readonly source: string;
@@ -87,7 +87,7 @@ async function completeLinks(root: string): Promise<boolean> {
       () => true,
       () => false,
     );
-    // Both are in one directory. A parallel start may make the same link.
+    // Both are in one directory. A concurrent start may create the same link.
     if (!isThere) await symlink(basename(source), join(root, target)).catch(ignoreExisting);
   });
   return Promise.all(made).then(

@@ -1,18 +1,25 @@
 /**
  * Creates the database cluster, completely or not at all: everything is made in a directory beside and renamed into
  * place, so an interrupted attempt is thrown away by the next one. A cluster of another user is taken over, and one
- * whose passwords are lost gets new ones.
+ * whose passwords are lost gets new ones. The application's role owns its database and nothing more; the superuser that
+ * initdb makes has another name, and a password that the daemon alone can read.
  */
 
-import { access, open, rename, rm } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { access, type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { ServerStartError } from './child-server.ts';
+import { openServerLog, ServerStartError, setprivArguments, tailOf } from './child-server.ts';
+import {
+  giveDirectory,
+  giveTree,
+  randomSecret,
+  readSecret,
+  type ServerUser,
+  secureHome,
+  writeSecret,
+} from './ownership.ts';
 import type { PostgresBinaries } from './postgres-binaries.ts';
-import { POSTGRES_SUPERUSER, type PostgresPasswords, readPasswords, setRoles } from './postgres-roles.ts';
-import { POSTGRES_DATABASE, type PostgresHome, pathFromChild, runSingleUser, runTool } from './postgres-tools.ts';
-import { randomSecret, writeSecret } from './secret-file.ts';
-import { giveDirectory, giveTree, secureHome } from './server-home.ts';
 
 const INITDB_PASSWORD_FILE = 'initdb-password';
 
@@ -28,7 +35,7 @@ export async function ensureCluster(
     return (await readPasswords(home)) ?? setRoles(home, binaries, isDurable);
   }
   const staging = { ...home, path: `${home.path}.new` };
-  // A program of the interrupted attempt may write its last files meanwhile.
+  // A program of the interrupted attempt may still be writing its last files.
   await rm(staging.path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   await secureHome(staging.path, staging.user);
   const passwords = await initialise(staging, binaries, isDurable);
@@ -61,7 +68,7 @@ async function initialise(
   isDurable: boolean,
 ): Promise<PostgresPasswords> {
   await giveDirectory(clusterOf(home), home.user);
-  // One that is never used: `setRoles` replaces it by one that the server's user cannot read.
+  // A password that is never used: `setRoles` replaces it by one that the server's user cannot read.
   await writeSecret(join(home.path, INITDB_PASSWORD_FILE), randomSecret(), home.user);
   await runTool(home, binaries.initdb, [
     `--pgdata=${pathFromChild(home, 'cluster')}`,
@@ -69,7 +76,7 @@ async function initialise(
     `--pwfile=${pathFromChild(home, INITDB_PASSWORD_FILE)}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // Characters as Unicode has them whatever the machine's libc knows, in code point order; `C` for the rest of libc.
+    // Unicode's character classes whatever the machine's libc, in code point order; `C` for the rest of libc.
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--locale=C',
@@ -85,7 +92,7 @@ function clusterOf(home: PostgresHome): string {
   return join(home.path, 'cluster');
 }
 
-/** Its home is renamed into place when all is there. */
+/** Its home is renamed into place when it is complete. */
 function isThere(cluster: string): Promise<boolean> {
   return access(join(cluster, 'PG_VERSION')).then(
     () => true,
@@ -96,4 +103,128 @@ function isThere(cluster: string): Promise<boolean> {
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   await directory.sync().finally(() => directory.close());
+}
+
+/** Of the application. */
+export const POSTGRES_ROLE = 'vigie';
+export const POSTGRES_SUPERUSER = 'vigie_superuser';
+
+export interface PostgresPasswords {
+  readonly role: string;
+  readonly superuser: string;
+}
+
+const ROLE_PASSWORD_FILE = 'password';
+const SUPERUSER_PASSWORD_FILE = 'superuser-password';
+
+/** Null in a home without complete roles. */
+async function readPasswords(home: PostgresHome): Promise<PostgresPasswords | null> {
+  const role = await readSecret(join(home.path, ROLE_PASSWORD_FILE));
+  const superuser = await readSecret(join(home.path, SUPERUSER_PASSWORD_FILE));
+  return role === null || superuser === null ? null : { role, superuser };
+}
+
+/** Sets roles, the owner and new passwords, in a cluster without a running server. Can be repeated. */
+async function setRoles(
+  home: PostgresHome,
+  binaries: PostgresBinaries,
+  isDurable: boolean,
+): Promise<PostgresPasswords> {
+  const passwords = { role: randomSecret(), superuser: randomSecret() };
+  await runSingleUser(home, binaries, POSTGRES_DATABASE, roleStatements(passwords), isDurable);
+  await writeSecret(join(home.path, ROLE_PASSWORD_FILE), passwords.role);
+  // The last file: it marks completion.
+  await writeSecret(join(home.path, SUPERUSER_PASSWORD_FILE), passwords.superuser);
+  return passwords;
+}
+
+function roleStatements({ role, superuser }: PostgresPasswords): readonly string[] {
+  return [
+    'begin',
+    `do $$ begin
+      if not exists (select from pg_roles where rolname = '${POSTGRES_ROLE}') then
+        create role ${POSTGRES_ROLE};
+      end if;
+    end $$`,
+    `alter role ${POSTGRES_SUPERUSER} password '${superuser}'`,
+    `alter role ${POSTGRES_ROLE}
+       login nosuperuser nocreatedb nocreaterole noreplication nobypassrls password '${role}'`,
+    `alter database ${POSTGRES_DATABASE} owner to ${POSTGRES_ROLE}`,
+    'revoke connect, temporary on database postgres, template1 from public',
+    'commit',
+  ];
+}
+
+/** The directory of the cluster, its passwords and its log. */
+export interface PostgresHome {
+  readonly path: string;
+  /** The user that PostgreSQL runs as; null: the daemon's. */
+  readonly user: ServerUser | null;
+}
+
+export const POSTGRES_DATABASE = 'vigie';
+
+/** Nothing of the caller's environment: PGDATA, LC_ALL and the like would change the programs' behaviour. */
+export const POSTGRES_ENVIRONMENT: Readonly<Record<string, string>> = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+
+/** Where a PostgreSQL program that inherited the home as descriptor 3 finds `name` in it. */
+export function pathFromChild(home: PostgresHome, name: string): string {
+  return home.user === null ? join(home.path, name) : `/proc/self/fd/3/${name}`;
+}
+
+/**
+ * Runs a PostgreSQL program to its end. Throws `ServerStartError` with its output. It may run as a user who cannot
+ * reach the cluster by path (`/root/…`): the daemon opens the directory, and the program accesses it through
+ * `/proc/self/fd/3`.
+ */
+async function runTool(home: PostgresHome, command: string, args: readonly string[], input = ''): Promise<void> {
+  const logFile = join(home.path, 'server.log');
+  const log = await openServerLog(logFile);
+  const logStart = (await log.stat()).size;
+  const handle = await open(home.path, 'r');
+  const tool = spawn('setpriv', setprivArguments({ command, args, stopSignal: 'SIGKILL', user: home.user }), {
+    cwd: home.path,
+    detached: true,
+    env: POSTGRES_ENVIRONMENT,
+    stdio: ['pipe', log.fd, log.fd, handle.fd],
+  });
+  const exitCode = await new Promise<number | null>((ended, reject) => {
+    tool.once('error', reject).once('exit', ended);
+    // A program that ends before it reads its input reports the reason itself.
+    tool.stdin?.on('error', () => undefined).end(input);
+  }).finally(() => closeAll(log, handle));
+  if (exitCode === 0) return;
+  const said = await tailOf(logFile, logStart);
+  throw new ServerStartError(`embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${said}`);
+}
+
+/**
+ * Runs statements as the superuser, without a server and its passwords: after a crash the log is replayed first. Throws
+ * `ServerStartError` at the first that fails. `isDurable: false` leaves out every fsync.
+ */
+async function runSingleUser(
+  home: PostgresHome,
+  binaries: PostgresBinaries,
+  database: string,
+  statements: readonly string[],
+  isDurable: boolean,
+): Promise<void> {
+  const settings = {
+    fsync: isDurable ? 'on' : 'off',
+    exit_on_error: 'on',
+    // Statements may hold passwords.
+    log_min_error_statement: 'panic',
+    log_checkpoints: 'off',
+  };
+  // -j: a statement ends with a semicolon and an empty line.
+  const args = [
+    ...['--single', '-j', '-D', pathFromChild(home, 'cluster')],
+    ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    database,
+  ];
+  await runTool(home, binaries.postgres, args, statements.map((each) => `${each};\n\n`).join(''));
+}
+
+async function closeAll(...handles: readonly FileHandle[]): Promise<void> {
+  for (const handle of handles) await handle.close();
 }

@@ -1,7 +1,7 @@
 /**
  * A real PostgreSQL for a start without one: the cluster lives in `<data directory>/postgres` (`cluster`, `password`,
- * `superuser-password`, `server.log`), the server listens on the loopback interface alone and asks for a password. It is
- * the truth of the engine, so every commit is on disk before it is acknowledged.
+ * `superuser-password`, `server.log`), the server listens on the loopback interface only and requires a password. It
+ * holds the engine's truth, so every commit is on disk before it is acknowledged.
  */
 
 import { access, open, readFile, rm, stat } from 'node:fs/promises';
@@ -10,18 +10,26 @@ import { join } from 'node:path';
 import {
   type ChildServer,
   type EmbeddedServer,
+  endFormerServer,
+  freePort,
   ServerStartError,
+  serverNameOf,
   startChildServer,
   waitUntilReady,
 } from './child-server.ts';
 import { cacheDirectory } from './data-directory.ts';
-import { endFormerServer, serverNameOf } from './former-server.ts';
-import { freePort } from './local-port.ts';
+import { serverUser } from './ownership.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
-import { ensureCluster } from './postgres-cluster.ts';
-import { POSTGRES_ROLE, POSTGRES_SUPERUSER, type PostgresPasswords } from './postgres-roles.ts';
-import { POSTGRES_DATABASE, POSTGRES_ENVIRONMENT, type PostgresHome, pathFromChild } from './postgres-tools.ts';
-import { serverUser } from './server-user.ts';
+import {
+  ensureCluster,
+  POSTGRES_DATABASE,
+  POSTGRES_ENVIRONMENT,
+  POSTGRES_ROLE,
+  POSTGRES_SUPERUSER,
+  type PostgresHome,
+  type PostgresPasswords,
+  pathFromChild,
+} from './postgres-cluster.ts';
 
 export interface PostgresOptions {
   /** Held by the caller: a server found running in it is taken for a leftover and stopped. */
@@ -37,11 +45,11 @@ export interface PostgresOptions {
 }
 
 export interface PostgresServer extends EmbeddedServer {
-  /** For what the application's role may not do. */
+  /** For tasks that exceed the rights of the application's role. */
   readonly superuserUrl: string;
 }
 
-/** For two cores shared with the matcher, on a disk that everything else waits for as well. */
+/** For two cores shared with the matcher, on a disk shared with everything else. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -53,10 +61,10 @@ const SETTINGS: Readonly<Record<string, string>> = {
   // After a checkpoint the first change of a page logs it whole; with 2 GB, at full speed, checkpoints never pause.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
-  // Whole pages are logged as they are: the one method this build knows, pglz, takes as long as the change itself.
+  // Whole pages are logged uncompressed: the one method of this build, pglz, takes as long as the change itself.
   wal_compression: 'off',
-  // A new file of the log is not filled with zeros first: everybody would wait for 16 MB, every three seconds at 100
-  // changes/s, until the first checkpoint leaves old files to use again.
+  // A new log file is not filled with zeros first: all commits would wait for 16 MB, every three seconds at 100
+  // changes/s, until the first checkpoint leaves old files for reuse.
   wal_init_zero: 'off',
   // The most frequent of 10 values instead of 100, from 3,000 rows instead of 30,000: the tables grow all the time, and
   // each ANALYZE would take a core for half a second.
@@ -71,7 +79,7 @@ const MEGABYTE = 1_048_576;
 const READY_TIMEOUT_MS = 300_000;
 /** A fast shutdown writes one checkpoint. */
 const STOP_TIMEOUT_MS = 30_000;
-/** Another process may take the free port between the look and the start. */
+/** Another process may take the free port before the server does. */
 const PORT_ATTEMPTS = 5;
 
 /**
@@ -96,7 +104,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   }
 }
 
-/** Its place in the data directory, and whom it runs as. */
+/** Its place in the data directory, and the user that it runs as. */
 export async function postgresHome(
   dataDir: string,
   onWarning: (warning: string) => void = () => undefined,
@@ -162,8 +170,8 @@ async function startOn(
 }
 
 /**
- * An eighth of the memory, and a gigabyte at most. Every match touches a page of its own in the index of its
- * search: a page that finds no room here is written out, and read again, for each of them.
+ * An eighth of the memory, and a gigabyte at most. Every match changes a page of its own in the index of its search: a
+ * page without a buffer here is written out, and read again, for each of them.
  */
 export function bufferSettings(memoryBytes: number): Readonly<Record<string, string>> {
   const eighth = Math.floor(memoryBytes / 8 / MEGABYTE);

@@ -1,16 +1,15 @@
 /**
- * The PostgreSQL and NATS that a configuration asks for: given by URL, or embedded in the data directory. A running
- * daemon leaves its addresses in `running.json` there, so that commands of the same user find its embedded servers.
+ * The PostgreSQL and NATS of a configuration: given by URL, or embedded in the data directory. A running daemon stores
+ * its addresses in `running.json` there, so that commands of the same user find its embedded servers.
  */
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cacheDirectory, type DataDirectory, openDataDirectory } from './data-directory.ts';
-import { isDirectoryLocked } from './directory-lock.ts';
+import { cacheDirectory, type DataDirectory, isDirectoryLocked, openDataDirectory } from './data-directory.ts';
 import { type NatsServer, startNatsServer } from './nats-server.ts';
+import { readSecret, writeSecret } from './ownership.ts';
 import { type PostgresServer, postgresHome, startPostgres } from './postgres.ts';
 import { assertCanPrepare } from './postgres-cluster.ts';
-import { readSecret, writeSecret } from './secret-file.ts';
 
 export interface ServerSettings {
   readonly databaseUrl: string | null;
@@ -33,13 +32,13 @@ export interface Servers {
 export interface ServerObserver {
   /** Lines of the servers' logs. */
   readonly onLog: (line: string) => void;
-  /** What makes the servers less safe than they should be. */
+  /** Weaknesses in the servers' protection. */
   readonly onWarning: (warning: string) => void;
 }
 
 const RUNNING_FILE = 'running.json';
 
-/** Starts what is not given. Throws `DataDirectoryError`, `ServerMissingError` or `ServerStartError`. */
+/** Starts the servers without a URL. Throws `DataDirectoryError`, `ServerMissingError` or `ServerStartError`. */
 export async function openServers(settings: ServerSettings, observer: ServerObserver): Promise<Servers> {
   const { databaseUrl, natsUrl } = settings;
   if (databaseUrl !== null && natsUrl !== null) {
@@ -54,7 +53,7 @@ export async function openServers(settings: ServerSettings, observer: ServerObse
   return { ...urls, natsCredentialsFile: nats?.credentialsFile ?? null, lost, stop };
 }
 
-/** The embedded PostgreSQL alone, for a command that finds no daemon. Throws as `openServers` does. */
+/** Only the embedded PostgreSQL, for a command without a running daemon. Throws like `openServers`. */
 export async function openPostgres(
   settings: ServerSettings,
   observer: ServerObserver,
@@ -89,7 +88,7 @@ async function startMissing(
     return server;
   };
   try {
-    // A daemon that was killed leaves it behind.
+    // A killed daemon leaves it behind.
     await rm(runningFile, { force: true });
     if (settings.databaseUrl === null) await assertCanPrepare(await postgresHome(directory.path));
     const servers = await Promise.allSettled([

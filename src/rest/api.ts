@@ -1,26 +1,31 @@
 /**
  * The REST API (decisions, section 7): a Koa application made of its dependencies. The order of the layers below is
- * the order in which a request meets them; handlers throw, and one funnel answers.
+ * the order in which a request meets them; handlers throw, and one funnel answers. A request that asks for nothing that a
+ * layer does pays for none of it: points of interest are answered in some fifty microseconds, and the libraries behind
+ * these layers would double that.
  */
 
+import { randomUUID } from 'node:crypto';
+import cors from '@koa/cors';
 import Router from '@koa/router';
-import Koa, { type Context, type Middleware } from 'koa';
-import { apiKeyVerifier } from '../engine/store/clients.ts';
+import type { Context, Middleware, Next } from 'koa';
+import Koa from 'koa';
+import koaCompress from 'koa-compress';
+import { apiKeyVerifier, type Principal } from '../engine/store/clients.ts';
 import { FEATURES } from '../features.ts';
 import { authenticate, limitRate } from './auth.ts';
+import { createQueryLimiter } from './concurrency-limit.ts';
 import { consoleRoutes } from './console.ts';
+import { baseUrlOf, codedTag } from './content.ts';
 import { deliveryRoutes } from './deliveries.ts';
-import type { ApiDependencies } from './dependencies.ts';
+import type { ApiDependencies, ApiLogger } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
 import { PATCH_TYPES } from './json-body.ts';
-import { compressed, logRequests, openToOrigins, standingHeaders } from './layers.ts';
-import { locationRoutes } from './location-completion.ts';
 import { matchRoutes } from './matches.ts';
 import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
 import { propertyRoutes } from './properties.ts';
-import { createQueryLimiter } from './query-limiter.ts';
-import { referenceRoutes } from './reference.ts';
+import { locationRoutes, referenceRoutes } from './reference.ts';
 import { takeTurns } from './request-turns.ts';
 import { searchRoutes } from './searches.ts';
 import { REFUSALS } from './sentences.ts';
@@ -44,14 +49,14 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(takeTurns(settings.databaseConnectionsMax));
   app.use(router.routes());
   app.use(refuseMethod);
-  // What happens after the answer has begun, a client that hangs up mostly. Koa would print it.
+  // Reports errors after the answer has begun, mostly clients that disconnect. Koa would print them.
   app.on('error', (error: Error, ctx?: Context) => {
     logger.info({ err: error, requestId: ctx?.state.requestId }, 'answer not finished');
   });
   return app;
 }
 
-/** Exported for the test that holds the table of endpoints against the router. */
+/** Exported for the test that compares the table of endpoints with the router. */
 export function createRoutes(dependencies: ApiDependencies): {
   readonly router: Router;
   readonly shortCut: Middleware;
@@ -72,7 +77,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   return { router, shortCut };
 }
 
-/** Reached when no route took the request: the path is known with other methods, or not at all. */
+/** Reached when no route matches: the path has other methods, or does not exist. */
 const refuseMethod: Middleware = (ctx) => {
   const layers = (ctx.matched ?? []) as readonly { readonly methods: readonly string[] }[];
   const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
@@ -85,3 +90,116 @@ const refuseMethod: Middleware = (ctx) => {
   ctx.set('Allow', allow);
   if (methods.includes('PATCH')) ctx.set('Accept-Patch', PATCH_TYPES.join(', '));
 };
+
+/**
+ * Answers belong to one client: a cache on the way, which does not know that the key is a secret, must not store them
+ * for others (RFC 9111, section 5.2.2.7). The other headers are those of helmet that apply to JSON, which is no
+ * document, loads nothing and is framed nowhere. Other origins may read it: CORS allows that.
+ */
+const STANDING_HEADERS = Object.entries({
+  'Cache-Control': 'private, no-cache',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Strict-Transport-Security': 'max-age=31536000; includeSubDomains',
+  'X-Content-Type-Options': 'nosniff',
+  Vary: 'Accept, Accept-Encoding, Origin',
+});
+
+const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
+
+/** Security headers, and the link by which Hydra clients find the documentation; `ctx.state.baseUrl` is what it begins with. */
+function standingHeaders(publicUrl: string | null): Middleware {
+  let host: string | undefined;
+  let baseUrl = '';
+  let link = '';
+  return (ctx, next) => {
+    if (link === '' || host !== ctx.req.headers.host) {
+      host = ctx.req.headers.host;
+      baseUrl = baseUrlOf(ctx, publicUrl);
+      link = `<${baseUrl}/docs.jsonld>; rel="${API_DOCUMENTATION}"`;
+    }
+    ctx.state.baseUrl = baseUrl;
+    for (const [name, value] of STANDING_HEADERS) ctx.res.setHeader(name, value);
+    ctx.res.setHeader('Link', link);
+    return next();
+  };
+}
+
+const REQUEST_HEADERS = [
+  'Accept',
+  'Content-Type',
+  'Idempotency-Key',
+  'If-Match',
+  'If-None-Match',
+  'X-API-KEY',
+  'X-Request-Id',
+];
+const ANSWER_HEADERS = [
+  ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'Allow'],
+  ...['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
+];
+
+const answerOrigins = cors({ allowHeaders: REQUEST_HEADERS, exposeHeaders: ANSWER_HEADERS, maxAge: 86_400 });
+
+/** Any origin may send requests: the key controls access, and a browser does not send a key by itself. */
+const openToOrigins: Middleware = (ctx, next) => {
+  return ctx.req.headers.origin === undefined ? next() : answerOrigins(ctx, next);
+};
+
+const answerCompressed = koaCompress({ zstd: false });
+
+/**
+ * A client that refuses every encoding, identity included, is answered without one (RFC 9110, section 12.5.3, allows
+ * it): koa-compress 5.2 fails on such a header.
+ */
+const compressed: Middleware = (ctx, next) => {
+  const isAsked = ctx.req.headers['accept-encoding'] !== undefined;
+  const isAnswerable = isAsked && ctx.acceptsEncodings('br', 'gzip', 'deflate', 'identity') !== false;
+  return isAnswerable ? compress(ctx, next) : next();
+};
+
+async function compress(ctx: Context, next: Next): Promise<void> {
+  await answerCompressed(ctx, next);
+  const coding = ctx.res.getHeader('Content-Encoding');
+  const etag = ctx.res.getHeader('ETag');
+  if (typeof coding === 'string' && typeof etag === 'string') ctx.set('ETag', codedTag(etag, coding));
+}
+
+const REQUEST_ID = /^[\w.-]{1,64}$/;
+const PATH_LENGTH_MAX = 200;
+/** A key that someone put into the path. */
+const KEY = /vigie_[0-9a-f]{8}_[\w-]*/gi;
+/** The link alone permits an unsubscription. */
+const UNSUBSCRIPTION = /^(\/unsubscribe\/).+/;
+
+function loggablePath(path: string): string {
+  return path.slice(0, PATH_LENGTH_MAX).replace(KEY, 'vigie_…').replace(UNSUBSCRIPTION, '$1…');
+}
+
+/**
+ * One structured line per request, without its query, body or key: endpoints, contacts and secrets stay out of the logs
+ * because they are never read here. The client gets the request id, too, in `X-Request-Id` and in problem bodies.
+ */
+function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
+  return async (ctx, next) => {
+    const startedAtMs = nowMs();
+    const sent = ctx.req.headers['x-request-id'];
+    const requestId = typeof sent === 'string' && REQUEST_ID.test(sent) ? sent : randomUUID();
+    ctx.state.requestId = requestId;
+    ctx.res.setHeader('X-Request-Id', requestId);
+    await next();
+    const durationMs = Math.round((nowMs() - startedAtMs) * 100) / 100;
+    // Only the path can contain characters that JSON escapes.
+    logger.infoJson(
+      `"requestId":"${requestId}","method":"${ctx.method}","path":${JSON.stringify(loggablePath(ctx.path))},` +
+        `"status":${ctx.status},"bytes":${ctx.length ?? null},"durationMs":${durationMs},` +
+        `${asker(ctx.state.principal as Principal | undefined)},"message":"request"`,
+    );
+  };
+}
+
+function asker(principal: Principal | undefined): string {
+  if (principal === undefined) return '"clientId":null,"keyPrefix":null';
+  return `"clientId":"${principal.clientId}","keyPrefix":"${principal.keyPrefix}"`;
+}

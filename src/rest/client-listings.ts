@@ -1,7 +1,7 @@
 /**
- * Lists of everything that a client has, without naming a search. Each looks into all searches of the client, so they are
- * bounded in how far they reach, and made one after the other: an admin interface asks for a list and for what it can be
- * filtered by at once, several times over, and waits for the one before; who asks for more is asked to come again.
+ * Lists over all searches of a client. Each reads all searches of the client, so their reach is bounded, and a client's
+ * run one after the other: an admin interface requests a list and its filters at once, several times over, and waits
+ * for the previous one; beyond that the client is asked to retry later.
  */
 
 import type { Context } from 'koa';
@@ -15,11 +15,11 @@ import { type Direction, orderParameter } from './query.ts';
 import { LIMITED, REFUSALS } from './sentences.ts';
 
 const LISTS = LIMITED.lists;
-/** Those that wait included; how many that may be in all, the connections say. */
+/** Including waiting ones; the total is limited by the connections. */
 const ADMITTED = { perClientMax: 8, allMax: 10_000, retryAfterSeconds: 1 };
 const AT_WORK = { perClientMax: 1, allMax: 8, retryAfterSeconds: 1 };
 
-/** What it returns does `work` when what the client asked for before is done. Throws a 429 `Problem`. */
+/** Returns a function that runs `work` after the client's earlier lists. Throws a 429 `Problem`. */
 export function createListingLimit(): ConcurrencyLimit {
   const admit = createConcurrencyLimit(LISTS, ADMITTED);
   const begin = createConcurrencyLimit(LISTS, AT_WORK);
@@ -27,7 +27,7 @@ export function createListingLimit(): ConcurrencyLimit {
   return (clientId, work) =>
     admit(clientId, async () => {
       const listed = (lastOf.get(clientId) ?? Promise.resolve()).then(() => begin(clientId, work));
-      // The next one waits for the end of this one, whichever it is; what went wrong is reported to who asked.
+      // The next one waits for the end of this one, whatever it is; its error is reported to its own caller.
       const ended = listed.catch(() => undefined);
       lastOf.set(clientId, ended);
       try {
@@ -40,7 +40,7 @@ export function createListingLimit(): ConcurrencyLimit {
 
 const oneByOne = createListingLimit();
 
-/** Ids are made in the order of time, so both come to the same. */
+/** Ids are created in time order, so both orders are the same. */
 export const TIME_ORDERS = {
   'order[id]': orderParameter('id', ', which is the order of time'),
   'order[createdAt]': orderParameter('createdAt'),
@@ -53,7 +53,7 @@ export function timeOrderedPage(query: TimeOrdered): ListedPage {
   return { direction: query['order[id]'] ?? query['order[createdAt]'] ?? 'desc', ...offsetOf(query) };
 }
 
-/** `list` of the part of `page` that is within reach. Throws a 400 `Problem` when nothing of it is, and 429. */
+/** `list` for the part of `page` that is within reach. Throws a 400 `Problem` when no part is, and 429. */
 export function listWithinReach<Page extends ListedPage, Listed>(
   ctx: Context,
   page: Page,

@@ -1,7 +1,8 @@
 /**
- * `/console` (decisions, section 14): one page, its script and style, and the base map's two files. All of it is static,
- * made once when it is first asked for, each compressed once, under names that change with their content. The page then speaks the REST
- * interface like any client; what it may load is this server, and what the operator has added.
+ * `/console` (decisions, section 14): one page, its script and style, and the base map's two files. All of it is
+ * static, created once when it is first requested, compressed once, under names that change with their content. The
+ * page then uses the REST interface like any client; it may load only from this server, and from the tile server that
+ * the operator has configured.
  */
 
 import { hash } from 'node:crypto';
@@ -11,19 +12,17 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import helmet from 'koa-helmet';
 import type { Reference } from '../engine/reference/communes.ts';
-import { answerBytes, escapeHtml } from './content.ts';
+import { answerBytes, escapeHtml, etagOf, securedPage } from './content.ts';
 import type { ApiDependencies, ApiSettings, ConsoleSettings } from './dependencies.ts';
-import { etagOf } from './entity-tags.ts';
-import { WHOLE_CITIES } from './location-completion.ts';
 import { notFound } from './problem.ts';
+import { WHOLE_CITIES } from './reference.ts';
 import { THINGS } from './sentences.ts';
 
 /** A year, the most that caches keep. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
-/** Without this folder the service has no console, and lacks nothing else. */
+/** Without this folder the service has no console, and works otherwise. */
 const CONSOLE = new URL('../console/', import.meta.url);
 const OUTLINES = new URL('outlines/outlines.topojson', CONSOLE);
 
@@ -63,7 +62,7 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
   });
 }
 
-/** Compressed once, when it was made; the layer that compresses leaves alone what is, and marks its tag. */
+/** Compressed at its creation; the compressing layer skips compressed answers, and marks their tag. */
 function answerAsset(ctx: Context, { type, etag, plain, gzip, brotli }: ConsoleAsset): void {
   const isAsked = ctx.req.headers['accept-encoding'] !== undefined;
   const coding = isAsked ? ctx.acceptsEncodings('br', 'gzip', 'identity') : 'identity';
@@ -75,22 +74,7 @@ function answerAsset(ctx: Context, { type, etag, plain, gzip, brotli }: ConsoleA
 
 function secured({ showsPictures, tilesUrl }: ConsoleSettings): Middleware {
   const tiles = tilesUrl === null ? [] : [new URL(tilesUrl).origin];
-  return helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        scriptSrc: ["'self'"],
-        styleSrc: ["'self'"],
-        imgSrc: ["'self'", 'data:', ...tiles, ...(showsPictures ? ['https:'] : [])],
-        connectSrc: ["'self'"],
-        baseUri: ["'none'"],
-        formAction: ["'none'"],
-        frameAncestors: ["'none'"],
-      },
-    },
-    referrerPolicy: { policy: 'no-referrer' },
-  });
+  return securedPage([...tiles, ...(showsPictures ? ['https:'] : [])]);
 }
 
 interface ConsoleAsset {
@@ -147,7 +131,7 @@ async function assetOf(stem: string, suffix: string, type: string, text: string)
   return { name, type, etag: etagOf(plain), plain, gzip: gzipped, brotli };
 }
 
-/** As many as a map has room for, the largest first; every search among cities finds most of its own here. */
+/** As many as a map has room for, the largest first; the search among cities nearly always finds its result here. */
 const COMMUNES_MAX = 9_000;
 /** Of a degree: ten metres. */
 const DECIMALS = 4;
@@ -168,7 +152,7 @@ function placesOf(reference: Places): object {
   };
 }
 
-/** Paris, Lyon and Marseille come before all others; of their arrondissements a map of the country has no need. */
+/** Paris, Lyon and Marseille precede all others; a map of the country does not need their arrondissements. */
 const ARRONDISSEMENT_WEIGHT = 0.1;
 
 function weighed(reference: Places): (readonly [insee: string, weight: number])[] {

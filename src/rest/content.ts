@@ -1,8 +1,9 @@
-/** Answers (decisions, section 7): the media type that the client accepts, their URLs, and how they are written. */
+/** Answers (decisions, section 7): the media type that the client accepts, their URLs, entity tags, and how they are written. */
 
+import { hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Context, Middleware } from 'koa';
-import { etagOf, knownTag } from './entity-tags.ts';
+import helmet from 'koa-helmet';
 import { Problem } from './problem.ts';
 import { REFUSALS } from './sentences.ts';
 
@@ -13,17 +14,17 @@ export function answer(ctx: Context, body: object, status = 200): void {
   answerJson(ctx, JSON.stringify(body), status);
 }
 
-/** Likewise of a body that is JSON already. */
+/** The same for a body that is JSON already. */
 export function answerJson(ctx: Context, json: string, status = 200): void {
   answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, status);
 }
 
-/** The same for JSON that was written, and tagged, before. */
+/** The same for JSON that was serialised and tagged before. */
 export function answerAgain(ctx: Context, json: Buffer, etag: string): void {
   answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, 200, etag);
 }
 
-/** What a PUT stores is not what it was sent, so its answer may carry no tag (RFC 9110, section 9.3.4). */
+/** A PUT may store something else than it was sent, so its answer may have no tag (RFC 9110, section 9.3.4). */
 export function answerBytes(
   ctx: Context,
   type: string,
@@ -40,7 +41,7 @@ export function answerBytes(
   ctx.body = known === null ? body : null;
 }
 
-/** JSON that is never the same twice: without a tag, which would be made of every byte of it. */
+/** JSON that is different every time: without a tag, which would be computed from every byte of it. */
 export function answerUntagged(ctx: Context, json: string): void {
   answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, 200, null);
 }
@@ -52,23 +53,23 @@ export function answerStream(ctx: Context, json: Readable): void {
   ctx.body = json;
 }
 
-/** Throws a 406 `Problem`. Called before the work, so that nothing is done for an answer that cannot be given. */
+/** Throws a 406 `Problem`. Called before the work, so that no work is done for an unacceptable answer. */
 export const acceptable: Middleware = (ctx, next) => {
   ctx.state.answerType = negotiate(ctx);
   return next();
 };
 
-/** Likewise of what is answered as `type` too. */
+/** The same for answers that also exist as `type`. */
 export function acceptableAs(type: string): Middleware {
   return (ctx, next) => (isAsked(ctx, type) ? next() : acceptable(ctx, next));
 }
 
-/** Whether the client likes `type` better than JSON. */
+/** Whether the client prefers `type` to JSON. */
 export function isAsked(ctx: Context, type: string): boolean {
   return ctx.accepts(...ANSWER_TYPES, type) === type;
 }
 
-/** Whether a page is what the client likes best: a browser's address bar, not a program that takes anything. */
+/** Whether the client prefers HTML: a browser's address bar does, a program that accepts anything does not. */
 export function prefersPage(ctx: Context): boolean {
   return isAsked(ctx, 'text/html');
 }
@@ -78,8 +79,8 @@ function negotiated(ctx: Context): string {
 }
 
 /**
- * The first of `ANSWER_TYPES` that the client likes best. Parameters such as `profile` are left out of the comparison:
- * an `Accept` that has them would otherwise match nothing.
+ * The client's most preferred one of `ANSWER_TYPES`. Parameters such as `profile` are ignored in the comparison: an
+ * `Accept` with them would otherwise match nothing.
  */
 function negotiate(ctx: Context): string {
   const { accept } = ctx.req.headers;
@@ -90,7 +91,7 @@ function negotiate(ctx: Context): string {
   return type;
 }
 
-/** Aborted when the client goes away, or has been answered. */
+/** Aborted when the client disconnects, or has been answered. */
 export function goneOf(ctx: Context): AbortSignal {
   const gone = new AbortController();
   ctx.res.once('close', () => gone.abort());
@@ -100,8 +101,26 @@ export function goneOf(ctx: Context): AbortSignal {
 /** Without a slash at its end; empty when the Host header is none. */
 export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
   if (publicUrl !== null) return publicUrl.replace(/\/+$/, '');
-  // Koa's `ctx.origin` is the Origin header, a page's address and not ours.
+  // Koa's `ctx.origin` is the Origin header: a page's address, not the service's.
   return /^[\w.:[\]-]+$/.test(ctx.host) ? `${ctx.protocol}://${ctx.host}` : '';
+}
+
+/**
+ * All of helmet for an answer that is a page, whose parts come from this server alone; `imageSources`: besides it. Icons are
+ * drawn from data: URLs.
+ */
+export function securedPage(imageSources: readonly string[] = []): Middleware {
+  const own = ["'self'"];
+  const none = ["'none'"];
+  return helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        ...{ defaultSrc: none, scriptSrc: own, styleSrc: own, imgSrc: [...own, 'data:', ...imageSources] },
+        ...{ connectSrc: own, baseUri: none, formAction: none, frameAncestors: none },
+      },
+    },
+  });
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -115,4 +134,53 @@ const ENTITIES: Readonly<Record<string, string>> = {
 /** For a text and for the value of an attribute between quotation marks. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] as string);
+}
+
+/**
+ * Entity tags and what clients make depend on them (RFC 9110, sections 8.8.3 and 13.1): a GET is not answered again to
+ * a client that has the answer, and a change is refused to one that has not seen the last one. Tags are of the bytes, so
+ * every instance gives the same. A compressed answer is another representation: its tag ends in the name of the coding,
+ * and what clients send back is compared without it.
+ */
+export function etagOf(body: string | Buffer): string {
+  return `"${hash('sha1', body, 'base64url')}"`;
+}
+
+/** The tag of the same answer in a content coding such as `gzip`. No tag of ours has a plus sign of its own. */
+export function codedTag(etag: string, coding: string): string {
+  return etag.replace(/"$/, `+${coding}"`);
+}
+
+/**
+ * The client's tag that matches this answer; null without one. `Cache-Control: no-cache`, which `fetch` adds to such
+ * requests, addresses caches on the way: this is the origin.
+ */
+function knownTag(ctx: Context, etag: string): string | null {
+  const sent = ctx.req.headers['if-none-match'];
+  if (sent === undefined) return null;
+  // Weak comparison: a tag weakened by a proxy matches as well.
+  const known = tagsOf(sent).find((tag) => tag === '*' || uncoded(tag.replace(/^W\//, '')) === etag);
+  return known === '*' ? etag : (known ?? null);
+}
+
+/** Whether the client's change has a precondition on the present state of the resource. */
+export function isConditional({ req }: Context): boolean {
+  return req.headers['if-match'] !== undefined || req.headers['if-none-match'] !== undefined;
+}
+
+/** Throws a 412 `Problem` unless the client's precondition names the present tag. */
+export function requireMeant(ctx: Context, etag: string): void {
+  const sent = ctx.req.headers['if-match'];
+  // Strong comparison: a weak tag does not guarantee equal bytes.
+  const isMeant = sent === undefined || tagsOf(sent).some((tag) => tag === '*' || uncoded(tag) === etag);
+  if (!isMeant) throw new Problem(412, REFUSALS.changedSince);
+  if (knownTag(ctx, etag) !== null) throw new Problem(412, REFUSALS.asItIs);
+}
+
+function tagsOf(list: string): string[] {
+  return list.split(',').map((tag) => tag.trim());
+}
+
+function uncoded(tag: string): string {
+  return tag.replace(/\+\w+"$/, '"');
 }

@@ -23,9 +23,10 @@ import { findHeld, type WantedProperty } from '../engine/store/property-summarie
 import { resendDelivery } from '../engine/store/resends.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
+import type { QueryLimiter } from './concurrency-limit.ts';
 import { acceptable, answer, answerJson } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, type Paging } from './hydra.ts';
+import { collection, identityOf, type Paging } from './hydra.ts';
 import { notFound, Problem } from './problem.ts';
 import {
   CREATED_AT,
@@ -37,7 +38,6 @@ import {
   textParameter,
   timeRangeOf,
 } from './query.ts';
-import type { QueryLimiter } from './query-limiter.ts';
 import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
 import { REFUSALS, THINGS } from './sentences.ts';
@@ -49,7 +49,7 @@ export const SEARCH_DELIVERY_PARAMETERS = {
 } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
-/** As long as a request can be. */
+/** Bounded by the length of a request. */
 const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {
@@ -101,7 +101,7 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
     const page =
       targets === null
         ? await listWithinReach(ctx, wanted, (part) =>
-            // What is rare may lie far back: its statement is given up after a while.
+            // Rare deliveries may be far back: the statement has a time limit.
             limiter.runSingle(ctx, () => listDeliveriesOfClient(limiter.database, principalOf(ctx).clientId, part)),
           )
         : await listDeliveries(database, targets, wanted);
@@ -120,8 +120,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 }
 
 /**
- * The bytes that its webhook carries, and the headers of its last attempt that are recorded: a signature is not, and its
- * secrets may have gone. Contacts that the search hides by now are left out of it.
+ * The bytes of its webhook, and the recorded headers of its last attempt: a signature is not recorded, and its secrets
+ * may be gone. Contacts that the search hides now are left out.
  */
 function contentMembers({ id, attempts }: DeliveryRead, content: SentContent | null): string {
   if (content === null) return '"headers":null,"withheld":false,"body":null';
@@ -148,7 +148,7 @@ interface Wanted extends WantedProperty {
   readonly match: Uuid | null;
 }
 
-/** Null: all searches of the client. Throws a 404 `Problem` for a search that is not its own. */
+/** Null: all searches of the client. Throws a 404 `Problem` for a search of another client. */
 async function targetsOf(
   ctx: Context,
   wanted: Wanted,
@@ -165,7 +165,7 @@ async function targetsOf(
   return readTargets(dependencies.database, clientId, { matchId: match, propertyUuid, searchNumber });
 }
 
-/** That are named, each way in which one is; null stands for one that is not held. Throws 429 and 503 `Problem`s. */
+/** The named properties, one per way of naming; null stands for one that is not held. Throws 429 and 503 `Problem`s. */
 async function propertiesOf(
   ctx: Context,
   { property, advert, url }: WantedProperty,
@@ -174,7 +174,7 @@ async function propertiesOf(
   const find = (way: Partial<WantedProperty>): Promise<Uuid | null> =>
     limiter.runSingle(ctx, async () => {
       const held = await findHeld(limiter.database, { property: null, advert: null, url: null, ...way });
-      // As long as not all properties can be found, it may be held all the same.
+      // While not all properties can be found yet, the named one may exist.
       return held?.state.uuid ?? null;
     });
   return [
@@ -194,7 +194,7 @@ function resendRoute(
     const id = idOf(ctx, THINGS.delivery);
     const outcome = await resendDelivery(database, clientId, id);
     if (outcome === null) throw notFound(THINGS.delivery);
-    if (outcome.type === 'refused') throw new Problem(409, REFUSALS.notSentAgain(RESEND_REFUSALS[outcome.refusal]));
+    if (outcome.type === 'refused') throw new Problem(409, REFUSALS.notResent(RESEND_REFUSALS[outcome.refusal]));
     announceDue?.(outcome.due);
     const delivery = await readDelivery(database, clientId, id);
     if (delivery === null) throw notFound(THINGS.delivery);
@@ -206,9 +206,7 @@ function resendRoute(
 export function deliveryDocument(delivery: DeliveryRead, health: EndpointHealth | null): object {
   const isWaiting = delivery.state === 'queued' || delivery.state === 'retry_wait';
   return {
-    '@context': '/contexts/Delivery',
-    '@id': `/deliveries/${delivery.id}`,
-    '@type': 'Delivery',
+    ...identityOf('Delivery', `/deliveries/${delivery.id}`),
     search: searchIri(delivery.searchId),
     match: `/matches/${delivery.matchId}`,
     channel: delivery.channel,
@@ -229,7 +227,7 @@ export function deliveryDocument(delivery: DeliveryRead, health: EndpointHealth 
   };
 }
 
-/** The end of its first success, which a sending in vain does not undo. */
+/** The end of its first success, which a failed resend does not undo. */
 function deliveredAt({ attempts }: DeliveryRead): Date | null {
   const success = attempts.find(({ error }) => error === null);
   return success === undefined ? null : new Date(success.startedAt.getTime() + (success.durationMs ?? 0));

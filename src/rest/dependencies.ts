@@ -1,4 +1,4 @@
-/** What the API needs from the rest of the program. Everything is an argument, so that each part can be tested apart. */
+/** The API's dependencies. Everything is an argument, so that each part can be tested separately. */
 
 import type { Socket } from 'node:net';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
@@ -11,8 +11,6 @@ import type { PointIndex } from '../engine/matching/points/poi-index.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { Database } from '../engine/store/database.ts';
 import type { EstimateMatches } from '../engine/store/searches.ts';
-import type { EndpointRules } from './endpoint-url.ts';
-import type { RateLimit } from './rate-limit.ts';
 import type { StreetMap } from './street-map.ts';
 
 /** Pino's shape, and a line whose members are JSON already. */
@@ -22,21 +20,38 @@ export interface ApiLogger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** What the console's page is made with (decisions, section 14). */
+/** From one port to another, both of them included. */
+export interface PortRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface EndpointRules {
+  /** True where plain `http` and private hosts may be endpoints, as in the demo. */
+  readonly allowPrivateEndpoints: boolean;
+  readonly endpointPorts: readonly PortRange[];
+}
+
+export interface RateLimit {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/** Settings of the console's page (decisions, section 14). */
 export interface ConsoleSettings {
   /** Pictures of adverts are shown, not linked. */
   readonly showsPictures: boolean;
   /** With `{z}`, `{x}` and `{y}`; null: outlines alone. */
   readonly tilesUrl: string | null;
   readonly tilesAttribution: string;
-  /** Drawn by the page itself; null without `VIGIE_MAP_FILE`. */
+  /** The page draws it itself; null without `VIGIE_MAP_FILE`. */
   readonly streets: StreetMap | null;
 }
 
 export interface ApiSettings extends EndpointRules {
-  /** Where clients reach the API, for absolute links; null: the protocol and host of the request. */
+  /** The public URL of the API, for absolute links; null: the protocol and host of the request. */
   readonly publicUrl: string | null;
-  /** Per API key, unless its client has its own; of requests that write nothing, and of those that do. */
+  /** Per API key, unless its client has its own; for reads, and for writes. */
   readonly readLimit: RateLimit;
   readonly writeLimit: RateLimit;
   /** Connections of `database`. */
@@ -47,7 +62,7 @@ export interface ApiSettings extends EndpointRules {
   readonly isMailAvailable: boolean;
   /** Of clients, at once. */
   readonly connectionsMax: number;
-  /** Deliveries are kept so long once final; 0: for ever. */
+  /** Days for which final deliveries are kept; 0: for ever. */
   readonly deliveriesKeptDays: number;
   readonly mailLanguage: MailLanguage;
   /** Null leaves the console out. */
@@ -68,38 +83,38 @@ export interface SingleDelivery {
   readonly startedAt: Date;
 }
 
-/** One signed attempt without retry; the real sender's `send`. Never rejects for anything an endpoint does. */
+/** One signed attempt without retry; the real sender's `send`. Never rejects for anything that an endpoint does. */
 export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome>;
 
 export interface ApiDependencies {
   readonly database: Database;
-  /** For what is asked without a key, keys themselves and unsubscribe links: a connection of its own, `database` without it. */
+  /** For requests without a key, keys themselves and unsubscribe links: its own connection, default `database`. */
   readonly strangersDatabase?: Database;
-  /** Told of each request whose key is good; false: the client has too many connections. */
+  /** Called for each authenticated request; returns false when the client has too many connections. */
   readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
-  /** For single explanations: connections of their own, whose statements are given up after a while. */
+  /** For single explanations: connections of their own, whose statements have a time limit. */
   readonly queryDatabase?: Database;
-  /** Asks a thread of a feature, which has connections of its own. */
+  /** Sends a query to a feature's worker thread, which has connections of its own. */
   readonly askThread: AskThread;
-  /** What explanations may have forgotten; for ever without it. */
+  /** How long the basis of explanations is kept; for ever without it. */
   readonly retentionDays?: RetentionDays;
-  /** Without it no search is thought to match anything. */
+  /** Without it the estimated matches of a search are 0. */
   readonly prepareEstimate?: (() => Promise<EstimateMatches>) | undefined;
   readonly reference: Reference;
   readonly settings: ApiSettings;
   readonly logger: ApiLogger;
   readonly now: () => Date;
-  /** Awaited after each committed write of a search: the matcher has it before the client gets its answer. */
+  /** Awaited after each committed write of a search: the matcher knows the search before the client gets its answer. */
   readonly searchChanged: () => Promise<void>;
-  /** Calls the listener when a key or what its client may do has changed; without it that is seen within seconds. */
+  /** Calls the listener when a key or a client's limits change; without it a change takes effect within seconds. */
   readonly onKeyChange?: (listener: () => void) => void;
-  /** The present index: another one after each import. Without it no points are known. */
+  /** The present index: each import creates another one. Without it no points are known. */
   readonly pointsOfInterest?: () => PointIndex;
-  /** Calls the listener when feeds have something new, with whose (null: everybody's); without it that is seen within seconds. */
+  /** Calls the listener when feeds have news, with the clients (null: all); without it polls notice within seconds. */
   readonly onFeed?: (listener: (clientIds: readonly Uuid[] | null) => void) => void;
-  /** Aborted when the process begins to end: nobody is kept waiting any more. */
+  /** Aborted when the process begins to end: waiting requests are answered. */
   readonly ending?: AbortSignal;
-  /** Gives deliveries that are due a message each. */
+  /** Announces due deliveries to the couriers. */
   readonly announceDue?: (due: readonly DueDelivery[]) => void;
   /** Called after each committed change of a client's webhook secrets. */
   readonly secretsChanged?: () => void;

@@ -6,11 +6,11 @@
  */
 
 import type { Polygon, Position, Ring } from '../engine/domain/geo.ts';
-import { NUMBER } from './decimal.ts';
 import { excessOf } from './json-body.ts';
+import { NUMBER } from './member-rules.ts';
 import { FAULTS, type Sentence } from './sentences.ts';
 
-/** Corners of one search, all polygons together: matching walks them for every advert that comes that far. */
+/** Corners of one search, all polygons together: matching evaluates them for every advert that gets that far. */
 export const CORNERS_MAX = 5_000;
 
 class ShapeError extends Error {
@@ -28,7 +28,7 @@ const RING_CORNERS_MIN = 4;
 const POSITION_LENGTH_MAX = 200;
 const TOO_MANY = FAULTS.positions(CORNERS_MAX);
 
-/** The polygons, or the first thing that is wrong with `input`. */
+/** The polygons, or the first error in `input`. */
 export function parseGeoShapes(input: unknown): readonly Polygon[] | Sentence {
   try {
     return input === null || input === undefined ? [] : new ShapeReader().shapes(input);
@@ -38,7 +38,7 @@ export function parseGeoShapes(input: unknown): readonly Polygon[] | Sentence {
   }
 }
 
-/** Counts corners as it goes: no list is read that is longer than what is left. */
+/** Counts corners while reading: no list is read that is longer than the remaining number. */
 class ShapeReader {
   #cornersLeft = CORNERS_MAX;
 
@@ -88,7 +88,7 @@ class ShapeReader {
   }
 }
 
-/** What text says; anything else is what it is. Forms send an empty text for nothing. */
+/** The meaning of a text; any other value is kept. Forms send an empty text for nothing. */
 function unwritten(input: unknown): unknown {
   if (typeof input !== 'string') return input;
   const text = input.trim();

@@ -15,10 +15,15 @@ export interface CollectionPage {
   readonly paging: Paging;
   /** Every parameter that the collection knows. */
   readonly parameters: Rules;
-  /** Of those that are paged by cursor: where the next page begins; null on the last one. */
+  /** For collections paged by cursor: where the next page begins; null on the last one. */
   readonly next?: string | null;
   /** Of estimated collections: there may be more members than `totalItems`. */
   readonly estimated?: boolean;
+}
+
+/** The JSON-LD members that every resource begins with. */
+export function identityOf(type: string, iri: string) {
+  return { '@context': `/contexts/${type}`, '@id': iri, '@type': type };
 }
 
 export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: number; readonly limit: number } {
@@ -41,8 +46,8 @@ export function collection(ctx: Context, page: CollectionPage): object {
 }
 
 /**
- * The class of a collection in `/docs.jsonld`, by which clients find out what can be done with it: another value of
- * `@type` would be the plain answer, but many compare that with `hydra:Collection`.
+ * The class of a collection in `/docs.jsonld`, by which clients find its operations: another value of `@type` would be
+ * the obvious answer, but many clients compare that with `hydra:Collection`.
  */
 export function collectionClassOf(resource: string): string {
   return `${resource}Collection`;
@@ -70,14 +75,14 @@ function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number, 
   };
 }
 
-/** Tells where the next page is to those who do not read the body (RFC 8288). */
+/** Links to the next page for clients that do not read the body (RFC 8288). */
 export function linkNext(ctx: Context, iri: string): void {
   ctx.append('Link', `<${iri}>; rel="next"`);
 }
 
 const NOT_IN_QUERY = /%(?![0-9a-f]{2})|[^\w\-.~!$&'()*+,;=:@/?%]/gi;
 
-/** The request path with its query; what a URI must not hold bare, such as brackets, is encoded (RFC 3986). */
+/** The request path with its query; characters that are invalid in a URI, such as brackets, are encoded (RFC 3986). */
 export function viewId(ctx: Context): string {
   return ctx.querystring === '' ? ctx.path : `${ctx.path}?${ctx.querystring.replace(NOT_IN_QUERY, encodeURIComponent)}`;
 }

@@ -1,6 +1,7 @@
 /**
- * `Idempotency-Key` (decisions, section 11): who does not know whether a request arrived sends it again under the same
- * key, and has what the first one made, read anew. Refusals are not kept: what was refused may be mended.
+ * `Idempotency-Key` (decisions, section 11): a client that does not know whether a request arrived repeats it with the
+ * same key, and gets the result of the first one, read anew. Refusals are not stored: a refused request may be
+ * corrected.
  */
 
 import { hash } from 'node:crypto';
@@ -20,17 +21,17 @@ import { FAULTS, ofParameter, REFUSALS } from './sentences.ts';
 const KEY_LENGTH_MAX = 255;
 
 export interface Making<Input, T> {
-  /** Reads what is asked for, and refuses what cannot be. */
+  /** Validates the request. */
   readonly prepare: () => Promise<Input>;
-  /** Of a request without a key. */
+  /** For a request without a key. */
   readonly make: (input: Input) => Promise<T>;
-  /** The same under a key, noted with it. */
+  /** The same with a key, recorded with the result. */
   readonly makeOnce: (request: KeyedRequest, input: Input) => Promise<MadeOnce<T>>;
-  /** What a former request made, as it is now; null when it has gone. */
+  /** The result of an earlier request, as it is now; null when it is gone. */
   readonly readAgain: (id: Uuid) => Promise<T | null>;
 }
 
-/** Resolves with what this request has made, or a former one with its key. Throws 400, 409, 410 and 422 `Problem`s. */
+/** The result of this request, or of an earlier one with its key. Throws 400, 409, 410 and 422 `Problem`s. */
 export async function once<Input, T extends { readonly id: Uuid }>(
   ctx: Context,
   database: Queryable,

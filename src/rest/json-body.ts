@@ -1,7 +1,7 @@
 /**
- * Bodies of requests (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. What is refused is
- * read to its end all the same and thrown away, so that the connection serves the next request; who does not end it is
- * cut off with everybody who sends half a request.
+ * Bodies of requests (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. A refused body is read
+ * to its end and discarded, so that the connection serves the next request; a client that never ends it is disconnected
+ * like any other incomplete request.
  */
 
 import type { Readable } from 'node:stream';
@@ -14,13 +14,13 @@ import { FAULTS, REFUSALS } from './sentences.ts';
 
 declare module 'koa' {
   interface Request {
-    /** What the client sent, parsed; behind `jsonBody` alone. */
+    /** The parsed body; available after `jsonBody` only. */
     body?: unknown;
   }
 }
 
 const BODY_TYPES = ['application/json', 'application/ld+json'] as const;
-/** Of a PATCH (RFC 7396; JSON as such is one too). */
+/** For a PATCH (RFC 7396; plain JSON is treated as one too). */
 export const PATCH_TYPES = ['application/merge-patch+json', ...BODY_TYPES] as const;
 export const BODY_BYTES_MAX = 1024 * 1024;
 const LARGE_BYTES = 64 * 1024;
@@ -30,12 +30,12 @@ export const jsonBody: Middleware = async (ctx, next) => {
   checkBodyType(ctx);
   const bytes = await readBytes(ctx);
   ctx.request.body = parse(bytes);
-  // Parsing as much takes long enough: others come before anything else is done with it.
+  // Parsing a body of this size takes so long that it yields to other work afterwards.
   if (bytes.length > LARGE_BYTES) await yieldToOthers();
   await next();
 };
 
-/** The same where nothing needs to be said: no body is an empty object. */
+/** The same where a body is optional: no body is an empty object. */
 export const optionalJsonBody: Middleware = (ctx, next) => {
   const isAbsent = ctx.request.is() === null || ctx.request.length === 0;
   if (!isAbsent) return jsonBody(ctx, next);
@@ -57,7 +57,7 @@ function checkBodyType(ctx: Context): void {
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new Problem(415, REFUSALS.sendUtf8);
 }
 
-/** Resolves when what is sent has arrived, as it was sent; whatever the request is, so that nothing else waits for it. */
+/** Resolves when the body has arrived, undecoded; independent of the request, so that nothing else waits for it. */
 export async function receiveBody(ctx: Context): Promise<void> {
   if (ctx.request.is() === null) return;
   try {
@@ -108,7 +108,7 @@ function bodyProblem(error: Error & { status?: number }): Error {
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-/** No body of this interface needs a tenth of it; beyond, the parser takes ten times as long for each byte. */
+/** No valid body has a tenth of it; beyond, the parser needs ten times as long per byte. */
 const DEPTH_MAX = 128;
 /** Objects, lists and members together: enough for a search whose every list is full, or whose polygons are. */
 const PARTS_MAX = 30_000;
@@ -121,8 +121,8 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * What is too much for JSON that a client sends, if anything: reading a mebibyte of small things takes longer than others
- * should wait, and this looks at it without making any.
+ * The exceeded limit of a body's JSON, if any: parsing a mebibyte of small values takes longer than other requests
+ * should wait, and this scan creates none of them.
  */
 export function excessOf(bytes: Buffer): 'depth' | 'parts' | null {
   let depth = 0;

@@ -2,22 +2,25 @@
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { type PropertyDocument, propertyDocument, propertyIri } from '../engine/domain/property-document.ts';
+import type { Reference } from '../engine/reference/communes.ts';
 import { ANY_TIME } from '../engine/store/delivery-filters.ts';
 import {
   listMatches,
   listMatchesOfClient,
   listMatchesOfProperty,
   type MatchPage,
+  type MatchRead,
   readMatch,
 } from '../engine/store/match-reads.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, type Paging } from './hydra.ts';
-import { matchDocument } from './match-document.ts';
+import { collection, identityOf, type Paging } from './hydra.ts';
 import { notFound } from './problem.ts';
 import { CREATED_AT, PAGING, type Rules, readQuery, referenceParameter, timeRangeOf } from './query.ts';
+import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
 import { THINGS } from './sentences.ts';
 
@@ -70,4 +73,21 @@ export function matchRoutes(router: Router, dependencies: ApiDependencies): void
     if (match === null) throw notFound(THINGS.match);
     answer(ctx, matchDocument(match, reference));
   });
+}
+
+export function matchDocument(match: MatchRead, { resolvePlace }: Pick<Reference, 'resolvePlace'>): object {
+  return {
+    ...identityOf('Match', `/matches/${match.id}`),
+    property: propertyIri(match.propertyUuid),
+    search: searchIri(match.searchId),
+    createdAt: match.createdAt.toISOString(),
+    updatedAt: match.updatedAt.toISOString(),
+    propertyDocument: documentOf(match, resolvePlace),
+  };
+}
+
+function documentOf(match: MatchRead, resolvePlace: Reference['resolvePlace']): PropertyDocument | null {
+  if (match.held === null) return null;
+  const { state, crawls } = match.held;
+  return propertyDocument(state, crawls, resolvePlace, { withContacts: !match.hidePropertyContact });
 }

@@ -1,29 +1,29 @@
 /**
- * How one member of a body is read. `zod` says what is accepted, for OpenAPI and for single values; lists are read item
- * by item here: zod looks at the items before the length, and builds an error of each.
+ * How one member of a body is read, with the numbers and IRIs that clients write, and how a body of a few members is. `zod`
+ * says what is accepted, for OpenAPI and for single values; lists are read item by item here: zod looks at the items before
+ * the length, and builds an error of each.
  */
 
+import type { Context } from 'koa';
 import { z } from 'zod';
 import { departmentIdOf } from '../engine/reference/reference-ids.ts';
-import { codeOf, type ViolationCode } from './error-codes.ts';
-import { ownPath } from './iri.ts';
+import { codeOf, type Path, type ViolationCode, Violations } from './problem.ts';
 import { FAULTS, type Sentence, sentenceOfZod } from './sentences.ts';
-import type { Path, Violations } from './violations.ts';
 
-/** What a reader of one member may ask and say. Paths begin within the member. */
+/** The context of a member's reader. Paths begin within the member. */
 export interface Reading {
-  /** What clients reach this service under. */
+  /** The public URL of this service. */
   readonly baseUrl: string;
   refuse(message: Sentence, code?: ViolationCode, path?: Path): void;
-  /** `more`: so many others at the same place. */
+  /** `more`: the number of further errors at the same place. */
   refuseUnknown(path: Path, what: Sentence, known: readonly string[], more: number): void;
 }
 
-/** Instead of a value; the reason was reported. */
+/** Returned instead of a value; the reason was reported. */
 export const REFUSED = Symbol('refused');
 
 export interface MemberRule<Value> {
-  /** What is published of it. */
+  /** The published description. */
   readonly schema: z.ZodType;
   /** In the form it is stored. */
   readonly read: (value: unknown, reading: Reading) => Value | typeof REFUSED;
@@ -40,7 +40,7 @@ export function readingOf(name: string, baseUrl: string, violations: Violations)
   };
 }
 
-/** A single value: zod reads it. Where it takes several forms, `published` is the one that is described. */
+/** A single value, read by zod. Where it has several forms, `published` is the described one. */
 export function single<Schema extends z.ZodType>(
   accepted: Schema,
   published: z.ZodType = accepted,
@@ -59,7 +59,7 @@ export function single<Schema extends z.ZodType>(
 export interface ItemRule<Item> {
   /** JSON Schema, for OpenAPI. */
   readonly schema: Readonly<Record<string, unknown>>;
-  /** The words of a violation when it is none. */
+  /** The text of a violation for an invalid value. */
   readonly read: (value: unknown, reading: Reading) => Item | Refusal;
 }
 
@@ -70,7 +70,7 @@ export class Refusal {
   }
 }
 
-/** `null` is the empty list. The length is looked at before any item. */
+/** `null` is the empty list. The length is checked before any item. */
 export function list<Item>(item: ItemRule<Item>, lengthMax: number, description: string): MemberRule<readonly Item[]> {
   return {
     schema: z.unknown().meta({ type: ['array', 'null'], items: item.schema, maxItems: lengthMax, description }),
@@ -108,8 +108,8 @@ export function textItem(pattern: RegExp, rule: Sentence): ItemRule<string> {
 const IRI_LENGTH_MAX = 2_048;
 
 /**
- * The id at the end of `/cities/30953`, `cities/30953`, the same with our own host, or an object with it as `@id`. The
- * IRI alone is described: one shape a member.
+ * The id at the end of `/cities/30953`, `cities/30953`, the same with our own host, or an object with it as `@id`. Only
+ * the IRI is described: one form per member.
  */
 export function referenceItem(collection: string): ItemRule<number> {
   // Departments go by their codes as well: `2A`.
@@ -128,4 +128,64 @@ export function referenceItem(collection: string): ItemRule<number> {
       return id === undefined ? new Refusal(rule) : departmentIdOf(id.toUpperCase());
     },
   };
+}
+
+/** With or without a sign and an exponent. An unencoded plus sign arrives as a space. */
+export const NUMBER = /^[-+ ]?\d+(\.\d+)?(e[-+]?\d{1,3})?$/i;
+const DECIMAL = /^-?\d+(\.\d+)?$/;
+
+/** Without plus sign and exponent: `String(1e-7)` is no decimal. Every digit of a decimal is kept. */
+export function decimalOf(value: number | string): string {
+  const text = String(value).replace(/^[+ ]/, '');
+  return DECIMAL.test(text)
+    ? text
+    : Number(text)
+        .toFixed(20)
+        .replace(/\.?0+$/, '');
+}
+
+const PROTOCOL = /^https?:\/\//i;
+
+/**
+ * The path of `iri`, null when it belongs to another service. `baseUrl` is the public URL of this one; the protocol is
+ * not compared, because a proxy may have changed it.
+ */
+export function ownPath(iri: string, baseUrl: string): string | null {
+  if (!PROTOCOL.test(iri)) return iri;
+  const [address, base] = [iri.replace(PROTOCOL, ''), baseUrl.replace(PROTOCOL, '')];
+  const isOurs = base !== '' && address.slice(0, base.length + 1).toLowerCase() === `${base.toLowerCase()}/`;
+  return isOurs ? address.slice(base.length) : null;
+}
+
+/** Members of answers that are ignored in requests. */
+export const READ_ONLY_MEMBERS: readonly string[] = [
+  ...['@context', '@id', '@type', 'token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
+  ...['emailStatus', 'id', 'originId'],
+];
+
+/** Those, and members that JSON-LD defines. */
+export function isIgnored(name: string): boolean {
+  return name.startsWith('@') || READ_ONLY_MEMBERS.includes(name);
+}
+
+/** Reads a body of a few members: every fault is a violation. `what` an unknown member is none of. Throws a 422 `Problem`. */
+export function readBody<Schema extends z.ZodObject>(ctx: Context, schema: Schema, what: Sentence): z.output<Schema> {
+  const violations = new Violations();
+  const { body } = ctx.request;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    violations.add([], FAULTS.objectBody, 'invalid_type');
+    violations.throwAny();
+  }
+  const known = Object.keys(schema.shape);
+  const members: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body as object)) {
+    if (known.includes(name)) members[name] = value;
+    else if (!isIgnored(name)) violations.addUnknown([name], what, known);
+  }
+  const result = schema.safeParse(members);
+  for (const { path, message, code } of result.error?.issues ?? []) {
+    violations.add(path, sentenceOfZod(message), codeOf(code));
+  }
+  violations.throwAny();
+  return result.data as z.output<Schema>;
 }

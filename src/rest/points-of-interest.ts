@@ -1,7 +1,7 @@
 /**
- * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory: a request
- * costs the walk through it, and the JSON of what is found. Clients ask again for the place they show, so whole answers
- * are remembered until the points change.
+ * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory: a request costs an
+ * index query, and the JSON of the result. Clients repeat requests for the displayed place, so whole answers are cached
+ * until the points change.
  */
 
 import type Router from '@koa/router';
@@ -9,9 +9,8 @@ import type { Context, Middleware } from 'koa';
 import { LRUCache } from 'lru-cache';
 import { FACILITIES, type PointOfInterest } from '../engine/domain/point-of-interest.ts';
 import { NO_POINTS } from '../engine/matching/points/poi-index.ts';
-import { acceptable, answerAgain } from './content.ts';
+import { acceptable, answerAgain, etagOf } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { etagOf } from './entity-tags.ts';
 import { viewId } from './hydra.ts';
 import { choicesParameter, numberParameter, readQuery } from './query.ts';
 
@@ -36,7 +35,7 @@ interface RememberedAnswer {
 
 const PATH = '/indicators/points_of_interest';
 
-/** The route, and a short cut to it that spares the most asked resource a look through all the others. */
+/** The route, and a short cut to it that spares the most requested resource the scan of all other routes. */
 export function pointRoutes(router: Router, dependencies: ApiDependencies): Middleware {
   const answerPoints = pointHandler(dependencies);
   router.get(PATH, acceptable, answerPoints);
@@ -78,8 +77,8 @@ function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): 
 }
 
 /**
- * As `JSON.stringify` would write it, in half the time: a thousand of them stand in an answer. `attributes` is an object,
- * or an empty list when nothing is known, as the specification has it.
+ * The output of `JSON.stringify`, in half the time: an answer has a thousand of them. `attributes` is an object, or an
+ * empty list when nothing is known, as the specification has it.
  */
 function jsonOf({ lat, lon, name, facility, attributes }: PointOfInterest): string {
   return `{"lat":${lat},"lon":${lon},"name":${JSON.stringify(name)},"type":"${facility}","attributes":${attributesOf(attributes)}}`;

@@ -1,17 +1,26 @@
 /**
- * Errors as clients see them (decisions, section 7): one body for all, `application/problem+json` (RFC 9457) that is
- * a Hydra error as well. Handlers throw `Problem`; `reportProblems` is the one place that turns anything thrown into
- * an answer. What is no client's fault is logged whole and answered without a word of its inside.
+ * Errors as clients see them (decisions, section 7): one body for all, `application/problem+json` (RFC 9457) that is a
+ * Hydra error as well. Handlers throw `Problem`; `reportProblems` is the one place that turns anything thrown into an
+ * answer. An error of the service is logged completely and answered without internal details.
  */
 
 import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
+import { nearestName } from '../engine/domain/nearest-name.ts';
 import { movedCellIn } from '../engine/store/clients.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import type { ApiLogger } from './dependencies.ts';
-import type { ProblemType, ViolationCode } from './error-codes.ts';
-import { languageOf } from './language.ts';
-import { type Language, REFUSALS, type Sentence, type Thing, verbatim } from './sentences.ts';
+import {
+  FAULTS,
+  joined,
+  type Language,
+  languageOf,
+  ofMember,
+  REFUSALS,
+  type Sentence,
+  type Thing,
+  verbatim,
+} from './sentences.ts';
 
 export interface Violation {
   /** `budgetMin`, `includedCities[2]`; empty for the body as a whole. Cut at 64 characters. */
@@ -24,7 +33,7 @@ export interface Violation {
 export interface ProblemExtra {
   readonly headers?: Readonly<Record<string, string>>;
   readonly violations?: readonly Violation[];
-  /** Where the kind of problem is described, when the status does not say it all. */
+  /** The URL of the kind of problem, when the status alone is not enough. */
   readonly type?: ProblemType;
   readonly members?: Readonly<Record<string, unknown>>;
 }
@@ -56,7 +65,7 @@ export function notFound(what: Thing): Problem {
   return new Problem(404, REFUSALS.notFound(what));
 }
 
-/** RFC 9110, section 15.5.20: proxies send it on to the cell that the header names. */
+/** RFC 9110, section 15.5.20: a proxy forwards the request to the cell that the header names. */
 export function movedTo(cell: string): Problem {
   return new Problem(421, REFUSALS.otherCell, { headers: { 'Vigie-Cell': cell } });
 }
@@ -79,7 +88,7 @@ export function problemBody(problem: Problem, requestId: string, language: Langu
     title,
     detail,
     status: problem.status,
-    // RFC 9457: `about:blank` says that the status is all there is to say.
+    // RFC 9457: `about:blank` means that the status says everything.
     type: problem.type ?? (isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank'),
     ...(isViolationList && {
       violations: problem.violations.map((one) => ({ ...one, message: one.message[language] })),
@@ -88,7 +97,7 @@ export function problemBody(problem: Problem, requestId: string, language: Langu
   };
 }
 
-/** The funnel: outermost but for the access log, so that nothing thrown gets past it. */
+/** The error handler: only the access log is further out, so that no error escapes it. */
 export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
   return async (ctx: Context, next: Next) => {
     try {
@@ -123,4 +132,131 @@ function readError(error: unknown): { status: unknown; message: string; expose: 
   if (!(error instanceof Error)) return { status: null, message: '', expose: null };
   const { status, expose } = error as Error & Record<'status' | 'expose', unknown>;
   return { status, message: error.message, expose };
+}
+
+/**
+ * By `code` of a violation, and by `type` of a problem, programs distinguish refusals; each has the sentence of the guide at
+ * `/docs`. A code that is not here does not compile.
+ */
+export const VIOLATION_CODES = {
+  required: { en: 'The member must be there.', fr: 'Ce champ est obligatoire.' },
+  unknown_member: {
+    en: 'No such member; the message names the nearest.',
+    fr: 'Ce champ n’existe pas ; le message nomme le plus proche.',
+  },
+  unrecognized_keys: { en: 'The object has members that are not known.', fr: 'L’objet a des champs inconnus.' },
+  invalid_type: {
+    en: 'Text, number, list or object: another one is wanted.',
+    fr: 'La valeur n’est pas du type attendu.',
+  },
+  invalid_value: { en: 'The value is none of those allowed.', fr: 'La valeur n’est pas admise.' },
+  invalid_union: { en: 'The value fits none of the forms allowed.', fr: 'La valeur n’a aucune des formes admises.' },
+  invalid_format: { en: 'Not written as wanted: a URL, a code, an IRI.', fr: 'Format inattendu : URL, code ou IRI.' },
+  invalid_text: { en: 'The text has characters that are none.', fr: 'Le texte contient des caractères invalides.' },
+  invalid_iri: { en: 'No IRI of the collection that is meant.', fr: 'Ce n’est pas une IRI de la collection attendue.' },
+  invalid_time: { en: 'No date and time with an offset.', fr: 'Ce n’est pas une date et une heure avec décalage.' },
+  invalid_endpoint: {
+    en: 'The service does not send to such a URL.',
+    fr: 'Le service n’envoie rien à une adresse de cette sorte.',
+  },
+  invalid_key: { en: 'A name within the object is not allowed.', fr: 'Un nom dans l’objet n’est pas admis.' },
+  invalid_element: { en: 'An element of the list is not allowed.', fr: 'Un élément de la liste n’est pas admis.' },
+  not_multiple_of: { en: 'No multiple of the step.', fr: 'La valeur ne suit pas le pas attendu.' },
+  too_small: { en: 'Below the least that is allowed.', fr: 'En dessous du minimum.' },
+  too_big: { en: 'Above the most that is allowed, or too long.', fr: 'Au-dessus du maximum, ou trop long.' },
+  too_old: { en: 'Before what is kept.', fr: 'Antérieur à ce qui est conservé.' },
+  too_many_parts: { en: 'The body has too many objects and members.', fr: 'Le corps a trop d’objets et de champs.' },
+  min_above_max: { en: 'A minimum is above its maximum.', fr: 'Un minimum dépasse son maximum.' },
+  incomplete_circle: {
+    en: '`lat`, `lon` and `radius` come together.',
+    fr: '`lat`, `lon` et `radius` vont ensemble.',
+  },
+  unknown_reference: { en: 'What it names does not exist.', fr: 'Ce qui est nommé n’existe pas.' },
+  unknown_endpoint: { en: 'Nothing of yours was sent to this URL.', fr: 'Rien n’a été envoyé à cette adresse.' },
+  idempotency_key_reused: {
+    en: 'This `Idempotency-Key` was used for another request.',
+    fr: 'Cette `Idempotency-Key` a servi pour une autre demande.',
+  },
+} as const satisfies Readonly<Record<string, Sentence>>;
+
+export type ViolationCode = keyof typeof VIOLATION_CODES;
+
+/** For an issue of zod: `custom` only means that a rule was written by hand. */
+export function codeOf(zodCode: string): ViolationCode {
+  return Object.hasOwn(VIOLATION_CODES, zodCode) ? (zodCode as ViolationCode) : 'invalid_value';
+}
+
+export const PROBLEM_TYPES = {
+  'about:blank': { en: 'The HTTP status says it all.', fr: 'Le code HTTP dit tout.' },
+  '/docs.jsonld#ConstraintViolationList': {
+    en: 'The body is refused; `violations` says what is wrong, each with `propertyPath`, `message` and `code`.',
+    fr: 'Le corps est refusé ; `violations` dit pourquoi, chaque fois avec `propertyPath`, `message` et `code`.',
+  },
+  '/docs.jsonld#LimitReached': {
+    en: 'You have as much as you may have: `limit` says of what, `maximum` and `used` how much.',
+    fr: 'Vous avez atteint une limite : `limit` dit laquelle, `maximum` et `used` de combien.',
+  },
+} as const satisfies Readonly<Record<string, Sentence>>;
+
+type ProblemType = keyof typeof PROBLEM_TYPES;
+
+export const VIOLATIONS_MAX = 50;
+/** Comparing a name with all known ones takes as long as the rest of a member's validation. */
+const NEAREST_NAMES_MAX = 10;
+const PATH_LENGTH_MAX = 64;
+
+export type Path = readonly PropertyKey[];
+
+/**
+ * The errors of a body, bounded: however many there are, the answer has the first ones and the number of further ones,
+ * at a bounded cost.
+ */
+export class Violations {
+  readonly #first: Violation[] = [];
+  #count = 0;
+  #nearestNames = 0;
+
+  add(path: Path, message: Sentence, code: ViolationCode): void {
+    this.#count += 1;
+    if (this.#first.length < VIOLATIONS_MAX) this.#first.push({ propertyPath: textOf(path), message, code });
+  }
+
+  /** Whether the answer has an error of the member itself. */
+  isTold(member: string): boolean {
+    return this.#first.some(({ propertyPath }) => propertyPath === member);
+  }
+
+  /** Counts an error without reporting it: there are enough already. */
+  addMore(count: number): void {
+    this.#count += count;
+  }
+
+  /** `what`: the resource in the message; the name is the last step of the path. */
+  addUnknown(path: Path, what: Sentence, known: readonly string[]): void {
+    if (this.#first.length === VIOLATIONS_MAX) return this.addMore(1);
+    const isCompared = this.#nearestNames < NEAREST_NAMES_MAX;
+    this.#nearestNames += 1;
+    const nearest = isCompared ? nearestName(String(path.at(-1)), known) : null;
+    this.add(path, nearest === null ? FAULTS.unknown(what) : FAULTS.unknownNear(what, nearest), 'unknown_member');
+  }
+
+  /** Throws a 422 `Problem` if there was an error. */
+  throwAny(): void {
+    if (this.#count === 0) return;
+    const detail = this.#first.map(({ propertyPath, message }) => ofMember(propertyPath, message));
+    const more = this.#count - this.#first.length;
+    if (more > 0) detail.push(REFUSALS.andMore(more));
+    const members = { violationCount: this.#count };
+    throw new Problem(422, joined(detail, '\n'), { violations: this.#first, members });
+  }
+}
+
+/** `includedCities[2]`, `expressions[0][0].options.include`; a long one ends in an ellipsis. */
+function textOf(path: Path): string {
+  let text = '';
+  for (const step of path) {
+    text += typeof step === 'number' ? `[${step}]` : `${text === '' ? '' : '.'}${String(step)}`;
+    if (text.length > PATH_LENGTH_MAX) return `${text.slice(0, PATH_LENGTH_MAX - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+  }
+  return text;
 }

@@ -46,7 +46,7 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
     });
   };
 
-  /** Those of `uuids` that are known, on one page whatever its size was to be. */
+  /** The known ones of `uuids`, on one page of any size. */
   const answerNamed = async (ctx: Context, uuids: readonly Uuid[], order: Direction | null, { page }: Paging) => {
     const sorted = order === null ? uuids : [...uuids].sort();
     const found = await documents(order === 'desc' ? sorted.toReversed() : sorted);

@@ -1,14 +1,12 @@
 /**
- * Query parameters, strictly: what is not known, sent twice or malformed is a 400 that says what is known. Names are
- * compared as they stand, brackets included (`order[title]`, `facilities[]`): nothing is nested, so nothing can be
- * nested too deeply.
+ * Query parameters, strictly: an unknown, repeated or malformed one is a 400 that lists the known ones. Names are
+ * compared literally, brackets included (`order[title]`, `facilities[]`): no nesting, hence no excessive nesting.
  */
 
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { isStorable } from '../engine/domain/storable-text.ts';
-import { NUMBER } from './decimal.ts';
-import { ownPath } from './iri.ts';
+import { NUMBER, ownPath } from './member-rules.ts';
 import { Problem } from './problem.ts';
 import { FAULTS, joined, ofParameter, REFUSALS, type Sentence } from './sentences.ts';
 
@@ -17,13 +15,13 @@ export interface ParameterRule<Value> {
   /** JSON Schema of the value, for OpenAPI. */
   readonly schema: Readonly<Record<string, unknown>>;
   readonly isRequired?: boolean;
-  /** The parsed value, or a `Problem`'s words. */
+  /** The parsed value, or the text of a `Problem`. */
   readonly parse: (values: readonly string[], baseUrl?: string) => Value | BadParameter;
-  /** `facilities[]` and `facilities[0]` say the same. */
+  /** `facilities[]` and `facilities[0]` mean the same. */
   readonly isList?: boolean;
-  /** What the parameter filters or orders by; null when it is neither. */
+  /** The filtered or ordered member; null for neither. */
   readonly property?: string | null;
-  /** Accepted for those who know it, and described nowhere: another parameter says the same. */
+  /** Accepted, but undocumented: another parameter does the same. */
   readonly isUndocumented?: boolean;
 }
 
@@ -40,8 +38,8 @@ export type ParsedQuery<R extends Rules> = {
 };
 
 /**
- * An absent parameter is parsed from no values. Throws a 400 `Problem` that names every fault, and carries the
- * template of the collection, by which programs find out what is known.
+ * An absent parameter is parsed from no values. Throws a 400 `Problem` that names every error, and carries the template
+ * of the collection, which lists the known parameters.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
@@ -212,7 +210,7 @@ export function numberParameter(description: string, bounds: NumberBounds, fallb
   };
 }
 
-/** A date stands for its beginning in UTC. A plus sign that was sent bare has become a space. */
+/** A date means its beginning in UTC. An unencoded plus sign has become a space. */
 const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+\- ]\d{2}:?\d{2}))?$/i;
 
 /** A moment, ISO 8601; null when absent. */
@@ -251,7 +249,7 @@ export const ITEMS_PER_PAGE_MAX = 100;
 /** Offsets stay far inside 32 bits. */
 const PAGE_MAX = 10_000_000;
 
-/** More than the maximum is the maximum: clients that want everything ask for a thousand. */
+/** A larger value is reduced to the maximum: clients that want everything request a thousand. */
 function itemsPerPageParameter(fallback: number): ParameterRule<number> {
   return {
     description: `Members on a page; more than ${ITEMS_PER_PAGE_MAX} are ${ITEMS_PER_PAGE_MAX}.`,
@@ -275,7 +273,7 @@ export const PAGING = {
 
 export type Direction = 'asc' | 'desc';
 
-/** `order[<member>]`, in any case. `meaning`: what the order comes to, when the member does not say it. */
+/** `order[<member>]`, in any case. `meaning`: the effect of the order, when the member's name is not enough. */
 export function orderParameter(member: string, meaning = ''): ParameterRule<Direction | null> {
   return { ...choiceParameter(`Order by ${member}${meaning}.`, ['asc', 'desc']), property: member };
 }

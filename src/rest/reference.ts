@@ -1,4 +1,8 @@
-/** `/cities`, `/departments`, `/site_categories` and `/users/{id}`: what searches refer to (specification, 2.2, 2.6). */
+/**
+ * `/cities`, `/departments`, `/site_categories` and `/users/{id}`: what searches refer to (specification, 2.2, 2.6), and
+ * `/public/location-autocomplete` (decisions, section 7): the places that may be meant by what was typed so far, each with
+ * its IRI and with what a search takes to look there.
+ */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
@@ -6,11 +10,13 @@ import type { City } from '../engine/domain/city.ts';
 import { parseUuid } from '../engine/domain/ids.ts';
 import type { CityFilter } from '../engine/reference/city-finder.ts';
 import { cityReference } from '../engine/reference/embedded-references.ts';
+import type { CompletedPlace, PlaceType } from '../engine/reference/place-completion.ts';
 import { listSiteCategories } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
+import type { QueryLimiter } from './concurrency-limit.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, offsetOf } from './hydra.ts';
+import { collection, identityOf, offsetOf } from './hydra.ts';
 import { notFound } from './problem.ts';
 import {
   type Direction,
@@ -23,6 +29,7 @@ import {
   undocumented,
 } from './query.ts';
 import { departmentDocument, siteCategoryDocument } from './search-document.ts';
+import type { SearchMemberName } from './search-schema.ts';
 import { THINGS } from './sentences.ts';
 
 const NAME_ORDERS = { 'order[id]': orderParameter('id'), 'order[name]': orderParameter('name') } as const;
@@ -49,7 +56,7 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
   departmentRoutes(router, dependencies);
   siteCategoryRoutes(router, dependencies);
 
-  // Only the client itself: `user` of a search leads to it.
+  // Only the client itself: the `user` of a search refers to it.
   router.get('/users', acceptable, (ctx) => {
     const items = [{ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }];
     answerSlice(ctx, { context: 'User', items, documentOf: userDocument, parameters: USER_LIST_PARAMETERS });
@@ -62,7 +69,7 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
 }
 
 function userDocument({ id, name }: { readonly id: string; readonly name: string }): object {
-  return { '@context': '/contexts/User', '@id': `/users/${id}`, '@type': 'User', name };
+  return { ...identityOf('User', `/users/${id}`), name };
 }
 
 function cityRoutes(router: Router, { reference }: ApiDependencies): void {
@@ -99,7 +106,7 @@ function cityFilterOf(query: ParsedQuery<typeof CITY_LIST_PARAMETERS>): CityFilt
   };
 }
 
-/** What is asked for alone and in a list at once must be in both; null when nothing is asked for. */
+/** Values of a single parameter and of a list must both match; null without either. */
 function bothOf(alone: readonly (string | null)[], listed: readonly string[]): readonly string[] | null {
   const [first, ...others] = alone.filter((one) => one !== null);
   if (first === undefined) return listed.length === 0 ? null : listed;
@@ -109,9 +116,7 @@ function bothOf(alone: readonly (string | null)[], listed: readonly string[]): r
 
 export function cityDocument(city: City): object {
   return {
-    '@context': '/contexts/City',
-    '@id': `/cities/${city.id}`,
-    '@type': 'City',
+    ...identityOf('City', `/cities/${city.id}`),
     ...cityReference(city),
     ...city,
   };
@@ -129,7 +134,7 @@ function departmentRoutes(router: Router, { reference }: ApiDependencies): void 
   });
 
   router.get('/departments/:id', acceptable, (ctx) => {
-    // People know the code, `2A` or `01`; where a code looks like another one's id, they are the same.
+    // People know the code, `2A` or `01`; where a code looks like an id, both mean the same department.
     const id = numberOf(ctx);
     const department =
       id === null ? reference.department(String(ctx.params.id).toUpperCase()) : reference.departmentById(id);
@@ -197,4 +202,72 @@ function inOrder<Item extends { readonly id: number | string; readonly name: str
 function numberOf(ctx: Context): number | null {
   const text = String(ctx.params.id);
   return /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : null;
+}
+
+/** Far beyond the longest name of a commune. */
+const TEXT_LENGTH_MAX = 100;
+
+export const LOCATION_PARAMETERS = {
+  query: {
+    ...textParameter(
+      'Words of a name, or a code, whole or begun; case, accents and hyphens are ignored.',
+      TEXT_LENGTH_MAX,
+    ),
+    isRequired: true,
+  },
+  ...PAGING,
+} as const;
+
+/** Answered from memory in a millisecond. */
+export function locationRoutes(router: Router, { reference }: ApiDependencies, limiter: QueryLimiter): void {
+  router.get('/public/location-autocomplete', acceptable, async (ctx) => {
+    const { query, ...paging } = readQuery(ctx, LOCATION_PARAMETERS);
+    const { total, places } = await limiter.runSingle(ctx, async () =>
+      reference.completePlaces(query ?? '', offsetOf(paging)),
+    );
+    const page = { context: 'Location', members: places.map(locationDocument), totalItems: total, paging };
+    answer(ctx, collection(ctx, { ...page, parameters: LOCATION_PARAMETERS }));
+  });
+}
+
+/** The member of a search for the place. */
+const CRITERIA: Readonly<Record<PlaceType, SearchMemberName>> = {
+  city: 'includedCities',
+  department: 'includedDepartments',
+  zipcode: 'includedZipcodes',
+};
+
+export function locationDocument(place: CompletedPlace): object {
+  const { type, name, code, zipcode, population, cityIds } = place;
+  const iri = iriOf(place);
+  return {
+    ...identityOf('Location', iri),
+    type,
+    label: labelOf(place),
+    name,
+    code,
+    zipcode,
+    population,
+    cities: cityIds.map((id) => `/cities/${id}`),
+    criterion: CRITERIA[type],
+    value: type === 'zipcode' ? code : iri,
+  };
+}
+
+/** A zip code is no resource of its own: its IRI is that of the list of its communes. */
+function iriOf({ type, id, code }: CompletedPlace): string {
+  if (type === 'zipcode') return `/cities?zipcode=${code}`;
+  return `/${type === 'city' ? 'cities' : 'departments'}/${id}`;
+}
+
+/** Paris, Lyon and Marseille by INSEE code: their arrondissements have zip codes, and they have none. */
+export const WHOLE_CITIES: readonly string[] = ['75056', '69123', '13055'];
+
+/** `Toulon (83000)`, `Marseille`, `Var (83)`, `83000 (Toulon)`. */
+function labelOf({ type, name, code, zipcode, cityNames }: CompletedPlace): string {
+  const [first, ...others] = cityNames;
+  if (type === 'zipcode') return `${code} (${others.length === 0 ? first : `${first}, +${others.length}`})`;
+  if (WHOLE_CITIES.includes(code)) return name;
+  const aside = type === 'city' ? zipcode : code;
+  return aside === null ? name : `${name} (${aside})`;
 }

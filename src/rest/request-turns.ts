@@ -1,8 +1,9 @@
 /**
- * Clients take turns for the connections of the API's pool, one request a turn (actor/turn-ring.ts), and none has more
- * than a third of them: four hundred requests of one client at once delay its neighbour by the few that are under way.
- * A request takes its turn when it has arrived whole and before anything is made of it, so that neither a slow line nor
- * what waits costs a turn or a place in the event loop; it ends with the answer, or before a long wait (`leaveTurn`).
+ * Clients take turns for the connections of the API's pool, one request per turn (actor/turn-ring.ts), and none has
+ * more than a third of them: four hundred concurrent requests of one client delay another client by the few that are
+ * under way. A request takes its turn when it has arrived completely and before it is processed, so that neither a slow
+ * connection nor a waiting request costs a turn or the event loop; the turn ends with the answer, or before a long wait
+ * (`leaveTurn`).
  */
 
 import type { Context, Middleware } from 'koa';
@@ -20,7 +21,7 @@ interface WaitingRequest extends Member {
   readonly start: () => void;
 }
 
-/** Reads and writes of a client wait apart, and alternate. */
+/** Reads and writes of a client wait separately, and alternate. */
 const KINDS = 2;
 const CLIENT_SHARE = 1 / 3;
 
@@ -37,7 +38,7 @@ export class RequestTurns {
     this.#perClientMax = Math.max(1, Math.floor(max * CLIENT_SHARE));
   }
 
-  /** At once where there is room. What it returns or resolves with must be called. Rejects when `gone` is aborted. */
+  /** Immediate while there is room. Call the function that it returns or resolves with. Rejects at abort of `gone`. */
   take(client: Uuid, isWriting: boolean, gone: () => AbortSignal): EndTurn | Promise<EndTurn> {
     if (this.#hasRoom(client)) return this.#start(client);
     const signal = gone();
@@ -80,9 +81,9 @@ export class RequestTurns {
   }
 }
 
-/** Behind authentication. Points of interest need no connection and are answered before it. */
+/** After authentication. Points of interest need no connection and are answered earlier. */
 export function takeTurns(connectionsMax: number): Middleware {
-  // One connection is left to the process itself.
+  // One connection is reserved for the process itself.
   const turns = new RequestTurns(connectionsMax - 1);
   return async (ctx, next) => {
     if (ctx.state.principal === undefined) return next();
@@ -97,7 +98,7 @@ export function takeTurns(connectionsMax: number): Middleware {
   };
 }
 
-/** Before what takes long and needs no connection of the API's pool. */
+/** Called before long work that needs no connection of the API's pool. */
 export function leaveTurn(ctx: Context): void {
   (ctx.state.endTurn as EndTurn | undefined)?.();
 }

@@ -1,4 +1,4 @@
-/** What is said of a route beside its handler, and what a feature adds to the contract of the interface. */
+/** The description of a route beside its handler, and a feature's part of the interface's contract. */
 
 import type { z } from 'zod';
 import type { EventKind } from '../engine/domain/codes.ts';
@@ -16,19 +16,19 @@ export interface Route {
   readonly resource: string;
   readonly answers: 'item' | 'collection' | 'nothing';
   /** In Markdown, for people who read `/docs`. */
-  readonly details?: string;
+  readonly details: string;
   readonly parameters: Rules;
   /** The schema of what is sent, by name. */
   readonly body: string | null;
-  /** One of its parameters must be sent, whichever: it is no list that can be read bare. */
+  /** At least one of its parameters is required: the list cannot be read without. */
   readonly takesSome?: boolean;
-  /** Of success, where the method does not say it; 200 of a post that makes nothing. */
+  /** The status of success, where the method does not imply it; 200 for a POST that creates nothing. */
   readonly status?: 200 | 202;
   /** It takes an `Idempotency-Key`. */
   readonly isIdempotent?: true;
-  /** Its answers are never the same twice, and have no tag. */
+  /** Its answers differ every time, and have no tag. */
   readonly isUntagged?: true;
-  /** Refusals of its own, beside those that everything of its kind has. */
+  /** Its own refusals, in addition to those of its kind. */
   readonly refusals?: readonly (404 | 409 | 410)[];
 }
 
@@ -38,17 +38,13 @@ export function route(
   resource: string,
   answers: Route['answers'],
   summary: string,
-  more: Partial<Route> = {},
+  more: Partial<Route> & Pick<Route, 'details'>,
 ): Route {
   const [method, path] = call.split(' ') as [Route['method'], string];
   return { method, path, resource, answers, summary, parameters: {}, body: null, ...more };
 }
 
-export function get(path: `/${string}`, resource: string, answers: Route['answers'], summary: string, parameters = {}) {
-  return route(`get ${path}`, resource, answers, summary, { parameters });
-}
-
-/** What the examples of a contract are made of. */
+/** The data for the examples of a contract. */
 export interface Samples {
   readonly at: Date;
   readonly ids: Readonly<Record<'client' | 'search' | 'match' | 'delivery' | 'own', Uuid>>;
@@ -58,21 +54,21 @@ export interface Samples {
   readonly alert: (kind: EventKind, channel: WebhookChannel) => object;
 }
 
-/** Routes of a feature, in the words in which OpenAPI, Hydra and the JSON-LD contexts describe all of them. */
+/** Routes of a feature, in the form from which OpenAPI, Hydra and the JSON-LD contexts are written. */
 export interface Contract {
   readonly routes: readonly Route[];
   /** What is answered, by class name. */
   readonly resources?: Readonly<Record<string, z.ZodObject>>;
   /** Of collections those of which there may be more members than are looked at. */
   readonly estimated?: readonly string[];
-  /** What is said of each in the list of groups. */
+  /** The description of each in the list of groups. */
   readonly groups?: Readonly<Record<string, string>>;
   /** Objects inside these that are no resources of their own. */
   readonly parts?: Readonly<Record<string, z.ZodObject>>;
-  /** What is sent, by name, each with an example that is taken as it is. */
+  /** Request bodies, by name, each with a valid example. */
   readonly bodies?: Readonly<
     Record<string, { readonly schema: z.ZodType; readonly example: object; readonly isOptional?: true }>
   >;
-  /** Of each resource, made by the code that makes the real thing. */
+  /** An example of each resource, created by the production code. */
   readonly examples?: (samples: Samples) => Readonly<Record<string, object>>;
 }

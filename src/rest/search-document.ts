@@ -1,4 +1,4 @@
-/** A search as its owner reads it (specification, sections 2.1 and 2.2): keys become embedded references, numbers text. */
+/** A search for its owner (specification, sections 2.1 and 2.2): keys become embedded references, numbers text. */
 
 import { plainCriteria } from '../engine/domain/criterion-table.ts';
 import { emailStatusOf } from '../engine/domain/mail.ts';
@@ -6,6 +6,7 @@ import type { Search, SearchMembers } from '../engine/domain/search.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import { cityReference, departmentReference } from '../engine/reference/embedded-references.ts';
 import type { SiteCategory } from '../engine/store/site-categories.ts';
+import { identityOf } from './hydra.ts';
 
 export interface Lookups {
   readonly reference: Pick<Reference, 'city' | 'department'>;
@@ -29,9 +30,7 @@ export function searchDocument(
     return ids.flatMap((id) => siteCategories.get(id) ?? []).map((category) => siteCategoryDocument(category));
   };
   return {
-    '@context': '/contexts/Search',
-    '@id': searchIri(search.id),
-    '@type': 'Search',
+    ...identityOf('Search', searchIri(search.id)),
     title,
     token: search.token,
     user: `/users/${search.clientId}`,
@@ -57,7 +56,7 @@ function codesAsText(members: SearchMembers): Readonly<Record<string, string | n
 function embeddedCity(insee: string, reference: Lookups['reference']): object | null {
   const city = reference.city(insee);
   if (city === null) return null;
-  return { '@context': '/contexts/City', '@id': `/cities/${city.id}`, '@type': 'City', ...cityReference(city) };
+  return { ...identityOf('City', `/cities/${city.id}`), ...cityReference(city) };
 }
 
 function embeddedDepartment(code: string, reference: Lookups['reference']): object | null {
@@ -67,18 +66,14 @@ function embeddedDepartment(code: string, reference: Lookups['reference']): obje
 
 export function departmentDocument(department: NonNullable<ReturnType<Reference['department']>>): object {
   return {
-    '@context': '/contexts/Department',
-    '@id': `/departments/${department.id}`,
-    '@type': 'Department',
+    ...identityOf('Department', `/departments/${department.id}`),
     ...departmentReference(department),
   };
 }
 
 export function siteCategoryDocument(category: SiteCategory): object {
   return {
-    '@context': '/contexts/SiteCategory',
-    '@id': `/site_categories/${category.id}`,
-    '@type': 'SiteCategory',
+    ...identityOf('SiteCategory', `/site_categories/${category.id}`),
     name: category.name,
   };
 }

@@ -1,29 +1,30 @@
 /**
- * From the body of a request to the members of a search, or to the list of everything that is wrong with it. Each
- * member is checked on its own, so that one bad member hides no other; what spans members is checked on the result,
- * so that a partial update cannot bring about what a creation would refuse.
+ * Converts the body of a request to the members of a search, or to the list of all its errors. Each member is validated
+ * separately, so that one invalid member hides no other; rules across members are checked on the result, so that a
+ * partial update cannot lead to what a creation would refuse.
  */
 
 import { isDeepStrictEqual } from 'node:util';
+import { hostFault } from '../engine/delivery/connector.ts';
 import { plainCriteria } from '../engine/domain/criterion-table.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import { isStorable } from '../engine/domain/storable-text.ts';
 import type { Reference } from '../engine/reference/communes.ts';
-import { type EndpointRules, endpointFault } from './endpoint-url.ts';
-import { REFUSED, readingOf } from './member-rules.ts';
-import { isIgnored, SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
-import { FAULTS, KINDS_OF_MEMBER } from './sentences.ts';
-import { VIOLATIONS_MAX, Violations } from './violations.ts';
+import type { EndpointRules, PortRange } from './dependencies.ts';
+import { isIgnored, REFUSED, readingOf } from './member-rules.ts';
+import { Violations } from './problem.ts';
+import { SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
+import { FAULTS, KINDS_OF_MEMBER, type Sentence } from './sentences.ts';
 
 export interface InputRules extends EndpointRules {
   readonly reference: Pick<Reference, 'city' | 'cityById' | 'departmentById' | 'isZipcode'>;
-  /** What the client reaches this service under. */
+  /** The client's URL of this service. */
   readonly baseUrl: string;
-  /** Ids of the site categories there are; asked only when the body names some. */
+  /** Ids of the existing site categories; read only when the body names some. */
   readonly siteCategoryIds: () => Promise<ReadonlySet<number>>;
 }
 
-/** A search that is about to change, in the form it is stored and in the form it is answered. */
+/** A search to change, in its stored form and in the form of answers. */
 export interface PresentSearch {
   readonly members: SearchMembers;
   readonly document: Readonly<Record<string, unknown>>;
@@ -37,7 +38,7 @@ export async function readNewSearch(body: unknown, rules: InputRules): Promise<S
   return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, violations);
 }
 
-/** The same of a search that is only tried out: it needs no title. Throws a 422 `Problem`. */
+/** The same for a search in a preview: it needs no title. Throws a 422 `Problem`. */
 export async function readPreviewedSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
   const violations = new Violations();
   const changes = await readChanges(body, null, rules, violations);
@@ -45,8 +46,8 @@ export async function readPreviewedSearch(body: unknown, rules: InputRules): Pro
 }
 
 /**
- * The members that `body` states, changed, and the others kept: PUT and PATCH alike (decisions, section 2). A member that
- * comes back as it was answered stays as it is, whatever rules there are today. The look-ups are done at once, the merge
+ * The members that `body` states, changed, and the others kept: PUT and PATCH alike (decisions, section 2). A member
+ * that is sent as it was answered stays valid, whatever the present rules. The look-ups are done at once, the merge
  * when the row is locked. Throws a 422 `Problem`, and so does the merge.
  */
 export async function readSearchChange(
@@ -81,10 +82,8 @@ async function readChanges(
   const kept: Record<string, unknown> = {};
   for (const name of Object.keys(body)) {
     if (isIgnored(name)) continue;
-    if (!isMemberName(name)) {
-      if (violations.count < VIOLATIONS_MAX) violations.addUnknown([name], KINDS_OF_MEMBER.search, MEMBER_NAMES);
-      else violations.addMore(1);
-    } else if (present !== null && isDeepStrictEqual(body[name], present.document[name]))
+    if (!isMemberName(name)) violations.addUnknown([name], KINDS_OF_MEMBER.search, MEMBER_NAMES);
+    else if (present !== null && isDeepStrictEqual(body[name], present.document[name]))
       kept[name] = present.members[name];
     else readMember(name, body[name], input, rules, violations);
   }
@@ -107,7 +106,7 @@ function readMember(
   } else if (read !== REFUSED) input[name] = read;
 }
 
-/** Ids become keys; what leads nowhere is a violation. */
+/** Ids become keys; an unknown id is a violation. */
 async function resolve(input: SearchInput, rules: InputRules, violations: Violations): Promise<Partial<SearchMembers>> {
   const { includedCities, excludedCities, includedDepartments, ...rest } = input;
   const keysOf = <Key>(name: string, ids: readonly number[], keyOf: (id: number) => Key | undefined): Key[] =>
@@ -150,7 +149,7 @@ function findUnknownCodes(input: SearchInput, { reference }: InputRules, violati
 
 const RANGES = plainCriteria('range');
 
-/** What cannot work together. A maximum of 0 is no bound. */
+/** Contradictions between members. A maximum of 0 is no bound. */
 function findConflicts(members: SearchMembers, violations: Violations): void {
   for (const { minName, maxName } of RANGES) {
     const [min, max] = [members[minName], members[maxName]];
@@ -160,7 +159,7 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
   const circle = ['lat', 'lon', 'radius'] as const;
   const missing = circle.filter((name) => members[name] === null);
   if (missing.length === circle.length) return;
-  // What was sent and refused is not missing.
+  // A member that was sent and refused is not missing.
   for (const name of missing) {
     if (!violations.isTold(name)) violations.add([name], FAULTS.circle, 'incomplete_circle');
   }
@@ -172,4 +171,33 @@ function isMemberName(name: string): name is SearchMemberName {
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * What is wrong with `text` as an endpoint, or null when it may be one (decisions, section 2). Hosts are judged by the code
+ * that judges them when they are dialled, where names have become addresses; ports are judged here alone, so that what was
+ * saved under other rules keeps working.
+ */
+export function endpointFault(text: string, { allowPrivateEndpoints, endpointPorts }: EndpointRules): Sentence | null {
+  const url = parseUrl(text);
+  if (url === null) return FAULTS.absoluteUrl;
+  const isWeb = url.protocol === 'https:' || (allowPrivateEndpoints && url.protocol === 'http:');
+  if (!isWeb) return allowPrivateEndpoints ? FAULTS.httpsOrHttp : FAULTS.https;
+  if (url.username !== '' || url.password !== '') return FAULTS.credentials;
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
+  if (!endpointPorts.some(({ from, to }) => from <= port && port <= to)) {
+    return FAULTS.ports(endpointPorts.map(nameOf).join(', '));
+  }
+  if (!allowPrivateEndpoints && hostFault(url.hostname) !== null) return FAULTS.privateNetwork;
+  return null;
+}
+
+function nameOf({ from, to }: PortRange): string {
+  return from === to ? String(from) : `${from} to ${to}`;
+}
+
+/** URL parsers drop tabs and line breaks and trim blanks: the stored URL must equal the called one. */
+function parseUrl(text: string): URL | null {
+  const isClean = /^[^\s\p{Cc}]+$/u.test(text);
+  return isClean && URL.canParse(text) ? new URL(text) : null;
 }

@@ -1,7 +1,8 @@
 /**
- * The writable members of a search, each with its accepted forms (decisions, section 2). One rule per member gives the
- * type, the check and the published OpenAPI, which describes one form of each: generated clients have one type a member. Output is the stored form, except that references to cities and
- * departments come out as their ids: looking them up is `search-input.ts`'s part.
+ * The writable members of a search, each with its accepted forms (decisions, section 2). One rule per member defines
+ * the type, the validation and the published OpenAPI, which describes one form of each: generated clients have one type
+ * per member. Output is the stored form, except that references to cities and departments are ids: `search-input.ts`
+ * looks them up.
  */
 
 import { z } from 'zod';
@@ -12,13 +13,23 @@ import { formatExpressions, readExpressions } from '../engine/domain/expressions
 import type { Polygon } from '../engine/domain/geo.ts';
 import { MAIL_FREQUENCIES } from '../engine/domain/mail.ts';
 import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
-import { decimalOf, NUMBER } from './decimal.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
-import { list, type MemberRule, REFUSED, Refusal, referenceItem, single, textItem } from './member-rules.ts';
+import {
+  decimalOf,
+  list,
+  type MemberRule,
+  NUMBER,
+  READ_ONLY_MEMBERS,
+  REFUSED,
+  Refusal,
+  referenceItem,
+  single,
+  textItem,
+} from './member-rules.ts';
 import { FAULTS, type Sentence, zodMessage } from './sentences.ts';
 
 export const TITLE_LENGTH_MAX = 255;
-/** Fits the 32-bit columns of the matching index; no price or surface comes near. */
+/** Fits the 32-bit columns of the matching index; real prices and surfaces are far below. */
 export const BOUND_MAX = 2_147_483_647;
 export const RADIUS_KM_MAX = 500;
 /** All arrondissements of Paris are 20, the communes of Île-de-France 1,300. */
@@ -202,7 +213,7 @@ const context: MemberRule<unknown> = {
   },
 };
 
-/** What a member gives when it is read: ids where references are stored as codes. */
+/** The value of a member after reading: ids where references are stored as codes. */
 type Read<F extends Form> = F extends 'cities' | 'departments' ? readonly number[] : Forms[F];
 type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> };
 
@@ -234,7 +245,7 @@ function ruleOf<F extends Form>(member: Member<F>): MemberRule<Read<F>> {
   return RULES[member.form](member);
 }
 
-/** By member name. Every rule takes null but that of `title`. */
+/** By member name. Every rule accepts null except that of `title`. */
 export const SEARCH_MEMBERS = {
   title: single(title),
   ...CRITERION_RULES,
@@ -255,19 +266,8 @@ export type SearchInput = {
   -readonly [Name in SearchMemberName]?: Exclude<ReturnType<(typeof SEARCH_MEMBERS)[Name]['read']>, typeof REFUSED>;
 };
 
-/** The defaults list the same members: the compiler refuses to let the two drift apart. */
+/** The defaults list the same members: otherwise this does not compile. */
 ({ title: '', ...SEARCH_DEFAULTS }) satisfies Record<SearchMemberName, unknown>;
-
-/** Answered, and ignored when a client sends them back. */
-export const READ_ONLY_MEMBERS: readonly string[] = [
-  ...['@context', '@id', '@type', 'token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
-  ...['emailStatus', 'id', 'originId'],
-];
-
-/** Those, and whatever else JSON-LD has a use for. */
-export function isIgnored(name: string): boolean {
-  return name.startsWith('@') || READ_ONLY_MEMBERS.includes(name);
-}
 
 const ignored = z.unknown().meta({ readOnly: true, description: 'Ignored when sent.' });
 const readOnly = Object.fromEntries(READ_ONLY_MEMBERS.map((name) => [name, ignored.optional()]));
@@ -275,6 +275,6 @@ const optionalMembers = Object.fromEntries(
   Object.entries(SEARCH_MEMBERS).map(([name, { schema }]) => [name, schema.optional()]),
 );
 
-/** What is sent, as it is described. */
+/** The documented request body. */
 export const SearchCreation = z.strictObject({ ...optionalMembers, title, ...readOnly });
 export const SearchChange = z.strictObject({ ...optionalMembers, ...readOnly });

@@ -13,9 +13,8 @@ import { SearchLimitError } from '../engine/store/search-totals.ts';
 import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch } from '../engine/store/searches.ts';
 import { listSiteCategories, type SiteCategory } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
-import { acceptable, answer, answerStream } from './content.ts';
+import { acceptable, answer, answerStream, etagOf, isConditional, requireMeant } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { etagOf, isConditional, requireMeant } from './entity-tags.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
@@ -62,7 +61,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
 
   const change = async (ctx: Context): Promise<void> => {
     const id = searchIdOf(ctx);
-    // Whose search it is comes before what is wrong with the body.
+    // Ownership is checked before the body.
     const held = await ownSearch(ctx, dependencies);
     const [document = {}] = await searchDocuments([held], dependencies);
     const present = { members: held.members, document };
@@ -137,8 +136,8 @@ function refuseBeyond(error: unknown): never {
 }
 
 /**
- * What `If-Match` and `If-None-Match` ask of the search that a change is about to meet, and that no other change can
- * reach meanwhile. What is returned throws a 412 `Problem`.
+ * Checks the preconditions `If-Match` and `If-None-Match` on the search that a change has locked. The returned function
+ * throws a 412 `Problem`.
  */
 async function precondition(ctx: Context, dependencies: ApiDependencies): Promise<(present: Search) => void> {
   if (!isConditional(ctx)) return () => undefined;
@@ -146,7 +145,7 @@ async function precondition(ctx: Context, dependencies: ApiDependencies): Promis
   return (present) => requireMeant(ctx, etagOf(JSON.stringify(searchDocument(present, lookups))));
 }
 
-/** The search with this id (default: the path's), when it is the client's. Throws a 404 `Problem`. */
+/** The client's search with this id (default: the path's). Throws a 404 `Problem`. */
 export async function ownSearch(
   ctx: Context,
   { database }: Pick<ApiDependencies, 'database'>,
@@ -161,7 +160,7 @@ function searchIdOf(ctx: Context): Uuid {
   return idOf(ctx, THINGS.search);
 }
 
-/** The UUID of the path. A malformed one is a 404: there is no such resource. */
+/** The UUID in the path. A malformed one is a 404: there is no such resource. */
 export function idOf(ctx: Context, what: Thing): Uuid {
   const id = parseUuid(String(ctx.params.id));
   if (id === null) throw notFound(what);
@@ -214,9 +213,9 @@ const PAGES_MAX = 8;
 type AnswerPage = (ctx: Context, envelope: object, members: AsyncIterable<object>) => void;
 
 /**
- * Writes pages that are too large to be built in one piece (a hundred searches of thousands of cities are a hundred
- * megabytes) member by member, as the client takes them: `members` is asked for one only when the last one was taken.
- * Throws 429 beyond a few pages of a client and in all. No entity tag: nobody knows the last byte when the first leaves.
+ * Writes pages that are too large to build at once (a hundred searches of thousands of cities are a hundred megabytes)
+ * member by member, as the client reads them: the next one of `members` is requested when the last one was read. Throws
+ * 429 beyond a few such pages per client and in total. No entity tag: the bytes are not known when the first is sent.
  */
 function createLargeAnswers(): AnswerPage {
   const underWay = new Map<string, number>();

@@ -1,28 +1,29 @@
 /**
- * Every sentence with which a request is refused, in both languages that people read it in: English unless
- * `Accept-Language` prefers French (decisions, section 7). A sentence about a member or a parameter goes on where its name ends.
+ * Every sentence that refuses a request, in both languages: English unless `Accept-Language` prefers French (decisions,
+ * section 7). A sentence about a member or a parameter continues after its name.
  */
 
+import type { Context } from 'koa';
 import type { InLanguages, Language } from '../engine/domain/criterion-words.ts';
 
 export type Sentence = InLanguages<string>;
 
 const said = (en: string, fr: string): Sentence => ({ en, fr });
 
-/** What is the same in every language, or comes from a library that knows one alone. */
+/** Text that is the same in every language, or comes from a library with one language. */
 export const verbatim = (text: string): Sentence => said(text, text);
 
 export const joined = (sentences: readonly Sentence[], separator: string): Sentence =>
   said(sentences.map(({ en }) => en).join(separator), sentences.map(({ fr }) => fr).join(separator));
 
-/** `budgetMin: must be an integer`, `budgetMin : doit être un nombre entier`; the sentence alone of no member. */
+/** `budgetMin: must be an integer`, `budgetMin : doit être un nombre entier`; without a member the sentence alone. */
 export const ofMember = (name: string, { en, fr }: Sentence): Sentence =>
   name === '' ? said(en, fr) : said(`${name}: ${en}`, `${name} : ${fr}`);
 
 /** `radius must be …`, `radius doit …` */
 export const ofParameter = (name: string, { en, fr }: Sentence): Sentence => said(`${name} ${en}`, `${name} ${fr}`);
 
-/** As in France: `250 000`. */
+/** In the French format: `250 000`. */
 const count = (value: number): string => value.toLocaleString('fr');
 
 /** About a member of a body, or a parameter. */
@@ -140,14 +141,14 @@ export const FAULTS = {
   anotherBody: said('was sent with another body before', 'a été envoyé auparavant avec un autre corps'),
 } as const;
 
-/** What an unknown member is none of. */
+/** The resource in the message about an unknown member. */
 export const KINDS_OF_MEMBER = {
   search: said('member of a search', 'un membre d’une recherche'),
   recovery: said('member of a recovery', 'un membre d’un rattrapage'),
   secret: said('member of a new secret', 'un membre d’un secret de webhook'),
 } as const;
 
-/** What may not be found. */
+/** The kind of thing that was not found. */
 export const THINGS = {
   search: said('this search', 'Cette recherche'),
   match: said('this match', 'Cette correspondance'),
@@ -166,7 +167,7 @@ export const THINGS = {
 
 export type Thing = (typeof THINGS)[keyof typeof THINGS];
 
-/** What is limited. */
+/** The kind of thing that is limited. */
 export const LIMITED = {
   queries: said(
     'previews, near-misses, lists of properties and of explanations',
@@ -307,7 +308,7 @@ export const REFUSALS = {
   eventType: (kinds: string) =>
     said(`eventType is required: one of ${kinds}`, `Il faut eventType, l’un de : ${kinds}.`),
   eventTypes: said('eventType and type contradict each other', 'eventType et type se contredisent.'),
-  notSentAgain: ({ en, fr }: Sentence) => said(`it is not sent again: ${en}`, `Rien n’est renvoyé : ${fr}.`),
+  notResent: ({ en, fr }: Sentence) => said(`it is not sent again: ${en}`, `Rien n’est renvoyé : ${fr}.`),
   recoveryOpen: said(
     'you have a recovery that is not finished: wait for its end, or stop it',
     'Un rattrapage n’est pas terminé : attendez sa fin, ou arrêtez-le.',
@@ -337,7 +338,7 @@ export const REFUSALS = {
   ),
 } as const;
 
-/** What zod carries is text alone: the sentence is found again by its English. Filled while modules are loaded, and never after. */
+/** zod only carries text: the sentence is found by its English text. Filled while modules are loaded only. */
 const ZOD = new Map<string, Sentence>();
 
 export function zodMessage(sentence: Sentence): string {
@@ -350,3 +351,14 @@ export function sentenceOfZod(message: string): Sentence {
 }
 
 export type { Language };
+
+/** The preferred language of the client's user; `fallback` without a preference. */
+export function languageOf(ctx: Context, fallback: Language): Language {
+  ctx.vary('Accept-Language');
+  const accepted = ctx.req.headers['accept-language'];
+  const ordered = fallback === 'fr' ? ['fr', 'en'] : ['en', 'fr'];
+  const language = accepted === undefined || accepted === '*' ? fallback : ctx.acceptsLanguages(...ordered);
+  const chosen = language === 'fr' || language === 'en' ? language : fallback;
+  ctx.set('Content-Language', chosen);
+  return chosen;
+}

@@ -1,6 +1,6 @@
 /**
- * The operator's map of streets (`VIGIE_MAP_FILE`): a PMTiles file, version 3, looked at once at the start and then served
- * by ranges (RFC 9110, section 14). It may have many gigabytes: nothing of it is kept.
+ * The operator's map of streets (`VIGIE_MAP_FILE`): a PMTiles file, version 3, inspected once at the start and then
+ * served by ranges (RFC 9110, section 14). It may have many gigabytes: nothing of it is cached.
  */
 
 import { hash } from 'node:crypto';
@@ -10,14 +10,14 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Context } from 'koa';
 
-/** What the page draws it by. */
+/** The page's settings for drawing it. */
 export interface StreetMapSettings {
   readonly schema: 'openmaptiles' | 'protomaps';
   /** The largest zoom of its tiles. */
   readonly maxZoom: number;
   /** West, south, east, north. */
   readonly bounds: readonly [number, number, number, number];
-  /** Whose data it is, as text. */
+  /** Attribution, as text. */
   readonly attribution: string;
 }
 
@@ -33,7 +33,7 @@ export class StreetMapError extends Error {
   readonly code = 'MAP_FILE_INVALID';
 }
 
-/** Rejects with a `StreetMapError` when the file is missing, cut short, or none that the page can draw. */
+/** Rejects with a `StreetMapError` when the file is missing, cut short, or cannot be drawn by the page. */
 export async function openStreetMap(path: string): Promise<StreetMap> {
   let file: FileHandle | null = null;
   try {
@@ -74,7 +74,7 @@ function streetMap(file: FileHandle, size: number, settings: StreetMapSettings, 
 
 const CHUNK_BYTES = 65_536;
 
-/** A read stream of Node's would close the file with the answer. */
+/** A read stream of Node.js would close the file with the answer. */
 async function* bytesBetween(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   for (let at = start; at <= end; ) {
     const { buffer, bytesRead } = await file.read({
@@ -93,9 +93,9 @@ interface Part {
   readonly end: number;
 }
 
-/** Null: the whole file, also where several parts, or one of another file, are asked for. */
+/** Null: the whole file, also for several ranges, or a range of another version. */
 function rangeOf(ctx: Context, size: number, etag: string): Part | 'outside' | null {
-  // What a range of another method would be is not defined (RFC 9110, section 14.2).
+  // Ranges are defined for GET only (RFC 9110, section 14.2).
   if (ctx.method !== 'GET') return null;
   const { range, 'if-range': known } = ctx.req.headers;
   const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(range ?? '') ?? [];
@@ -147,7 +147,7 @@ async function bytesOf(file: FileHandle, position: number, length: number): Prom
 interface Metadata {
   readonly attribution?: unknown;
   readonly vector_layers?: readonly { readonly id: string }[];
-  /** Where tilemaker has the layers. */
+  /** Layers in the schema of tilemaker. */
   readonly json?: string;
 }
 

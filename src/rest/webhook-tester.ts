@@ -1,24 +1,28 @@
 /**
  * `/webhook-tester` (specification, section 4.6; decisions, section 7): one signed delivery of a made-up match through
- * the real sender, at once and without retry. It is signed as the client's webhooks are, by its secrets and by the token of
- * `search`; without a search, by a token made for this test and answered with it: a receiver can verify it either way.
+ * the real sender, at once and without retry. It is signed like the client's webhooks, by its secrets and by the token
+ * of `search`; without a search, by a token created for this test and included in the answer: a receiver can verify it
+ * either way.
  */
 
 import { randomBytes } from 'node:crypto';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import type { AdvertEvent } from '../engine/domain/advert.ts';
+import { applyMessage, type HeldProperty } from '../engine/domain/change.ts';
 import { EVENT_KINDS, type EventKind } from '../engine/domain/codes.ts';
 import type { AttemptOutcome } from '../engine/domain/delivery.ts';
 import { randomUuid, type Uuid } from '../engine/domain/ids.ts';
+import { decodeIntakeMessage, type IntakeMessage } from '../engine/domain/intake-message.ts';
 import { propertyDocument } from '../engine/domain/property-document.ts';
 import { bodyHead, bodyOf } from '../engine/domain/routing.ts';
 import type { SearchMembers } from '../engine/domain/search.ts';
 import { readSigningSecrets } from '../engine/store/webhook-secrets.ts';
-import { principalOf } from './auth.ts';
+import { createRateLimiter, principalOf } from './auth.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { endpointFault } from './endpoint-url.ts';
+import { identityOf } from './hydra.ts';
 import { Problem } from './problem.ts';
 import {
   BadParameter,
@@ -28,13 +32,12 @@ import {
   referenceParameter,
   undocumented,
 } from './query.ts';
-import { createRateLimiter } from './rate-limit.ts';
 import { leaveTurn } from './request-turns.ts';
+import { endpointFault } from './search-input.ts';
 import { ownSearch } from './searches.ts';
 import { FAULTS, LIMITED, REFUSALS } from './sentences.ts';
-import { sampleChange } from './webhook-sample.ts';
 
-/** `endpoint` is checked by the handler, which knows what is allowed. */
+/** `endpoint` is validated by the handler, which knows the rules. */
 const endpoint: ParameterRule<string> = {
   description: 'Absolute https URL that receives the delivery.',
   schema: { type: 'string', format: 'uri', maxLength: 2048 },
@@ -51,7 +54,7 @@ export const WEBHOOK_TEST_PARAMETERS = {
 
 /** Each may hold a connection for as long as an attempt takes. */
 const TESTS_AT_ONCE = { perClientMax: 4, allMax: 64, retryAfterSeconds: 5 };
-/** Of a client: its tests may be aimed at a stranger, as its searches' webhooks (delivery/fair-scheduler.ts). */
+/** Per client: its tests may target a stranger, like the webhooks of its searches (delivery/fair-scheduler.ts). */
 const TEST_RATE = { perSecond: 2, burst: 20 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
@@ -87,7 +90,7 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
   });
 }
 
-/** What was saved under other rules is delivered to, and so it may be tested. */
+/** An endpoint saved under other rules gets deliveries, and so it may be tested. */
 function namesEndpoint({ endpointRecipient, eventEndpoint }: SearchMembers, endpoint: string): boolean {
   return endpoint === endpointRecipient || endpoint === eventEndpoint;
 }
@@ -111,9 +114,7 @@ function sampleBody(kind: EventKind, searchId: Uuid, { reference, now }: ApiDepe
 
 function answerTest(ctx: Context, id: Uuid, body: string, outcome: AttemptOutcome, token: string | null): void {
   answer(ctx, {
-    '@context': '/contexts/WebhookTest',
-    '@id': `/webhook-tester/${id}`,
-    '@type': 'WebhookTest',
+    ...identityOf('WebhookTest', `/webhook-tester/${id}`),
     ...JSON.parse(body),
     delivery: {
       delivered: outcome.error === null,
@@ -124,4 +125,69 @@ function answerTest(ctx: Context, id: Uuid, body: string, outcome: AttemptOutcom
       token,
     },
   });
+}
+
+const DAY_MS = 86_400_000;
+
+const PROPERTY = {
+  uuid: '00000000-0000-4000-8000-000000000001',
+  transactionType: 0,
+  propertyType: 0,
+  room: 3,
+  bedroom: 2,
+  city: { insee: '83137' },
+  locations: { lat: 43.1242, lon: 5.928 },
+};
+
+const ADVERT = {
+  uuid: '00000000-0000-4000-8000-000000000002',
+  title: 'Appartement T3 à Toulon',
+  description: 'Appartement de test, envoyé par le testeur de webhooks de Vigie.',
+  url: 'https://example.com/annonces/1',
+  price: 250_000,
+  surface: 65,
+  pictures: ['https://example.com/photos/1.jpg'],
+  publisher: { category: 'Agence', name: 'Agence Exemple', type: 1 },
+  contact: { agency: 'Agence Exemple', phone: '+33 0 00 00 00 00', reference: 'TEST-1' },
+};
+
+const CHANGES: Readonly<Record<Exclude<EventKind, 'property.ad.create' | 'ad.update.expired'>, object>> = {
+  'ad.update.price': { price: 240_000 },
+  'ad.update.surface': { surface: 66 },
+  'ad.update.pictures': { pictures: [...ADVERT.pictures, 'https://example.com/photos/2.jpg'] },
+  'property.ad.update': { floor: 2 },
+};
+
+/**
+ * A made-up flat in Toulon after one change of it, and the event of this kind. It takes the way of a real advert, through
+ * the same decoding and the same diff, so that what is tested has the shape of what will come.
+ */
+export function sampleChange(kind: EventKind, now: Date): { readonly held: HeldProperty; readonly event: AdvertEvent } {
+  const before = kind === 'property.ad.create' ? null : apply(null, {}, new Date(now.getTime() - DAY_MS)).held;
+  const { held, events } = apply(before, changeOf(kind), now);
+  const event = events.find((one) => one.kind === kind);
+  if (held === null || event === undefined) throw new Error(`the sample makes no ${kind}`);
+  return { held, event };
+}
+
+function changeOf(kind: EventKind): object | null {
+  if (kind === 'ad.update.expired') return null;
+  return kind === 'property.ad.create' ? {} : CHANGES[kind];
+}
+
+/** A message of each kind, as a crawler would send it. */
+export function sampleMessages(at: Date): Readonly<Record<IntakeMessage['kind'], Readonly<Record<string, unknown>>>> {
+  const crawledAt = at.toISOString();
+  return {
+    upsert: { kind: 'upsert', crawledAt, property: PROPERTY, advert: ADVERT },
+    expire: { kind: 'expire', crawledAt, property: { uuid: PROPERTY.uuid }, advert: { uuid: ADVERT.uuid } },
+  };
+}
+
+/** Null: the advert expires. */
+function apply(held: HeldProperty | null, change: object | null, crawledAt: Date) {
+  const { upsert, expire } = sampleMessages(crawledAt);
+  const message = change === null ? expire : { ...upsert, advert: { ...ADVERT, ...change } };
+  const origin = { stream: 1, sequence: crawledAt.getTime() };
+  return applyMessage(held, decodeIntakeMessage(Buffer.from(JSON.stringify(message))), origin);
 }

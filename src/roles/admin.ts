@@ -37,14 +37,14 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       adoptStreams: (isTrial) => adoptStreams(parts, isTrial),
       async controlsChanged() {
         announceControlChange(broker);
-        await heartbeat.look();
+        await heartbeat.refresh();
       },
       keysChanged: () => announceChange(broker, 'keys'),
       isIndexed: (number) => matcher?.has(number) ?? null,
       announceDue: announcer.announce,
       requeueMail: async (id) => (await FEATURES.find(({ requeue }) => requeue)?.requeue?.(database, id)) ?? null,
       async republish({ id, subject, headers, body, streamNumber, sequence }) {
-        // The old message id would be taken for a duplicate, and other headers of NATS mean nothing twice.
+        // A repeated message id would count as a duplicate, and NATS's own headers apply only once.
         const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));
         await publish(broker, {
           subject,
@@ -67,12 +67,12 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
   return server.address;
 }
 
-/** Refused while the other database takes adverts in: two would notify of the same. */
+/** Refused while the other database takes adverts in: both would send the same notifications. */
 async function adoptStreams({ broker, whereabouts, topology, heartbeat }: Parts, isTrial: boolean): Promise<Adoption> {
   const refusal = await findOtherLead(broker, whereabouts);
   if (refusal !== null) return { refusal, adopted: [] };
   const adopted = await adoptTopology(broker, isTrial);
-  if (!isTrial) await topology.look();
-  await heartbeat.look();
+  if (!isTrial) await topology.check();
+  await heartbeat.refresh();
   return { refusal, adopted };
 }

@@ -82,7 +82,7 @@ function loggerOf({ log, onTransientError }: Parts): ApiLogger {
   };
 }
 
-/** Connections of its own: what clients ask keeps no statement of the others waiting. */
+/** Connections of its own: clients' queries delay no other statement. */
 function openQuestionDatabase({ config, onTransientError, closing }: Parts, databaseUrl: string): Database {
   const database = openDatabase({
     url: databaseUrl,
@@ -94,7 +94,7 @@ function openQuestionDatabase({ config, onTransientError, closing }: Parts, data
   return database;
 }
 
-/** One connection: what strangers guess costs the clients none of theirs. */
+/** One connection: requests with guessed keys take none of the clients'. */
 function openStrangersDatabase({ onTransientError, closing }: Parts, databaseUrl: string): Database {
   const database = openDatabase({
     url: databaseUrl,
@@ -133,9 +133,9 @@ function settingsOf(config: Config, streets: StreetMap | null): ApiSettings {
 }
 
 interface ConnectionLimits {
-  /** For the server's event; what is one too many is closed at once. */
+  /** For the server's event; an excess connection is closed at once. */
   readonly onConnection: (socket: Socket) => void;
-  /** Call it for each request whose client is known. False when that client has too many connections. */
+  /** Call it for each authenticated request. False when that client has too many connections. */
   readonly noteAuthenticated: (socket: Socket, clientId: Uuid) => boolean;
 }
 
@@ -146,14 +146,13 @@ const CLIENT_SHARE = 1 / 4;
 const ADDRESS = 'address ';
 
 /**
- * Limits how many connections one address and one client may have. A connection counts for its address until a request
- * on it is authenticated, and for its client from then on. Connections of proxies are not counted: they serve many
- * clients.
+ * Limits the connections per address and per client. A connection counts for its address until a request on it is
+ * authenticated, and for its client from then on. Connections of proxies are not counted: they serve many clients.
  */
 export function createConnectionLimits(proxies: BlockList, connectionsMax: number): ConnectionLimits {
   const perClientMax = Math.max(1, Math.floor(connectionsMax * CLIENT_SHARE));
   const counts = new Map<string, number>();
-  /** Whom a connection counts for. */
+  /** The address or client for which a connection counts. */
   const holders = new Map<Socket, string>();
 
   function enter(socket: Socket, holder: string, max: number): boolean {
@@ -188,7 +187,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
   };
 }
 
-/** What one customer of an access provider is given: an address, or of the sixth version a network of 64 bits. */
+/** What an access provider assigns to one customer: an address, or an IPv6 network of 64 bits. */
 function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail] = address.replace(/%.*$/, '').split('::');

@@ -1,4 +1,7 @@
-/** Opens what delivers: the sender, the courier, what cancels, and the tasks of features. A part of the composition root. */
+/**
+ * Opens what delivers: the sender, the courier, cancellations, and the features' background tasks. A part of the
+ * composition root.
+ */
 
 import { onChange } from '../engine/broker/announcements.ts';
 import { createPauseGate } from '../engine/broker/pause-gate.ts';
@@ -32,7 +35,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
   let inFlight = (): number => 0;
   let waiting = (): number => 0;
   await heartbeat.addStage({ name: 'deliver', gate, inFlight: () => inFlight() });
-  // An attempt under way is progress, however long its endpoint hangs: it ends in time.
+  // An attempt under way is progress, however long its endpoint hangs: its time is limited.
   const noteProgress = parts.stalls.follow('deliver', () => gate.isOpen && sender.inFlight === 0 && waiting() > 0);
   const courier = await startCourier({
     broker,
@@ -70,7 +73,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
   draining('cancellations', () => cancellations.stop());
 }
 
-/** What signs webhooks beside the tokens of searches, forgotten when any of it has changed. */
+/** The secrets that sign webhooks beside the tokens of searches; the cache is dropped when any has changed. */
 export function openSecrets({ broker }: Parts, database: Database): WebhookSecrets {
   const secrets = rememberWebhookSecrets(database);
   onChange(broker, 'secrets', secrets.forget);

@@ -1,4 +1,4 @@
-/** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
+/** Opens what every role needs: the servers, the connections to them, and this instance's heartbeat. */
 
 import { once } from 'node:events';
 import { type Config, ConfigError } from '../config.ts';
@@ -12,6 +12,7 @@ import { createDueAnnouncer } from '../engine/broker/due-announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
 import { BrokerSilentError, isBrokerOutage, isBrokerSilence } from '../engine/broker/outage.ts';
 import { untilElected } from '../engine/broker/topology.ts';
+import { brokerUnreachable } from '../engine/broker/unreachable.ts';
 import { UNNAMED_CELL } from '../engine/domain/cell.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
 import { keepCoordinates } from '../engine/maintenance/imported-tables.ts';
@@ -27,7 +28,7 @@ import { readDatabasePlace } from '../engine/store/intake-position.ts';
 import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
 import { renumberRestored } from '../engine/store/search-feed.ts';
 import { checkSessions } from '../engine/store/session-check.ts';
-import { addressOf } from '../engine/store/unreachable.ts';
+import { addressOf, databaseUnreachable } from '../engine/store/unreachable.ts';
 import { openServers } from '../local/servers.ts';
 import type { Log } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
@@ -36,9 +37,8 @@ import type { Shutdown } from '../shutdown.ts';
 import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
 import { createStalls, type Stalls } from './stalls.ts';
-import { startFailure } from './start-failure.ts';
 
-const STALLS_LOOK_MS = 1_000;
+const STALLS_CHECK_EVERY_MS = 1_000;
 
 export interface Foundation {
   readonly parts: Parts;
@@ -50,10 +50,10 @@ export interface Foundation {
   readonly failed: Promise<string>;
 }
 
-/** What a question may keep PostgreSQL busy with (decisions, section 11). */
+/** How long a query may occupy PostgreSQL (decisions, section 11). */
 export const QUESTION_STATEMENT_MS = 2_000;
 
-/** `onDatabaseKnown`: called when PostgreSQL has let us in. */
+/** `onDatabaseKnown`: called when PostgreSQL has accepted a connection. */
 export async function openFoundation(
   config: Config,
   log: Log,
@@ -78,7 +78,7 @@ export async function openFoundation(
   return { parts, databaseUrl, natsUrl, natsCredentialsFile, failed: Promise.race([servers.lost, actorFailed]) };
 }
 
-/** `fail`: called with why the service cannot go on. */
+/** `fail`: called with the reason for which the service cannot continue. */
 async function openParts(
   config: Config,
   log: Log,
@@ -155,10 +155,11 @@ async function openDatabases(
   closing('database', () => database.end());
   await checkSessions(database);
   const { migrated, unknown } = await migrate(url, {
-    onWaiting: (reason) => log.warn({ reason }, 'the upgrade of the database waits for somebody who holds a table'),
+    onWaiting: (reason) => log.warn({ reason }, 'the upgrade of the database waits for a session that locks a table'),
   });
   if (migrated.length > 0) log.info({ migrated }, 'database upgraded');
-  if (unknown.length > 0) log.warn({ unknown }, 'a newer version has upgraded the database; this one goes on with it');
+  if (unknown.length > 0)
+    log.warn({ unknown }, 'a newer version has upgraded the database; this one continues to use it');
   await assertCell(database, config.cell);
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
@@ -190,7 +191,7 @@ function openSupervisor(
   });
 }
 
-/** An intake that rests fails at nothing, nor do streams that cannot work, and both are reported all the same. */
+/** An intake that rests has no failing actor, nor have invalid streams, and both are reported all the same. */
 function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingPart[] {
   const resting = Object.entries(checks).flatMap(([actor, check]) => {
     const reason = check();
@@ -217,14 +218,14 @@ async function watchTopology(
     },
     onTransientError,
   });
-  closing('look at the streams', topology.stop);
+  closing('check streams', topology.stop);
   return topology;
 }
 
 function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {
   const stalls = createStalls();
-  const looking = startTask({ what: 'stalls', everyMs: STALLS_LOOK_MS, work: stalls.look });
-  closing('stalls', looking.stop);
+  const checking = startTask({ what: 'stalls', everyMs: STALLS_CHECK_EVERY_MS, work: stalls.check });
+  closing('stalls', checking.stop);
   metrics.labelledGauge(
     'vigie_stalled_seconds',
     'How long a role of this instance has had work and made no progress',
@@ -234,7 +235,7 @@ function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {
   return stalls;
 }
 
-/** The time runs from when the end begins. */
+/** The time runs from the beginning of the end. */
 function announcement(ending: AbortSignal, announceMs: number): () => Promise<void> {
   if (ending.aborted) return () => Promise.resolve();
   const announced = once(ending, 'abort').then(() => pause(announceMs));
@@ -242,7 +243,7 @@ function announcement(ending: AbortSignal, announceMs: number): () => Promise<vo
 }
 
 export interface TransientErrors {
-  /** `what`: the work that met the error and goes on by itself. */
+  /** `what`: the work that met the error and retries by itself. */
   readonly onTransientError: (what: string, error: Error) => void;
   readonly onFailure: (failure: ActorFailure) => void;
   /** Of the connection to NATS. */
@@ -252,14 +253,14 @@ export interface TransientErrors {
 interface OpenError {
   readonly beganAt: number;
   count: number;
-  /** Fires when it has not come back for a while. */
+  /** Fires when the connection stays away for a while. */
   over: NodeJS.Timeout | undefined;
 }
 
-/** Longer than the pauses between attempts of anything that repeats them. */
+/** Longer than the pauses between retries of any work. */
 const OVER_AFTER_MS = 30_000;
 
-/** The server whose errors count as one, whatever work meets them; null: those of each work are counted apart. */
+/** The server whose errors count as one, whatever work meets them; null: those of each work count separately. */
 function serverOf(error: Error): string | null {
   if (isBrokerSilence(error)) return 'NATS';
   const reason = databaseRefusal(error);
@@ -267,15 +268,15 @@ function serverOf(error: Error): string | null {
 }
 
 /**
- * While a server is away every attempt of every loop fails. In place of a line for each attempt, one line is logged when
- * such an error begins and one when it is over.
+ * While a server is away every retry of every task fails. Instead of a line for each, one line is logged when such an
+ * error begins and one when it is over.
  */
 export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>): TransientErrors {
   const open = new Map<string, OpenError>();
 
   /** True when it is not logged yet. */
   function isNews(what: string, error: Error): boolean {
-    // Partitions, ports and sequences differ between works that meet one error.
+    // Partitions, ports and sequences differ between works with the same error.
     const key = serverOf(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
     const known = open.get(key);
     const lastAt = performance.now();
@@ -300,7 +301,7 @@ export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>)
       if (isNews(what, error)) log.warn({ what, err: error }, 'transient error');
     },
     onBrokerStatus(status, detail) {
-      // A connection that is lost counts with the answers that do not come.
+      // A lost connection and missing answers count as one error.
       const isOver = status === 'reconnected';
       if (isOver) log.info({ status, detail }, 'connection to NATS');
       else if (isNews('connection to NATS', new BrokerSilentError(detail))) {
@@ -312,4 +313,15 @@ export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>)
       log.error({ actor, err: error, isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
     },
   };
+}
+
+export interface StartServers {
+  readonly databaseUrl: string;
+  readonly natsUrl: string;
+}
+
+/** Any other failure is returned unchanged: a bug, or an error with a message of its own. */
+export function startFailure(error: Error, { databaseUrl, natsUrl }: StartServers): Error {
+  if (isDatabaseOutage(error)) return databaseUnreachable(databaseUrl, error);
+  return isBrokerOutage(error) ? brokerUnreachable(natsUrl, error) : error;
 }

@@ -1,4 +1,4 @@
-/** HTTP servers that nobody can fill: bounded connections, none that waits for ever, and an end in order. */
+/** HTTP servers with bounded connections, time limits, and an orderly shutdown. */
 
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,15 +13,15 @@ export interface ServerBounds {
   readonly idleTimeoutMs?: number;
 }
 
-/** For a megabyte that is a slow line. */
+/** The time for a megabyte on a slow connection. */
 const REQUEST_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 5_000;
-/** Longer than most load balancers keep a connection that they may use again, a minute: they must be first to end it. */
+/** Longer than the minute for which most load balancers keep a connection: they must be the first to close it. */
 const IDLE_TIMEOUT_MS = 75_000;
 
 /**
- * Requests that are not sent in time end with 408 and their connections, idle connections end, and those beyond the
- * maximum are closed at once.
+ * Requests that are not sent in time end with 408 and their connections, idle connections end, and excess connections
+ * are closed at once.
  */
 export function createHttpServer(listener: RequestListener, bounds: ServerBounds): Server {
   const { connectionsMax, requestTimeoutMs = REQUEST_TIMEOUT_MS, idleTimeoutMs = IDLE_TIMEOUT_MS } = bounds;
@@ -30,7 +30,7 @@ export function createHttpServer(listener: RequestListener, bounds: ServerBounds
     headersTimeout,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs,
-    // How exactly Node keeps the first two.
+    // The precision of Node.js for the first two.
     connectionsCheckingInterval: Math.ceil(headersTimeout / 10),
   };
   const server = createServer(times, listener);
@@ -39,8 +39,8 @@ export function createHttpServer(listener: RequestListener, bounds: ServerBounds
 }
 
 /**
- * Resolves with the URL; rejects when the port is taken. Once `ending` is aborted every answer ends its connection, so
- * that clients who keep theirs look for another instance.
+ * Resolves with the URL; rejects when the port is taken. Once `ending` is aborted every answer closes its connection,
+ * so that clients with kept connections go to another instance.
  */
 export function listen(
   server: Server,
@@ -59,24 +59,24 @@ export function listen(
   });
 }
 
-/** A client that neither ends its request nor reads its answer has this long. */
+/** The time limit of a client that neither ends its request nor reads its answer. */
 const SLOW_CLIENT_MAX_MS = 5_000;
-const LOOK_EVERY_MS = 50;
-/** For the answers that came last to reach their clients. */
+const CHECK_EVERY_MS = 50;
+/** For the last answers to reach their clients. */
 const LAST_ANSWERS_MS = 250;
 
 /**
- * Refuses new connections, answers what was asked already, and resolves when the last connection has ended. Those on
- * which nothing is asked end at once. What is left when clients have had their time is cut off, though not before
- * `lastWork` has resolved: the work that requests may wait for, bounded by its owner.
+ * Refuses new connections, answers the requests received, and resolves when the last connection has ended. Idle
+ * connections end at once. Remaining ones are closed after the clients' time limit, though not before `lastWork` has
+ * resolved: the work that requests may wait for, bounded by its owner.
  */
 export async function closeServer(server: Server, lastWork: () => Promise<unknown> = async () => null): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  // A connection whose last answer began before the farewell is idle only when that answer has ended.
+  // A connection whose last answer began before the shutdown is idle only when that answer has ended.
   const work = (): void => server.closeIdleConnections();
-  const idle = startTask({ what: 'idle connections', everyMs: LOOK_EVERY_MS, work });
+  const idle = startTask({ what: 'idle connections', everyMs: CHECK_EVERY_MS, work });
   try {
     if (await endsWithin(closed, SLOW_CLIENT_MAX_MS)) return;
     await lastWork();

@@ -32,14 +32,14 @@ import type { Parts } from './parts.ts';
 
 const WRITE_MEDIANS_EVERY_MS = 60_000;
 const CORRECT_ESTIMATES_EVERY_MS = 60_000;
-/** What came after the dump of last night stays in `ADVERTS`, however full it is. */
+/** Messages since last night's dump stay in `ADVERTS`, however full it is. */
 const KEPT_FOR_DUMPS_MS = 24 * 3_600_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
   const { config, log, metrics, database, broker, heartbeat, draining, supervisor, fail, onTransientError } = parts;
   const medians = createMarketMedians();
   const matcher = await openMatcher(parts, medians);
-  // Each term tries again; what is asked of PostgreSQL alone need not wait for a NATS that takes nothing.
+  // Each term retries; PostgreSQL's part need not wait for an unreachable NATS.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTransientError('stream of rejections', error));
   const gate = createPauseGate();
@@ -102,7 +102,7 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
     clock: () => new Date(),
     medians,
     async changedSince(horizon, onSearch) {
-      // Read anew, perhaps because the database was restored under this process.
+      // Read anew: the database may have been restored under this process.
       if (horizon === null) await renumberRestored(database);
       const followed = await changedSince(database, horizon, (change) => {
         noteProgress();
@@ -195,7 +195,7 @@ interface Housekeeping {
   stop(): Promise<void>;
 }
 
-/** The instance that records also forgets, and provides its medians: so one instance does, and needs no lock of its own for it. */
+/** The leader also removes expired data, and stores its medians: one instance does, and needs no further lock. */
 function maintainAlongside(
   { config, log, database, broker, observers, onTransientError }: Parts,
   medians: MarketMedians,
@@ -220,7 +220,7 @@ function maintainAlongside(
       },
       onTransientError,
     }),
-    // By which medians prices are judged, for those who explain it elsewhere.
+    // The medians that evaluate prices, for explanations elsewhere.
     startTask({
       what: 'medians of markets',
       everyMs: WRITE_MEDIANS_EVERY_MS,

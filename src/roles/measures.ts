@@ -1,6 +1,6 @@
 /**
- * What is read from PostgreSQL, NATS and the process itself when Prometheus asks. Readings that cost a query are kept
- * for a few seconds, so that several scrapers cost no more than one.
+ * Values read from PostgreSQL, NATS and the process itself at a scrape. Readings that cost a query are cached for a few
+ * seconds, so that several scrapers cost no more than one.
  */
 
 import type { Broker } from '../engine/broker/connection.ts';
@@ -12,7 +12,7 @@ import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-
 import { countFailedDeliveries, countOpenDeliveries } from '../engine/store/delivery-admin.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
 import { readOldestRows } from '../engine/store/retention.ts';
-import { keptFor, type Metrics } from '../metrics.ts';
+import { keptForScrapes, type Metrics } from '../metrics.ts';
 
 const OPEN_STATES = ['queued', 'sending', 'retry_wait'] as const;
 
@@ -33,9 +33,9 @@ export function measureStage(metrics: Metrics, stage: string, gate: PauseGate, i
 
 /** Every instance reads the same: take the maximum over instances. */
 export function measureStore(metrics: Metrics, database: Database): void {
-  const readOpen = keptFor(() => countOpenDeliveries(database));
-  const readFailed = keptFor(() => countFailedDeliveries(database));
-  const readLetters = keptFor(() => countDeadLetters(database, ALL_DEAD_LETTERS));
+  const readOpen = keptForScrapes(() => countOpenDeliveries(database));
+  const readFailed = keptForScrapes(() => countFailedDeliveries(database));
+  const readLetters = keptForScrapes(() => countDeadLetters(database, ALL_DEAD_LETTERS));
   metrics.labelledGauge('vigie_open_deliveries', 'Deliveries that are not final', 'state', async () => {
     const { counts } = await readOpen();
     return OPEN_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
@@ -50,7 +50,7 @@ export function measureStore(metrics: Metrics, database: Database): void {
 
 /** Every instance reads the same: take the maximum over instances. */
 export function measureRetention(metrics: Metrics, database: Database): void {
-  const readOldest = keptFor(() => readOldestRows(database));
+  const readOldest = keptForScrapes(() => readOldestRows(database));
   metrics.labelledGauge(
     'vigie_oldest_row_seconds',
     'Age of the oldest row that retention may remove',
@@ -64,7 +64,7 @@ export function measureLead(metrics: Metrics, database: Database): void {
   metrics.gauge(
     'vigie_intake_leaderless_seconds',
     'How long nobody has taken adverts in; 0 while somebody does',
-    keptFor(async () => (await readIntakeLead(database)).leaderlessSeconds),
+    keptForScrapes(async () => (await readIntakeLead(database)).leaderlessSeconds),
   );
 }
 
@@ -87,7 +87,7 @@ export function measureTopology(metrics: Metrics, topology: Pick<TopologyWatch, 
 
 /** Every instance reads the same: take the maximum over instances. */
 export function measureStreams(metrics: Metrics, broker: Broker): void {
-  const read = keptFor(() => readStreamFigures(broker));
+  const read = keptForScrapes(() => readStreamFigures(broker));
   const perStream = (figure: 'messages' | 'bytes' | 'bytesMax' | 'pending' | 'ackPending') => async () =>
     (await read()).map((stream) => [stream.name, stream[figure]] as const);
   metrics.labelledGauge('vigie_stream_messages', 'Messages that a stream holds', 'stream', perStream('messages'));

@@ -1,4 +1,4 @@
-/** Opens the operations port, where Prometheus and orchestrators ask. A part of the composition root. */
+/** Opens the operations port for Prometheus and orchestrators. A part of the composition root. */
 
 import { FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
 import { type ClockWatch, startClockWatch } from '../engine/maintenance/clock-watch.ts';
@@ -33,7 +33,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         started: () => assertThat(progress.phase === 'ready', progress.phase),
         index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
         async postgresql() {
-          // A load balancer must learn of the end at once, however long an answer would take.
+          // A load balancer must learn of the shutdown at once, however long an answer would take.
           assertThat(progress.phase !== 'draining', 'not asked any more');
           await database.query('select 1');
         },

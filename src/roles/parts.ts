@@ -1,4 +1,4 @@
-/** What the composition root hands to those of its parts that have a file of their own. */
+/** What the composition root passes to its parts in files of their own. */
 
 import type { Config } from '../config.ts';
 import type { Supervisor } from '../engine/actor/supervisor.ts';
@@ -24,9 +24,9 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly log: Log;
   readonly metrics: Metrics;
   readonly database: DatabasePool;
-  /** The same one, over connections that nobody's requests can take. */
+  /** The same one, over connections that no request can take. */
   readonly pipelineDatabase: DatabasePool;
-  /** Asks a thread of a feature, which has connections of its own. */
+  /** Sends a query to a feature's worker thread, which has connections of its own. */
   readonly askThread: AskThread;
   readonly broker: Broker;
   readonly announcer: DueAnnouncer;
@@ -38,13 +38,13 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly stalls: Stalls;
   readonly supervisor: Supervisor;
   readonly topology: TopologyWatch;
-  /** Where the database is, by which its copies are distinguished. */
+  /** The location of the database, which distinguishes its copies. */
   readonly whereabouts: Omit<LeadClaim, 'since'>;
-  /** Ends the process; called with why the service cannot go on. */
+  /** Ends the process; called with the reason for which the service cannot continue. */
   readonly fail: (reason: string) => void;
   /** By name: why this instance is not ready, or null. A part adds its own when it opens. */
   readonly checks: Record<string, () => string | null>;
   readonly onTransientError: (what: string, error: Error) => void;
-  /** Resolves when load balancers have had their time to hear that this process ends: it may refuse connections now. */
+  /** Resolves when load balancers have had time to notice the shutdown: new connections may be refused now. */
   readonly announced: () => Promise<void>;
 }

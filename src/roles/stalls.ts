@@ -1,21 +1,21 @@
 /**
- * Which roles of this process have work and get nowhere: what `/readyz` and an alert look at, beside the servers. A
- * backlog is no stall while it is worked on, and neither is an endpoint that hangs. Time is counted in looks, so that a
- * process which was frozen does not wake up in disgrace.
+ * Detects roles of this process that have work and make no progress, for `/readyz` and an alert. A backlog is no stall
+ * while it shrinks, and neither is an endpoint that hangs. Time is counted in checks, so that a process which was
+ * frozen is not considered stalled when it resumes.
  */
 
 export interface Stalls {
-  /** `isDue`: whether the role has work that it should be at. Returns what notes each step forward. */
+  /** `isDue`: whether the role has work to do. Returns a function that records each step of progress. */
   follow(role: string, isDue: () => boolean): () => void;
   /** Seconds by role. */
   readonly seconds: ReadonlyMap<string, number>;
-  /** Throws the names of the roles that have stood still for too long. */
+  /** Throws the names of the roles without progress for too long. */
   assertProgress(): void;
   /** Once a second. */
-  look(): void;
+  check(): void;
 }
 
-/** Longer than anything takes that has a limit: an attempt, a statement's dead connection, a takeover. */
+/** Longer than anything with a time limit: an attempt, a statement's dead connection, a takeover. */
 const STALLED_SECONDS = 30;
 
 export function createStalls(): Stalls {
@@ -34,7 +34,7 @@ export function createStalls(): Stalls {
       const roles = stalled.map(([role, stoodStill]) => `${role} for ${stoodStill} s`);
       throw new Error(`work is due, and no progress: ${roles.join(', ')}`);
     },
-    look() {
+    check() {
       for (const [role, isDue] of due) seconds.set(role, isDue() ? (seconds.get(role) ?? 0) + 1 : 0);
     },
   };

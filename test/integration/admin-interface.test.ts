@@ -4,14 +4,18 @@
  */
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { urlKeyOf } from '../../src/engine/domain/endpoint.ts';
 import type { Activity } from '../../src/grpc/generated/vigie/admin/v1/activity.ts';
 import { AdminServiceClient, AdminServiceService } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
 import { genericCall } from '../support/admin.ts';
+import { ROOT } from '../support/checkout.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
 import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
@@ -52,6 +56,18 @@ async function fail(method: string, request: unknown, code: string, detail: stri
   assert.equal(answer.code, code, `${method} ${JSON.stringify(request)}: ${answer.message}`);
   assert.deepEqual(answer.details, ['ErrorInfo', detail]);
 }
+
+test('somebody else’s client, which asks reflection too, reads the same', async () => {
+  const child = spawn(join(ROOT, 'node_modules/.bin/buf'), [
+    ...['curl', '--http2-prior-knowledge', '--protocol', 'grpc'],
+    ...['--reflect-header', `authorization: Bearer ${ADMIN_TOKEN}`, '--header', `authorization: Bearer ${ADMIN_TOKEN}`],
+    ...['--data', JSON.stringify({ name: delivery, includeBody: true })],
+    `http://${scene.daemon.adminAddress}/vigie.admin.v1.AdminService/GetDelivery`,
+  ]);
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  assert.equal(stderr, '');
+  assert.deepEqual(JSON.parse(stdout), await succeed('GetDelivery', { name: delivery, includeBody: true }));
+});
 
 test('streams that are nobody else’s are taken over from nobody', async () => {
   assert.deepEqual((await succeed('AdoptStreams', { validateOnly: true })).adopted ?? [], []);

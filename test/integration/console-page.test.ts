@@ -11,6 +11,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { openStreetMap } from '../../src/rest/street-map.ts';
 import { startTestApi } from '../support/api.ts';
+import { SHARED_DATA } from '../support/checkout.ts';
 
 const PLAIN = { showsPictures: false, tilesUrl: null, tilesAttribution: '', streets: null };
 const api = await startTestApi({ after }, { settings: { console: PLAIN } });
@@ -18,7 +19,7 @@ const api = await startTestApi({ after }, { settings: { console: PLAIN } });
 /** Compressed, both. */
 const SCRIPT_BYTES_MAX = 130_000;
 
-const MONACO = fileURLToPath(new URL('../../../shared/data/tiles/monaco.pmtiles', import.meta.url));
+const MONACO = fileURLToPath(new URL('tiles/monaco.pmtiles', SHARED_DATA));
 const unlessMonaco = { skip: existsSync(MONACO) ? false : 'the real file is not at ../shared/data/tiles' };
 
 async function read(path: string, headers: Record<string, string> = {}) {

@@ -79,7 +79,7 @@ function statementsOf(
         { ...settled(search, id, row.matchId, present(row), false), after: { state: 'failed', dueAt: null } },
       ]),
     release: (id, row) => releaseRetries(database, [{ id, endpointKey: 'k', attemptCount: row.attemptCount }]),
-    sendAgain: (id) => resendDelivery(database, search.clientId, id),
+    resend: (id) => resendDelivery(database, search.clientId, id),
     cancel: (id) => cancelOne(database, search, id),
   };
 }
@@ -114,7 +114,7 @@ test('every step leads from every state to where the table says, and done twice 
         );
       }
       // The outcome of the same attempt, the message of the same retry, the claim of the same courier.
-      if (step !== 'sendAgain') await take(id, before);
+      if (step !== 'resend') await take(id, before);
       assert.deepEqual(await readRow(database, id), after, `${step} from ${state}, twice`);
     }
   }

@@ -7,11 +7,12 @@ import { chmod, chown, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { cacheEntry } from '../../src/local/cache-entry.ts';
+import { cacheEntry } from '../../src/local/cache.ts';
 import { cacheDirectory, openDataDirectory } from '../../src/local/data-directory.ts';
+import { LOADER, moduleUrl } from '../support/checkout.ts';
 
 const isRoot = process.getuid?.() === 0;
-const module = new URL('../../src/local/data-directory.ts', import.meta.url).href;
+const module = moduleUrl('src/local/data-directory');
 
 test('a missing directory is created, for its owner alone', async (t) => {
   const directory = await openDataDirectory(join(await temporaryDirectory(t), 'à la volée', 'vigie'));
@@ -37,7 +38,7 @@ test('a second hold is refused, by whatever path, and says who holds it', async 
 test('a directory is free at once when its daemon is killed', async (t) => {
   const path = await temporaryDirectory(t);
   const holder = spawn(process.execPath, [
-    '--import=tsx',
+    ...LOADER,
     '--input-type=module',
     `--eval=import { openDataDirectory } from ${JSON.stringify(module)};
     await openDataDirectory(${JSON.stringify(path)});

@@ -12,6 +12,7 @@ import { startChildServer, waitUntilReady } from '../../src/local/child-server.t
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { startNatsServer } from '../../src/local/nats-server.ts';
 import { bufferSettings, startPostgres } from '../../src/local/postgres.ts';
+import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { queryOnce as query } from '../support/database.ts';
 import { copyTestCluster, emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -256,7 +257,7 @@ async function startBoth(dataDir: string) {
 
 /** A daemon in a process of its own that starts both servers and tells their addresses. */
 function spawnDaemon(dataDir: string, setpriv: readonly string[] = ['--']): { daemon: ChildProcess } {
-  const source = (name: string) => JSON.stringify(new URL(`../../src/local/${name}.ts`, import.meta.url).href);
+  const source = (name: string) => JSON.stringify(moduleUrl(`src/local/${name}`));
   const script = `
     import { openDataDirectory, cacheDirectory } from ${source('data-directory')};
     import { startPostgres } from ${source('postgres')};
@@ -267,7 +268,7 @@ function spawnDaemon(dataDir: string, setpriv: readonly string[] = ['--']): { da
     const nats = await startNatsServer({ dataDir, serverBin: process.argv[2] || null, cacheDir });
     const urls = { postgres: postgres.url, nats: nats.url };
     process.stdout.write(JSON.stringify({ pids: [postgres.pid, nats.pid], urls }));`;
-  const node = [process.execPath, '--import=tsx', '--input-type=module', `--eval=${script}`, dataDir, serverBin ?? ''];
+  const node = [process.execPath, ...LOADER, '--input-type=module', `--eval=${script}`, dataDir, serverBin ?? ''];
   const daemon = spawn('setpriv', [...setpriv, ...node], {
     env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
     stdio: ['ignore', 'pipe', 'inherit'],

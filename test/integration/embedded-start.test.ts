@@ -6,9 +6,10 @@ import { chown, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { freePort } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
-import { freePort } from '../../src/local/local-port.ts';
 import { findPostgresBinaries } from '../../src/local/postgres-binaries.ts';
+import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { runVigie, startDaemon } from '../support/daemon.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
 import { copyTestCluster, emptyDirectory, type TestServer } from '../support/servers.ts';
@@ -21,7 +22,6 @@ const UNKNOWN_USER = 54_321;
 const cacheDir = cacheDirectory();
 const serverBin = process.env.NATS_SERVER_BIN || '';
 const searched = `${serverBin === '' ? '' : `${dirname(serverBin)}:`}${process.env.PATH}`;
-const SOURCE = new URL('../../src/local/', import.meta.url).href;
 /** Neither is given: both are embedded. */
 const EMBEDDED = { postgres: absent(), nats: absent() };
 
@@ -76,11 +76,11 @@ test('many daemons that start at once make each system user once, and where none
   const isPossible = isRoot && (await run('unshare', ['--mount', 'true']).then(Boolean, () => false));
   if (!isPossible) return t.skip('only root can hide the list of users of the machine from a process');
   const script = `
-    const { serverUser } = await import('${SOURCE}server-user.ts');
+    const { serverUser } = await import('${moduleUrl('src/local/ownership')}');
     const warnings = [];
     const user = await serverUser('vigie-nats', (warning) => warnings.push(warning));
     process.stdout.write(JSON.stringify({ user, warnings }) + '\\n');`;
-  const start = `node --import tsx --input-type=module --eval "$0"`;
+  const start = `node ${LOADER.join(' ')} --input-type=module --eval "$0"`;
   // A list of users of its own, without those of other tests.
   const etc = await emptyDirectory(t);
   const isolated = (commands: string) =>
@@ -110,7 +110,7 @@ test('many daemons that start at once make each system user once, and where none
 /** Starts both servers and stops them. */
 async function startAs(user: number, dataDir: string): Promise<string> {
   const script = `
-    const { openServers } = await import('${SOURCE}servers.ts');
+    const { openServers } = await import('${moduleUrl('src/local/servers')}');
     const settings = { databaseUrl: null, natsUrl: null, natsPort: 0 };
     const servers = await openServers(
       { ...settings, dataDir: process.argv[1] },
@@ -118,7 +118,7 @@ async function startAs(user: number, dataDir: string): Promise<string> {
     );
     process.stdout.write('started\\n');
     await servers.stop();`;
-  const node = [process.execPath, '--import=tsx', '--input-type=module', `--eval=${script}`];
+  const node = [process.execPath, ...LOADER, '--input-type=module', `--eval=${script}`];
   const { stdout } = await run(
     'setpriv',
     [`--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--', ...node, dataDir],

@@ -7,10 +7,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
+import { expireUnseen } from '../../src/features/feeds/feeds.ts';
 import { readSource, withSource } from '../../src/features/feeds/publications.ts';
 import { endSource } from '../../src/features/feeds/snapshot.ts';
 import { startFeeds } from '../../src/features/feeds/source-watch.ts';
-import { expireUnseen } from '../../src/features/feeds/unseen.ts';
+import { ROOT, SHARED_DATA } from '../support/checkout.ts';
 import { runVigie, startDaemon } from '../support/daemon.ts';
 import { eventCount, liveCount, recorded, rowOf, rows, startFeedScene, streamed, take } from '../support/feed-scene.ts';
 import { metricOf } from '../support/operator-scene.ts';
@@ -18,7 +19,7 @@ import { polirisFile } from '../support/poliris.ts';
 import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-const FOLDER = fileURLToPath(new URL('../../../shared/data/feeds/', import.meta.url));
+const FOLDER = fileURLToPath(new URL('feeds/', SHARED_DATA));
 const skip = existsSync(FOLDER) ? false : 'the real files are not here';
 
 const never = new AbortController().signal;
@@ -162,7 +163,7 @@ test('the command line: rows that are not understood are exit code 2, refusals a
 test('a mapping of a CSV brings the adverts of Toulon', { skip }, async (t) => {
   const scene = await startFeedScene(t);
   const csv = join(FOLDER, '../adverts/toulon_bienici_2026-03-10.csv.gz');
-  const mapping = fileURLToPath(new URL('../../config/bienici-mapping.json', import.meta.url));
+  const mapping = join(ROOT, 'config/bienici-mapping.json');
   const { code, stdout } = await runVigie(
     ['feed', 'toulon', '--format', 'mapping', '--mapping', mapping, csv],
     scene.servers,
@@ -224,7 +225,7 @@ test('a file is read when it has stood still for a minute, and a silent sourceâ€
     onRead: (_, { counts }) => void read.push(`${counts.new} new, ${counts.republished} again`),
     onRefused: (_, reason) => void read.push(reason),
     onTransientError: (_, error) => assert.fail(error),
-    lookEveryMs: Number.POSITIVE_INFINITY,
+    checkEveryMs: Number.POSITIVE_INFINITY,
   });
   t.after(() => task.stop());
   const lookAt = async (seconds: number) => {

@@ -11,9 +11,8 @@ import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { siteCategoryNames } from '../../src/engine/store/site-categories.ts';
-import type { QueryTools } from '../../src/features/explanations/examination.ts';
+import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
 import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/features/explanations/found-properties.ts';
-import { satisfiedSince } from '../../src/features/explanations/satisfied-since.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import {
   type KnownProperty,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { Search } from '../../src/engine/domain/search.ts';
-import type { MailReason } from '../../src/features/mail/mail-item.ts';
+import type { MailReason } from '../../src/features/mail/mail-contents.ts';
 import { insertMailItems } from '../../src/features/mail/mail-items.ts';
 import { expireAt, upsertAt } from '../support/adverts.ts';
 import { holdProperty, type MailScene, mailItemOf, NEW_MATCH, openMailScene } from '../support/mail-scene.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { MailProperty, MailReason } from '../../src/features/mail/mail-item.ts';
+import type { MailProperty, MailReason } from '../../src/features/mail/mail-contents.ts';
 import { mailText } from '../../src/features/mail/mail-text.ts';
 import { openPage } from '../support/browser.ts';
 

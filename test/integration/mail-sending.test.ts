@@ -1,16 +1,14 @@
 /** From recorded items to a real mail server: gathered, tried again, given up, by one instance or two (decisions, 12). */
 
 import assert from 'node:assert/strict';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/engine/domain/mail.ts';
 import { deleteSearch, readSearch, updateSearch } from '../../src/engine/store/searches.ts';
-import { claimMail } from '../../src/features/mail/mail-claims.ts';
-import { readMailTurns } from '../../src/features/mail/mail-turns.ts';
+import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { openMailScene } from '../support/mail-scene.ts';
 import { until } from '../support/until.ts';
 

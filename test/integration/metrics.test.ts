@@ -7,12 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { LOADER, moduleUrl, ROOT } from '../support/checkout.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { endProcess, promtool, startPrometheus } from '../support/prometheus.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 test('promtool finds nothing to complain about in the live metrics', async (t) => {
   const daemon = await startDaemon(t, await startTestServers(t));
@@ -82,7 +81,7 @@ test('every query of the dashboard returns data in the demonstration', async (t)
 });
 
 function startDemo(folder: string): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', 'demo'], {
+  return spawn(process.execPath, [...LOADER, fileURLToPath(moduleUrl('src/main')), 'demo'], {
     cwd: ROOT,
     env: {
       PATH: process.env.PATH ?? '',

@@ -13,9 +13,10 @@ import { FACILITIES, type PointOfInterest } from '../../src/engine/domain/point-
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { listPointSources, readPoints, replacePointSource } from '../../src/engine/store/points-of-interest.ts';
+import { SHARED_DATA } from '../support/checkout.ts';
 import { startTestPostgres } from '../support/servers.ts';
 
-const REAL = fileURLToPath(new URL('../../../shared/data/poi/', import.meta.url));
+const REAL = fileURLToPath(new URL('poi/', SHARED_DATA));
 const unlessReal = { skip: existsSync(REAL) ? false : 'the real files are not at ../shared/data/poi' };
 const FILES = ['monaco_2021-11.osm.pbf', 'annuaire_education_35_2023.csv.gz'];
 

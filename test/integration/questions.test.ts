@@ -16,11 +16,10 @@ import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
-import type { QueryTools } from '../../src/features/explanations/examination.ts';
+import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
 import { nearMisses } from '../../src/features/explanations/near-misses.ts';
 import { dayInParis, previewFigures } from '../../src/features/explanations/preview-figures.ts';
 import { sampleStartAt } from '../../src/features/explanations/property-scans.ts';
-import { satisfiedSince } from '../../src/features/explanations/satisfied-since.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import {
   type KnownProperty,

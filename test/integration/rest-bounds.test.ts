@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { BODY_BYTES_MAX } from '../../src/rest/json-body.ts';
-import { VIOLATIONS_MAX } from '../../src/rest/violations.ts';
+import { VIOLATIONS_MAX } from '../../src/rest/problem.ts';
 import { startTestApi } from '../support/api.ts';
 import { until } from '../support/until.ts';
 

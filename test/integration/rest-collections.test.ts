@@ -8,7 +8,7 @@ import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { timeOrderedUuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import { LISTED_DELIVERIES, LISTED_MATCHES, LISTED_MAX, listOfClient } from '../../src/engine/store/client-listings.ts';
 import type { Queryable } from '../../src/engine/store/database.ts';
-import { sampleChange } from '../../src/rest/webhook-sample.ts';
+import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
 import { seedMatch, seedProperty } from '../support/seeded-matches.ts';

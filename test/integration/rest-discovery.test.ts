@@ -17,12 +17,13 @@ import { escapeHtml } from '../../src/rest/content.ts';
 import { ENTRYPOINT_COLLECTIONS, jsonLdContext } from '../../src/rest/description/json-ld-contexts.ts';
 import { JSON_SCHEMAS } from '../../src/rest/description/json-schemas.ts';
 import { RESOURCES } from '../../src/rest/description/resource-schemas.ts';
-import { PROBLEM_TYPES, VIOLATION_CODES } from '../../src/rest/error-codes.ts';
+import { PROBLEM_TYPES, VIOLATION_CODES } from '../../src/rest/problem.ts';
 import { ROUTES } from '../../src/rest/routes.ts';
 import { SEARCH_MEMBERS } from '../../src/rest/search-schema.ts';
-import { sampleChange } from '../../src/rest/webhook-sample.ts';
+import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
 import { openPage, visit } from '../support/browser.ts';
+import { ROOT_URL } from '../support/checkout.ts';
 import { searchNumberOfId, seedMatch, seedProperty } from '../support/seeded-matches.ts';
 
 const OUTCOME = {
@@ -346,7 +347,7 @@ describe('the documentation page', () => {
   });
 
   it('has every command and promise of the README, word by word', async () => {
-    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+    const readme = await readFile(new URL('README.md', ROOT_URL), 'utf8');
     const sectionOf = (title: string) => readme.split(/^## /m).find((section) => section.startsWith(title)) ?? '';
     const plain = (text: string) => text.replaceAll(/[`*]/g, '').replaceAll(/\s+/g, ' ').trim();
     const [command = ''] = /^curl -H "X-API-KEY[^]*?(?=\n\n)/m.exec(sectionOf('A first search')) ?? [];

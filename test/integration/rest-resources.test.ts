@@ -8,7 +8,7 @@ import { timeOrderedUuid, type Uuid, uuidOf } from '../../src/engine/domain/ids.
 import { FACILITIES, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
 import type { SingleDelivery } from '../../src/rest/dependencies.ts';
-import { sampleChange } from '../../src/rest/webhook-sample.ts';
+import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
 import { seedMatch, seedProperty } from '../support/seeded-matches.ts';

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { migrate } from '../../src/engine/store/database.ts';
-import { freePort } from '../../src/local/local-port.ts';
+import { freePort } from '../../src/local/child-server.ts';
 import { runVigie, type Settings, spawnVigie } from '../support/daemon.ts';
 import { startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
 import { until } from '../support/until.ts';

@@ -5,7 +5,7 @@ import { after, describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { readSigningSecrets, rememberWebhookSecrets } from '../../src/engine/store/webhook-secrets.ts';
-import { createWebhookSecret, deleteWebhookSecret } from '../../src/features/secrets/secret-rows.ts';
+import { createWebhookSecret, deleteWebhookSecret } from '../../src/features/secrets/secrets.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { SEEDED_TOKEN, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';

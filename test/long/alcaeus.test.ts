@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { sampleChange } from '../../src/rest/webhook-sample.ts';
+import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
 import { walkWithAlcaeus } from '../support/hydra-clients.ts';
 import { searchNumberOfId, seedMatch, seedProperty } from '../support/seeded-matches.ts';

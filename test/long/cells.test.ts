@@ -7,8 +7,8 @@ import { type Broker, connectBroker } from '../../src/engine/broker/connection.t
 import { readConsumerPosition } from '../../src/engine/broker/stream-position.ts';
 import { ADVERTS_STREAM } from '../../src/engine/broker/topology.ts';
 import { migrate } from '../../src/engine/store/database.ts';
-import { FILLED_TABLES } from '../../src/features/cells/cell-fill.ts';
 import { movedTables } from '../../src/features/cells/client-copy.ts';
+import { FILLED_TABLES } from '../../src/features/cells/fill.ts';
 import { openTwoCells, type TwoCells } from '../support/cells.ts';
 import type { Daemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';

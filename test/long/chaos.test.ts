@@ -7,8 +7,9 @@ import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { CHAOS_SEEDS } from '../../bench/chaos/seeds.ts';
+import { LOADER, moduleUrl } from '../support/checkout.ts';
 
-const CHAOS = fileURLToPath(new URL('../../bench/chaos.ts', import.meta.url));
+const CHAOS = fileURLToPath(moduleUrl('bench/chaos'));
 const SECONDS = '15';
 /** Restores have drills of their own (test/long/restore.test.ts), and take too long for here. */
 const FAULTS = '^(?!.* comes back )';
@@ -20,7 +21,7 @@ describe('servers, daemons and connections break at random, and the auditor find
   for (const seed of CHAOS_SEEDS) {
     test(`seed ${seed}`, async (t) => {
       const settings = ['--seconds', SECONDS, '--instances', '2', '--faults', FAULTS];
-      const args = ['--import', 'tsx', CHAOS, '--seed', String(seed), ...settings];
+      const args = [...LOADER, CHAOS, '--seed', String(seed), ...settings];
       const chaos = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
       t.after(() => void chaos.kill());
       const [timeline, [code]] = await Promise.all([text(chaos.stdout), once(chaos, 'exit')]);

@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { SHARED_DATA } from '../support/checkout.ts';
 import { openConsole } from '../support/console-scene.ts';
 import type { Cleanup } from '../support/servers.ts';
 
@@ -38,7 +39,7 @@ async function startTileServer(cleanup: Cleanup): Promise<TileServer> {
   return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths, referers };
 }
 
-const MONACO = fileURLToPath(new URL('../../../shared/data/tiles/monaco.pmtiles', import.meta.url));
+const MONACO = fileURLToPath(new URL('tiles/monaco.pmtiles', SHARED_DATA));
 const unlessMonaco = { skip: existsSync(MONACO) ? false : 'the real file is not at ../shared/data/tiles' };
 
 /** How many pixels of the tiles are as good as in each colour of the page's; letters have edges of all shades. */

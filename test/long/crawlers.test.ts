@@ -7,9 +7,9 @@ import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { PRICE_HELD } from '../support/adverts.ts';
+import { ROOT } from '../support/checkout.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -17,7 +17,6 @@ import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const servers = await startTestServers({ after });
 await startDaemon({ after }, servers);

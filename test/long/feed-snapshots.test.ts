@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { readState } from '../../src/engine/domain/stored-property.ts';
-import { identityOf } from '../../src/features/feeds/identity.ts';
-import type { SnapshotOptions } from '../../src/features/feeds/snapshot.ts';
+import { identityOf, type SnapshotOptions } from '../../src/features/feeds/snapshot.ts';
+import { SHARED_DATA } from '../support/checkout.ts';
 import { runVigie, spawnVigie } from '../support/daemon.ts';
 import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
 import {
@@ -26,7 +26,7 @@ import { polirisFile } from '../support/poliris.ts';
 import { emptyDirectory, startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-const FOLDER = fileURLToPath(new URL('../../../shared/data/feeds/', import.meta.url));
+const FOLDER = fileURLToPath(new URL('feeds/', SHARED_DATA));
 const skip = existsSync(FOLDER) ? false : 'the real files are not here';
 
 const HEKTOR = [

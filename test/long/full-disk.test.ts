@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { freePort } from '../../src/local/local-port.ts';
+import { freePort } from '../../src/local/child-server.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';

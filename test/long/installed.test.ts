@@ -15,11 +15,11 @@ import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { after, before, type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
 import { parse } from 'yaml';
-import { freePort } from '../../src/local/local-port.ts';
+import { freePort } from '../../src/local/child-server.ts';
 import { type Caddy, startCaddy } from '../support/caddy.ts';
+import { ROOT } from '../support/checkout.ts';
 import { queryOnce } from '../support/database.ts';
 import { findNewerPostgres, startExternalPostgres } from '../support/external-postgres.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
@@ -29,7 +29,6 @@ import type { Cleanup } from '../support/servers.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
 
 const run = promisify(execFile);
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOBODY = 65_534;
 const isRoot = process.geteuid?.() === 0;
 const PORTS = {

@@ -53,6 +53,6 @@ test('the compiler names every place of a new kind of event', { timeout: 600_000
     'src/features/mail/mail-text.ts',
     'src/features/mail/mail-words.ts',
     'src/rest/description/alert-schemas.ts',
-    'src/rest/webhook-sample.ts',
+    'src/rest/webhook-tester.ts',
   ]);
 });

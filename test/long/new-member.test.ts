@@ -4,14 +4,13 @@ import assert from 'node:assert/strict';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from '../support/checkout.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid } from '../support/intake.ts';
 import { startTestServers, temporaryDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROPERTIES = 10;
 
 /** By file, in the release of today → in the next one. */

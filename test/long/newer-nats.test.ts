@@ -5,19 +5,19 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { LOADER, moduleUrl, ROOT } from '../support/checkout.ts';
 import { findNewerNats } from '../support/newer-nats.ts';
 
 const FILES = [
   ...['shared-nats', 'unfit-streams', 'store-full', 'stream-made-anew', 'retries'].map((name) => `integration/${name}`),
   'long/full-nats-at-start',
 ];
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 test('what depends on the version of nats-server holds on a newer one', async () => {
-  const files = FILES.map((name) => `test/${name}.test.ts`);
+  const files = FILES.map((name) => fileURLToPath(moduleUrl(`test/${name}.test`)));
   // A runner within a runner would report to the outer one.
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--test', '--test-concurrency=1', ...files], {
+  const child = spawn(process.execPath, [...LOADER, '--test', '--test-concurrency=1', ...files], {
     cwd: ROOT,
     env: { ...environment, NATS_SERVER_BIN: await findNewerNats() },
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -7,13 +7,12 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { openPage } from '../support/browser.ts';
+import { ROOT } from '../support/checkout.ts';
 import { polirisFile } from '../support/poliris.ts';
 import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Names the processes of one test, whoever their parents are. */
 const MARK = 'MARK_OF_THE_TEST';
 

@@ -9,7 +9,8 @@ import { connect } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
 import { NO_POINTS } from '../../src/engine/matching/points/poi-index.ts';
-import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from '../../src/rest/search-schema.ts';
+import { READ_ONLY_MEMBERS } from '../../src/rest/member-rules.ts';
+import { SEARCH_MEMBERS } from '../../src/rest/search-schema.ts';
 import { startTestApi } from '../support/api.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 4);

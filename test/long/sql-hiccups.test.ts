@@ -7,8 +7,8 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { loadReference } from '../../src/engine/reference/communes.ts';
+import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { createApiKey, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { SQLSTATES } from '../support/failing-statements.ts';
@@ -19,7 +19,7 @@ import { startTestServers, temporaryDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-const FAULTS = fileURLToPath(new URL('../support/failing-statements.ts', import.meta.url));
+const FAULTS = moduleUrl('test/support/failing-statements');
 const PROPERTIES = 6;
 /** Of the recorder, the matcher and the leader: they run again and again while prices change. */
 const STATEMENTS = [
@@ -34,7 +34,7 @@ test('each statement fails once with an error of each class, and every change is
   const faults = join(await temporaryDirectory('faults'), 'faults');
   const settings = {
     FAULTS_FILE: faults,
-    NODE_OPTIONS: `--import=tsx --import=${FAULTS}`,
+    NODE_OPTIONS: [...LOADER, `--import=${FAULTS}`].join(' '),
     VIGIE_RETRY_DELAY_MS: '1000',
     ...tuned({ retryPausesMs: [100, 200, 300] }),
   };

@@ -1,13 +1,25 @@
 /** A generic gRPC client that knows nothing of the interface but what reflection tells it. */
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
+import {
+  create,
+  createFileRegistry,
+  type DescService,
+  fromBinary,
+  fromJson,
+  type JsonValue,
+  toBinary,
+  toJson,
+} from '@bufbuild/protobuf';
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { Status } from '../../src/grpc/generated/google/rpc/status.ts';
 import { ADMIN_TOKEN, type Daemon } from './daemon.ts';
 
-const BUF = fileURLToPath(new URL('../../node_modules/.bin/buf', import.meta.url));
 const SERVICE = 'vigie.admin.v1.AdminService';
+const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+/** Numbers of `file_by_filename` and `file_containing_symbol` in a request, of the files in its answer, and of each. */
+const [BY_NAME, BY_SYMBOL, FILES, FILE] = [3, 4, 4, 1];
 
 export interface GenericAnswer {
   /** Null when the call succeeded. */
@@ -15,7 +27,7 @@ export interface GenericAnswer {
   readonly message: string;
   /** Types of the details. */
   readonly details: readonly string[];
-  /** Whatever reflection made of it. */
+  /** Whatever reflection made of it; of a stream its last message. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a generic client has no types
   readonly body: any;
 }
@@ -27,6 +39,9 @@ export interface GenericOptions {
   readonly service?: string;
 }
 
+/** By address and name: a daemon is asked once for each. */
+const services = new Map<string, Promise<DescService>>();
+
 /** Calls `method` with `request` in protobuf's JSON; several requests make a client stream. */
 export async function genericCall(
   { adminAddress }: Pick<Daemon, 'adminAddress'>,
@@ -34,21 +49,87 @@ export async function genericCall(
   request: unknown = {},
   { token = ADMIN_TOKEN, timeout, service = SERVICE }: GenericOptions = {},
 ): Promise<GenericAnswer> {
-  const args = [
-    'curl',
-    ...['--http2-prior-knowledge', '--protocol', 'grpc'],
-    ...['--reflect-header', `authorization: Bearer ${ADMIN_TOKEN}`, '--header', `authorization: Bearer ${token}`],
-    ...(timeout === undefined ? [] : ['--timeout', `${timeout}s`]),
-    ...['--data', '@-', `http://${adminAddress}/${service}/${method}`],
-  ];
-  const child = spawn(BUF, args, { stdio: 'pipe' });
-  const requests = Array.isArray(request) ? request : [request];
-  child.stdin.end(requests.map((each) => JSON.stringify(each)).join('\n'));
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  if (stderr.trim() !== '') {
-    const failure = JSON.parse(stderr) as { code: string; message: string; details?: { type: string }[] };
-    const details = (failure.details ?? []).map(({ type }) => type.replace('google.rpc.', ''));
-    return { code: failure.code, message: failure.message, details, body: null };
+  const client = new Client(adminAddress, credentials.createInsecure());
+  try {
+    const key = `${adminAddress} ${service}`;
+    const reflected = services.get(key) ?? reflect(client, service);
+    services.set(key, reflected);
+    const desc = (await reflected).methods.find(({ name }) => name === method);
+    if (desc === undefined) throw new Error(`${service} has no method ${method}`);
+    const requests = (Array.isArray(request) ? request : [request]).map((each) =>
+      // What is undefined is left out.
+      toBinary(desc.input, fromJson(desc.input, JSON.parse(JSON.stringify(each)) as JsonValue)),
+    );
+    const { answers, error } = await send(client, `/${service}/${method}`, requests, token, timeout);
+    if (error !== null) return failureOf(error);
+    const last = answers.at(-1);
+    const body = last === undefined ? {} : toJson(desc.output, fromBinary(desc.output, last));
+    return { code: null, message: '', details: [], body };
+  } finally {
+    client.close();
   }
-  return { code: null, message: '', details: [], body: JSON.parse(stdout || '{}') };
+}
+
+function failureOf({ code, details: message, metadata }: ServiceError): GenericAnswer {
+  const [encoded] = metadata.get('grpc-status-details-bin');
+  const details = encoded === undefined ? [] : Status.decode(encoded as Buffer).details;
+  return {
+    code: status[code].toLowerCase(),
+    message,
+    details: details.map(({ typeUrl }) => typeUrl.replace(/^.*\/google\.rpc\./, '')),
+    body: null,
+  };
+}
+
+async function reflect(client: Client, service: string): Promise<DescService> {
+  /** What a file imports stands before it. */
+  const files = new Map<string, FileDescriptorProto>();
+  const read = async (field: number, name: string): Promise<void> => {
+    const request = new BinaryWriter().tag(field, WireType.LengthDelimited).string(name).finish();
+    const { answers, error } = await send(client, REFLECTION, [request], ADMIN_TOKEN);
+    if (error !== null) throw error;
+    const [bytes] = answers.flatMap((answer) => membersOf(answer, FILES)).flatMap((each) => membersOf(each, FILE));
+    if (bytes === undefined) throw new Error(`reflection does not know ${name}`);
+    const file = fromBinary(FileDescriptorProtoSchema, bytes);
+    for (const imported of file.dependency) if (!files.has(imported)) await read(BY_NAME, imported);
+    files.set(file.name, file);
+  };
+  await read(BY_SYMBOL, service);
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...files.values()] }));
+  return registry.getService(service) as DescService;
+}
+
+/** Those of an encoded message that have the number, and a length. */
+function membersOf(message: Uint8Array, number: number): readonly Uint8Array[] {
+  const reader = new BinaryReader(message);
+  const found: Uint8Array[] = [];
+  while (reader.pos < reader.len) {
+    const [field, wireType] = reader.tag();
+    if (field === number && wireType === WireType.LengthDelimited) found.push(reader.bytes());
+    else reader.skip(wireType, field);
+  }
+  return found;
+}
+
+/** On the wire every call is a stream both ways. */
+function send(
+  client: Client,
+  path: string,
+  requests: readonly Uint8Array[],
+  token: string,
+  timeout = 60,
+): Promise<{ readonly answers: readonly Uint8Array[]; readonly error: ServiceError | null }> {
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${token}`);
+  const pass = (bytes: Uint8Array) => Buffer.from(bytes);
+  const deadline = Date.now() + timeout * 1_000;
+  return new Promise((resolve) => {
+    const answers: Uint8Array[] = [];
+    const call = client.makeBidiStreamRequest(path, pass, pass, metadata, { deadline });
+    call.on('data', (bytes: Uint8Array) => answers.push(bytes));
+    call.on('end', () => resolve({ answers, error: null }));
+    call.on('error', (error: ServiceError) => resolve({ answers, error }));
+    for (const request of requests) call.write(request);
+    call.end();
+  });
 }

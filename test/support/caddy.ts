@@ -3,16 +3,14 @@
 import { execFile } from 'node:child_process';
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/local/cache-entry.ts';
-import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
-import { unpackDebianPackages } from '../../src/local/debian-package.ts';
-import { freePort } from '../../src/local/local-port.ts';
+import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
+import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { ROOT } from './checkout.ts';
 import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
 
 const run = promisify(execFile);
-const CADDYFILE = fileURLToPath(new URL('../../config/Caddyfile', import.meta.url));
+const CADDYFILE = join(ROOT, 'config/Caddyfile');
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 

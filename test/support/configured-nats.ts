@@ -1,8 +1,7 @@
 /** A nats-server with the configuration of a test, which can be another one after a restart. */
 
 import { rm } from 'node:fs/promises';
-import type { ChildServer } from '../../src/local/child-server.ts';
-import { freePort } from '../../src/local/local-port.ts';
+import { type ChildServer, freePort } from '../../src/local/child-server.ts';
 import { startWithConfiguration } from './nats-cluster.ts';
 import { type Cleanup, temporaryDirectory } from './servers.ts';
 

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { freePort } from '../../src/local/local-port.ts';
+import { freePort } from '../../src/local/child-server.ts';
 import { openPage, type RemotePage } from './browser.ts';
 import { createApiKey, type Daemon, runVigie, type Settings, startDaemon } from './daemon.ts';
 import { type RestClient, restClient } from './rest-client.ts';

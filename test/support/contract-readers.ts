@@ -4,14 +4,14 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { access, cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/local/cache-entry.ts';
+import { cacheEntry } from '../../src/local/cache.ts';
+import { ROOT } from './checkout.ts';
 import { CACHE } from './servers.ts';
 
 const run = promisify(execFile);
 
-const READERS = fileURLToPath(new URL('../clients/contracts', import.meta.url));
+const READERS = join(ROOT, 'test/clients/contracts');
 const FILES = ['package.json', 'package-lock.json', '.npmrc', 'judge.mjs', 'spectral.yaml'];
 const OUTPUT_MAX_BYTES = 64 * 1024 ** 2;
 

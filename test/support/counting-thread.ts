@@ -2,7 +2,7 @@
 
 import { threadId } from 'node:worker_threads';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../src/engine/actor/worker-thread.ts';
-import { createWorkSlices } from '../../src/features/explanations/work-slices.ts';
+import { createWorkSlices } from '../../src/features/explanations/examination.ts';
 
 export type CountingRequest = 'thread' | 'settings' | 'count for ever' | 'wait for ever' | 'fail' | 'throw' | 'exit';
 

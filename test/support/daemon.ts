@@ -10,18 +10,14 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { createClient, findClientByName, createApiKey as insertApiKey } from '../../src/engine/store/clients.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { LOADER, moduleUrl, ROOT } from './checkout.ts';
 import type { Cleanup } from './servers.ts';
 import { TUNING, type Tuning } from './tuning.ts';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Of every daemon and command of the tests. */
 export const ADMIN_TOKEN = 'token-of-the-tests-0123456789';
 
 export type Settings = Readonly<Record<string, string>>;
-
-/** Where `npm test` has compiled this checkout, which halves the time until a process is up; null: it runs the sources. */
-const { BUILT_ROOT = null } = process.env;
 
 /** As settings: values in the place of those of the configuration that no setting changes. */
 export function tuned(values: Tuning): Settings {
@@ -142,9 +138,7 @@ export function spawnVigie(
   const options = { cwd: root, env: environmentOf(servers, settings) };
   const main = TUNING in settings ? 'test/support/tuned-daemon' : 'src/main';
   const program =
-    BUILT_ROOT !== null && root === ROOT
-      ? [join(ROOT, BUILT_ROOT, `${main}.js`)]
-      : ['--import', 'tsx', join(root, `${main}.ts`)];
+    root === ROOT ? [...LOADER, fileURLToPath(moduleUrl(main))] : ['--import=tsx', join(root, `${main}.ts`)];
   return spawn(process.execPath, [...program, ...args], options);
 }
 

@@ -7,14 +7,14 @@ import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child
 import { createHash } from 'node:crypto';
 import { access, copyFile, mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/local/cache-entry.ts';
+import { cacheEntry } from '../../src/local/cache.ts';
+import { ROOT } from './checkout.ts';
 import { CACHE } from './servers.ts';
 
 const run = promisify(execFile);
 
-const CLIENTS = fileURLToPath(new URL('../clients', import.meta.url));
+const CLIENTS = join(ROOT, 'test/clients');
 const PACKAGES = ['package.json', 'package-lock.json', '.npmrc'];
 const OUTPUT_MAX_BYTES = 64 * 1024 ** 2;
 

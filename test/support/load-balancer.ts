@@ -18,7 +18,7 @@ export interface LoadBalancer {
   stop(): Promise<void>;
 }
 
-const LOOK_EVERY_MS = 50;
+const CHECK_EVERY_MS = 50;
 /** Between two requests of one client. */
 const REST_MS = 10;
 
@@ -38,7 +38,7 @@ export function startLoadBalancer(
       const status = await statusOf(`${instance.operationsUrl}/readyz`, {}, agent).catch(() => 0);
       if (status === 200 && !ready.includes(instance)) ready.push(instance);
       if (status !== 200 && ready.includes(instance)) ready.splice(ready.indexOf(instance), 1);
-      await wait(LOOK_EVERY_MS);
+      await wait(CHECK_EVERY_MS);
     }
   }
 

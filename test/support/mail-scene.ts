@@ -10,7 +10,7 @@ import { createClient } from '../../src/engine/store/clients.ts';
 import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { insertProperties } from '../../src/engine/store/properties.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
-import type { MailReason, NewMailItem } from '../../src/features/mail/mail-item.ts';
+import type { MailReason, NewMailItem } from '../../src/features/mail/mail-contents.ts';
 import { insertMailItems } from '../../src/features/mail/mail-items.ts';
 import type { SettledMail } from '../../src/features/mail/mail-outcomes.ts';
 import { createMailSender, type MailSenderOptions } from '../../src/features/mail/mail-sender.ts';

@@ -4,7 +4,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type ChildServer, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
-import { findNatsServer } from '../../src/local/nats-server-binary.ts';
+import { findNatsServer } from '../../src/local/nats-server.ts';
 import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
 
 export interface ClusterNode {

@@ -4,9 +4,8 @@
  */
 
 import { join } from 'node:path';
-import { cacheEntry } from '../../src/local/cache-entry.ts';
-import { unpackDebianPackages } from '../../src/local/debian-package.ts';
-import { findNatsServer } from '../../src/local/nats-server-binary.ts';
+import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
+import { findNatsServer } from '../../src/local/nats-server.ts';
 import { debian13Sources } from './debian-13.ts';
 import { CACHE } from './servers.ts';
 

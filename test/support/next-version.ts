@@ -6,12 +6,13 @@
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
+import { tsImport } from 'tsx/esm/api';
 import type { migrate } from '../../src/engine/store/database.ts';
 import { NEWEST_MIGRATION } from '../../src/engine/store/schema.ts';
+import { ROOT } from './checkout.ts';
 import type { Cleanup } from './servers.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const NEXT = NEWEST_MIGRATION + 1;
 export const NEXT_NAME = `${String(NEXT).padStart(4, '0')}_next`;
 const NEXT_MIGRATION = `-- Up Migration
@@ -32,8 +33,6 @@ export async function nextVersion(cleanup: Cleanup): Promise<string> {
 }
 
 export async function migrateOf(root: string): Promise<typeof migrate> {
-  const module = (await import(pathToFileURL(join(root, 'src/engine/store/database.ts')).href)) as {
-    migrate: typeof migrate;
-  };
-  return module.migrate;
+  const url = pathToFileURL(join(root, 'src/engine/store/database.ts')).href;
+  return ((await tsImport(url, import.meta.url)) as { readonly migrate: typeof migrate }).migrate;
 }

@@ -9,16 +9,15 @@ import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/local/cache-entry.ts';
-import { unpackDebianPackages } from '../../src/local/debian-package.ts';
-import { freePort } from '../../src/local/local-port.ts';
+import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
+import { freePort } from '../../src/local/child-server.ts';
+import { ROOT } from './checkout.ts';
 import { endProcess } from './prometheus.ts';
 import { CACHE, type Cleanup } from './servers.ts';
 import { until } from './until.ts';
 
-const SAMPLE = fileURLToPath(new URL('../../config/nginx-cells.conf', import.meta.url));
+const SAMPLE = join(ROOT, 'config/nginx-cells.conf');
 
 export interface Proxy {
   readonly url: string;

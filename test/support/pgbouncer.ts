@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/local/cache-entry.ts';
+import { cacheEntry } from '../../src/local/cache.ts';
 import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { type Cleanup, temporaryDirectory } from './servers.ts';

@@ -9,10 +9,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/local/cache-entry.ts';
-import { unpackDebianPackages } from '../../src/local/debian-package.ts';
+import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
+import { ROOT } from './checkout.ts';
 import { CACHE, type Cleanup } from './servers.ts';
 
 type Program = 'prometheus' | 'promtool';
@@ -20,7 +19,7 @@ type Program = 'prometheus' | 'promtool';
 const PACKAGED = 'usr/bin';
 
 /** As committed, `for` and all. */
-const RULES = fileURLToPath(new URL('../../config/prometheus/alerts.yml', import.meta.url));
+const RULES = join(ROOT, 'config/prometheus/alerts.yml');
 
 export interface Alert {
   readonly labels: Readonly<Record<string, string>>;

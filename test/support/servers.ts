@@ -11,7 +11,7 @@ import { access, mkdir, mkdtemp, readdir, rm, statfs, symlink } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/local/cache-entry.ts';
+import { cacheEntry } from '../../src/local/cache.ts';
 import type { EmbeddedServer } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { startNatsServer } from '../../src/local/nats-server.ts';

@@ -2,14 +2,13 @@
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { connect } from 'nats';
-import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
-import { freePort } from '../../src/local/local-port.ts';
-import { findNatsServer } from '../../src/local/nats-server-binary.ts';
+import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { findNatsServer } from '../../src/local/nats-server.ts';
+import { ROOT } from './checkout.ts';
 import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
 
-const CONFIG = fileURLToPath(new URL('../../config/nats-server.conf', import.meta.url));
+const CONFIG = join(ROOT, 'config/nats-server.conf');
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 

@@ -5,10 +5,9 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { ROOT } from './checkout.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const execute = promisify(execFile);
 
 export interface SourceCopy {
@@ -26,7 +25,7 @@ export async function copySources(t: TestContext): Promise<SourceCopy> {
     await cp(join(ROOT, each), join(path, each), { recursive: true });
   }
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
-  const env = { ...process.env, BUILT_ROOT: undefined, NODE_TEST_CONTEXT: undefined };
+  const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
   return {
     path,
     async change(file, edit) {

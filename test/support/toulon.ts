@@ -11,8 +11,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
+import { SHARED_DATA } from './checkout.ts';
 
-const FOLDER = new URL('../../../shared/data/adverts/', import.meta.url);
+const FOLDER = new URL('adverts/', SHARED_DATA);
 
 /** False where the data are not at hand. */
 export const HAS_TOULON = existsSync(fileURLToPath(new URL('toulon_bienici_2026-03-10.csv.gz', FOLDER)));

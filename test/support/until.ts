@@ -6,7 +6,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 const GIVE_UP_MS = 600_000;
-const LOOK_EVERY_MS = 50;
+const CHECK_EVERY_MS = 50;
 
 /** Resolves with the first value of `look` that `holds`; rejects with the last one when it is given up. */
 export async function until<T>(
@@ -19,6 +19,6 @@ export async function until<T>(
     const value = await look();
     if (holds(value)) return value;
     if (performance.now() > deadline) throw new Error(`given up waiting; last seen: ${JSON.stringify(value)}`);
-    await wait(LOOK_EVERY_MS);
+    await wait(CHECK_EVERY_MS);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The connection of `vigie admin` to a daemon: address, certificates and token from flags, settings or the data
- * directory. It speaks plaintext on the loopback alone, as the daemon does.
+ * directory. Plaintext on the loopback only, like the daemon.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ import { isLoopback } from '../../config-conflicts.ts';
 import { readToken } from '../../grpc/token-file.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { CommandError, cannotRead } from '../terminal.ts';
-import { methodNamed, pathOf, registry } from './descriptors.ts';
+import { methodNamed, pathOf, registry } from './request.ts';
 
 export interface ConnectionFlags {
   readonly address: string | undefined;
@@ -48,7 +48,7 @@ const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
   [status.DEADLINE_EXCEEDED]: 7,
 };
 
-/** A call that failed, with the words of the server. */
+/** A failed call, with the server's message. */
 export class AdminCallError extends CommandError {
   override readonly exitCode: number;
 
@@ -62,7 +62,7 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
   if (code === status.UNAUTHENTICATED) {
     return `${address} refuses the token: see --token-file and VIGIE_ADMIN_TOKEN`;
   }
-  // A daemon that answers says why; the client library wraps its own reason in words for programmers.
+  // A running daemon sends its reason; the client library wraps its own in terms for programmers.
   if (code === status.UNAVAILABLE && metadata.get('grpc-status-details-bin').length === 0) {
     const [, reason = details] =
       /Last error: (?:Error: )?([^]*?)(?: \([^()]*\))?(?:\. Resolution note:[^]*)?$/.exec(details) ?? [];
@@ -73,7 +73,7 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
 
 const SECOND_MS = 1_000;
 
-/** Throws `CommandError` when a file cannot be read, or the token would travel in clear. */
+/** Throws `CommandError` when a file cannot be read, or the token would be sent in plaintext. */
 export async function connectAdmin(config: Config, flags: ConnectionFlags): Promise<AdminClient> {
   const address = flags.address ?? addressOf(config);
   const authority = flags.ca ?? config.admin.certificate;
@@ -82,14 +82,17 @@ export async function connectAdmin(config: Config, flags: ConnectionFlags): Prom
   const token = await tokenOf(config, flags['token-file']);
   if (token !== null) metadata.set('authorization', `Bearer ${token}`);
   const channel = new Client(address, await credentialsOf(authority, flags), {
-    // A proxy of the environment would get in clear what the loopback gets; through TLS it only passes it on.
+    // A proxy from the environment would receive loopback traffic in plaintext; TLS passes through it.
     'grpc.enable_http_proxy': authority === null ? 0 : 1,
   });
   const timeoutMs = flags.timeout === undefined ? null : Number(flags.timeout) * SECOND_MS;
   return { channel, metadata, options: () => (timeoutMs === null ? {} : { deadline: Date.now() + timeoutMs }) };
 }
 
-/** Requests and answers are protobuf's JSON, an answer with all that it has. Throws `AdminCallError`, also when `stopping` cancels it. */
+/**
+ * Requests and answers are protobuf's JSON; an answer includes default values. Throws `AdminCallError`, also when
+ * `stopping` cancels it.
+ */
 export function call(
   client: AdminClient,
   name: string,
@@ -105,7 +108,7 @@ export function call(
   });
 }
 
-/** Likewise, of a method that answers with a stream. */
+/** The same for a method that answers with a stream. */
 export function follow(client: AdminClient, name: string, request: JsonObject) {
   return client.channel.makeServerStreamRequest(...argumentsOf(client, name, request));
 }
@@ -130,7 +133,7 @@ function addressOf({ admin: { host, port } }: Config): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Of `host:port`, as grpc-js reads it; empty of the targets that may stand for several hosts, or for another's answer. */
+/** The host of `host:port`, as grpc-js reads it; empty for targets that may mean several hosts or a resolver. */
 function hostOf(address: string): string {
   const [, path = ''] = /^(?:dns:(?:\/{3})?)?([^/,]+)$/.exec(address) ?? [];
   return experimental.splitHostPort(path)?.host ?? '';
@@ -149,7 +152,7 @@ async function tokenOf(config: Config, file: string | undefined): Promise<string
   return config.admin.token ?? readToken(dataDirectoryPath(config.dataDir));
 }
 
-/** TLS as soon as an authority is named, or the daemon on this machine is configured with a certificate. */
+/** TLS when an authority is named, or when the daemon on this machine is configured with a certificate. */
 async function credentialsOf(authority: string | null, flags: ConnectionFlags): Promise<ChannelCredentials> {
   if (authority === null) return ChannelCredentials.createInsecure();
   if (flags.cert === undefined || flags.key === undefined) return ChannelCredentials.createSsl(await read(authority));

@@ -1,18 +1,16 @@
 /**
- * What a command of `vigie admin` is: a method of the service, which says what it takes, and how its answer is shown.
- * Long work of the daemon, as seen from here: its call answers at the end alone, so what is left is counted meanwhile by
- * the call that would change nothing.
+ * A command of `vigie admin`: a method of the service, which defines the input, and the display of its answer. A long
+ * call of the daemon answers only at its end, so meanwhile a call without effect counts the remaining work.
  */
 
 import type { DescMethod, JsonObject } from '@bufbuild/protobuf';
 import { pause } from '../../engine/actor/waiting.ts';
 import { type Input, type Options, type Command as PlainCommand, UsageError } from '../command.ts';
 import { type Progress, startProgress } from '../progress.ts';
-import { InterruptedError, interruptSignal } from '../stop-signal.ts';
+import { InterruptedError, interruptSignal } from '../terminal.ts';
 import { type AdminClient, call } from './client.ts';
-import { commentOf, methodNamed } from './descriptors.ts';
 import { columns, listOf, printCsv, printFacts, printJson, printMore, printTable } from './output.ts';
-import { fieldsOf, nameOf, optionsOf, put, type RequestField, requestOf } from './request.ts';
+import { commentOf, fieldsOf, methodNamed, nameOf, optionsOf, put, type RequestField, requestOf } from './request.ts';
 
 /** Its words do without `admin`. */
 export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
@@ -22,22 +20,22 @@ export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
 export interface MethodCommand {
   readonly words: string;
   readonly method: string;
-  /** The method's comment unless said: its first sentence, and the rest as details. */
+  /** Default: the method's comment, its first sentence, and the rest as details. */
   readonly summary?: string;
   readonly details?: string;
-  /** What follows the example's words. */
+  /** The arguments after the example's words. */
   readonly example?: string;
   /** As shown; `…` takes all of them. */
   readonly args?: string;
-  /** The field that they are of. */
+  /** The field of the arguments. */
   readonly argument?: string;
   /** Fields that are no options. */
   readonly omitted?: readonly string[];
-  /** Fields of which one must be said. */
+  /** At least one of these fields is required. */
   readonly demanded?: readonly string[];
   /** Of the table, in the order of a list's answer (output.ts). */
   readonly columns?: string;
-  /** Work of which a call that changes nothing counts what is left. */
+  /** Long work whose remaining part a call without effect counts. */
   readonly counted?: { readonly doing: string; readonly unit: string; readonly left: string };
   readonly show?: (answer: JsonObject, request: JsonObject) => void;
 }
@@ -83,7 +81,7 @@ function helpOf({ summary, details }: MethodCommand, method: DescMethod) {
   return { summary: short, ...(more === '' ? {} : { details: more }) };
 }
 
-/** What changes something must say what it means. */
+/** A command that changes something must state its filter. */
 function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[], { args, values }: Input): void {
   const names = fields.flatMap(({ option, field }) => (demanded.includes(field.name) ? [option] : []));
   if (
@@ -95,7 +93,7 @@ function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[
   throw new UsageError(`say which ones: ${names.map((name) => `--${name}`).join(', ')}`);
 }
 
-/** Of an update: what was given is meant, and nothing else. */
+/** For an update: only the given fields are changed. */
 function mask(
   { input: { field: members } }: DescMethod,
   fields: readonly RequestField[],
@@ -128,7 +126,7 @@ function rowsOf({ method }: Pick<MethodCommand, 'method'>, answer: JsonObject): 
   return list === undefined ? [answer] : listOf(answer[list.jsonName]);
 }
 
-/** The daemon counts with an index, yet of millions. */
+/** The daemon counts with an index, but up to millions. */
 const COUNT_EVERY_MS = 1_000;
 
 interface Countdown<T> {
@@ -139,7 +137,7 @@ interface Countdown<T> {
   readonly work: (stopping: AbortSignal) => Promise<T>;
 }
 
-/** Throws `InterruptedError` when Ctrl-C ended it, which says how far it came. */
+/** Throws `InterruptedError` after Ctrl-C, with the progress so far. */
 async function withCountdown<T>({ doing, unit, count, work }: Countdown<T>): Promise<T> {
   const stopping = interruptSignal();
   const total = await count();
@@ -176,6 +174,6 @@ async function tellUntil(
       if (!ended.aborted) done = Math.max(0, await countDone());
     }
   } catch {
-    // Nothing can be counted, which the work itself will report.
+    // The count is not available; the work itself will report the reason.
   }
 }

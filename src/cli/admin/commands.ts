@@ -1,21 +1,21 @@
 /** `vigie admin`: the methods of the service as commands. Options and their help come from the .proto files. */
 
-import type { JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { readConfig } from '../../config.ts';
 import type { Input, Command as PlainCommand } from '../command.ts';
 import { print } from '../terminal.ts';
 import { type ConnectionFlags, connectAdmin } from './client.ts';
 import { type Command, commandOf, type MethodCommand } from './command.ts';
-import { EXPLANATION_COMMANDS } from './explanation-commands.ts';
+import { EXPLANATION_COMMANDS, RECOVERY_COMMANDS, WATCH_ACTIVITY } from './composed-commands.ts';
 import { columns, idOf, listOf, printFacts, printMore, printTable, textOf, withoutBlanks } from './output.ts';
-import { RECOVERY_COMMANDS } from './recovery-commands.ts';
-import { STAGE_COLUMNS, showIndex, showStatus } from './status.ts';
-import { WATCH } from './watch.ts';
 
 const DELIVERY_COLUMNS =
   'DELIVERY=name CLIENT=clientName TITLE=searchTitle STATE=state ATTEMPTS=attemptCount ERROR=lastError KIND=kind ' +
   'CREATED=createTime DUE=dueTime ENDPOINT=endpointUrl';
 const oneDelivery = (answer: JsonObject) => printTable([answer], columns(DELIVERY_COLUMNS));
+
+const STAGE_COLUMNS =
+  'STAGE=name STATE=state IN_FLIGHT=inFlight INSTANCES=instanceCount PAUSED_SINCE=pauseTime REASON=pauseReason';
 
 const SERVICE: readonly MethodCommand[] = [
   {
@@ -115,10 +115,10 @@ const DEAD_LETTERS: readonly MethodCommand[] = [
     ...{ words: 'dead-letters requeue', method: 'RequeueDeadLetters', ...LETTERS },
     example: '--reason propertyType --dry-run',
     demanded: LETTER_CONDITIONS,
-    counted: { doing: 'publishing again', unit: 'messages', left: 'requeuedCount' },
+    counted: { doing: 'requeueing', unit: 'messages', left: 'requeuedCount' },
     show: ({ requeuedCount, overtakenCount }, { validateOnly }) =>
       printFacts({
-        [validateOnly === true ? 'would be published again' : 'published again']: requeuedCount ?? 0,
+        [validateOnly === true ? 'would be requeued' : 'requeued']: requeuedCount ?? 0,
         'overtaken by a later message, and kept': overtakenCount || '',
       }),
   },
@@ -173,7 +173,7 @@ const REFERENCE: readonly MethodCommand[] = [
   },
 ];
 
-/** What each has of what it may have. */
+/** The usage of each limit. */
 function showClients(answer: JsonObject): void {
   const limit = (title: string, max: string, total: string) => ({
     title,
@@ -198,7 +198,7 @@ function showClients(answer: JsonObject): void {
 
 const COMMANDS: readonly Command[] = [
   ...SERVICE.map(commandOf),
-  WATCH,
+  WATCH_ACTIVITY,
   ...EXPLANATION_COMMANDS,
   ...DELIVERIES.map(commandOf),
   ...RECOVERY_COMMANDS,
@@ -218,4 +218,63 @@ async function runConnected(command: Command, input: Input): Promise<void> {
   } finally {
     client.channel.close();
   }
+}
+
+const STREAM_COLUMNS =
+  'STREAM=name MESSAGES=messageCount BYTES=byteCount PENDING=pendingCount UNACKNOWLEDGED=ackPendingCount';
+
+function showStatus(status: JsonObject): void {
+  const lead = (status.intakeLead ?? {}) as JsonObject;
+  printFacts({
+    version: status.version ?? '',
+    'failed deliveries': status.failedDeliveryCount ?? 0,
+    'dead letters': status.deadLetterCount ?? 0,
+    'paused endpoints': status.pausedEndpointCount ?? 0,
+    'oldest due': status.oldestDueTime ?? '',
+    'intake led since': lead.beginTime ?? '',
+    'intake takeover took': secondsOf(lead.gapSeconds),
+    'intake without a leader for': secondsOf(lead.leaderlessSeconds),
+    'searches stored': (status.index as JsonObject | undefined)?.storedSearchCount ?? 0,
+    ...Object.fromEntries(
+      listOf(status.openDeliveries).map(({ state, count }) => [`deliveries ${textOf(state)}`, count ?? 0]),
+    ),
+  });
+  print();
+  printTable(listOf(status.stages), columns(STAGE_COLUMNS));
+  print();
+  const streams = listOf(status.streams);
+  if (streams.length === 0) print('NATS cannot be reached: nothing is known of the streams');
+  else printTable(streams, columns(STREAM_COLUMNS));
+  print();
+  const rolesOf = ({ roles }: JsonObject) => (roles ?? []) as string[];
+  printTable(listOf(status.instances), [
+    ...columns('INSTANCE=name'),
+    { title: 'HOST', value: ({ host, processId }) => `${textOf(host)}:${textOf(processId)}` },
+    ...columns('VERSION=version'),
+    { title: 'ROLES', value: (row) => rolesOf(row).join(',') },
+    { title: 'INTAKE', value: (row) => (rolesOf(row).includes('intake') ? standingOf(row.leadsIntake) : '') },
+    { title: 'FAILING', value: ({ failingActors }) => listOf(failingActors).map(failureOf).join('; ') },
+    ...columns('STARTED=startTime'),
+  ]);
+}
+
+function showIndex({ instances, storedSearchCount }: JsonObject): void {
+  printFacts({ 'searches stored': storedSearchCount ?? 0 });
+  for (const { instance, searchCount, buildTime, figures } of listOf(instances)) {
+    print();
+    const shown = { instance: idOf(instance), searches: searchCount ?? 0, built: buildTime ?? '' };
+    printFacts({ ...shown, ...(figures as JsonObject) });
+  }
+}
+
+function secondsOf(seconds: JsonValue | undefined): string {
+  return `${Number(seconds ?? 0).toFixed(1)} s`;
+}
+
+function failureOf({ actor, failingSeconds, reason }: JsonObject): string {
+  return `${textOf(actor)} for ${textOf(failingSeconds)} s: ${textOf(reason)}`;
+}
+
+function standingOf(leads: JsonValue | undefined): string {
+  return leads === true ? 'leads' : 'stands by';
 }

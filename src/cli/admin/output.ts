@@ -42,14 +42,17 @@ export function printTable(rows: readonly JsonObject[], shown: readonly Column[]
   for (const row of cells) print(line(row));
 }
 
-/** RFC 4180, with nothing cut; what a spreadsheet would take for a formula is text. */
+/** RFC 4180, nothing shortened; a value that a spreadsheet would evaluate as a formula becomes text. */
 export function printCsv(rows: readonly JsonObject[], shown: readonly Column[]): void {
   const quoted = (text: string): string => `"${/^[=+@-]/.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`;
   print(shown.map(({ title }) => quoted(title)).join(','));
   for (const row of rows) print(shown.map(({ value }) => quoted(full(value(row)))).join(','));
 }
 
-/** One fact a line, `openCount` as `open count`; those of `verbatim` under the names that they have. What is empty or a list is left out. */
+/**
+ * One fact per line, `openCount` as `open count`; members of `verbatim` under their own names. Empty values and lists
+ * are left out.
+ */
 export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
   const named = Object.entries(facts).map(
     ([name, value]) => [name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`), value] as const,
@@ -61,7 +64,7 @@ export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
   for (const [name, value] of shown) print(`${styled('dim', name.padEnd(width))}${GAP}${full(value)}`);
 }
 
-/** How to go on where a list has more. */
+/** How to get the rest of an incomplete list. */
 export function printMore({ nextPageToken }: JsonObject): void {
   if (nextPageToken) print(`more: --page-token ${textOf(nextPageToken)}`);
 }
@@ -81,7 +84,7 @@ export function listOf(value: JsonValue | undefined): readonly JsonObject[] {
   return (value ?? []) as JsonObject[];
 }
 
-/** JSON without the members that say nothing: null, `[]`, and objects of these. Other text stays as it is. */
+/** JSON without empty members: null, `[]`, and objects of these. Other text stays unchanged. */
 export function withoutBlanks(text: string): string {
   try {
     return JSON.stringify(pruned(JSON.parse(text))) ?? 'anything';
@@ -111,7 +114,7 @@ function full(value: JsonValue | undefined): string {
   return /^STATE_[A-Z_]+$/.test(text) ? text.slice('STATE_'.length).toLowerCase() : text;
 }
 
-/** What comes from outside must not steer the terminal. */
+/** External text must not control the terminal. */
 export function printable(text: string): string {
   // oxlint-disable-next-line eslint/no-control-regex -- exactly those
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');

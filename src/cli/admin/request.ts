@@ -1,13 +1,24 @@
 /**
- * From the fields of a request to the options of a command, and from what was typed to the request, as protobuf's JSON.
- * A field is its option, with its comment as help; a few have the name that command lines use for it.
+ * What the .proto files say of the service's methods, comments included, and what commands are made of it: from the fields of
+ * a request to the options of a command, and from what was typed to the request, as protobuf's JSON. A field is its option,
+ * with its comment as help; a few have the name that command lines use for it.
  */
 
-import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from '@bufbuild/protobuf';
+import { readFileSync } from 'node:fs';
+import {
+  createFileRegistry,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  fromBinary,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { type FileDescriptorProto, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { urlKeyOf } from '../../engine/domain/endpoint.ts';
 import { parseUuid } from '../../engine/domain/ids.ts';
 import { flag, type Input, type Option, type Options, UsageError, valued } from '../command.ts';
-import { commentOf } from './descriptors.ts';
 
 const FLAGS: Readonly<Record<string, string>> = {
   page_size: 'limit',
@@ -16,7 +27,6 @@ const FLAGS: Readonly<Record<string, string>> = {
   validate_only: 'dry-run',
   kind: 'event',
   advert_url: 'url',
-  pace_per_second: 'pace',
   include_body: 'body',
   paused_only: 'paused',
   failures_only: 'failures',
@@ -40,7 +50,7 @@ export interface RequestField {
   readonly within: DescField | null;
 }
 
-/** The fields that options carry: of the request, and of the message in it. */
+/** The fields with options: of the request, and of the message in it. */
 export function fieldsOf(request: DescMessage, omitted: readonly string[]): readonly RequestField[] {
   return request.fields.flatMap((field): readonly RequestField[] => {
     if (omitted.includes(field.name)) return [];
@@ -77,7 +87,7 @@ function statesOf(field: DescField & { fieldKind: 'enum' }): readonly string[] {
     .map(({ localName, name }) => (localName || name).replace(/^STATE_/, '').toLowerCase());
 }
 
-/** What was given alone. Throws `UsageError`. */
+/** The given options only. Throws `UsageError`. */
 export function requestOf(fields: readonly RequestField[], input: Input): JsonObject {
   const request: Record<string, JsonValue> = {};
   for (const { option, field, within } of fields) {
@@ -107,7 +117,7 @@ function valueOf(field: DescField, option: string, input: Input): JsonValue {
   return nameOf(field, text);
 }
 
-/** What may be absent can be made so. */
+/** An optional field can be cleared. */
 function numberOf(field: DescField, option: string, input: Input): JsonValue {
   if (!field.proto.proto3Optional) return input.whole(option);
   if (input.text(option) === 'default') return null;
@@ -116,7 +126,7 @@ function numberOf(field: DescField, option: string, input: Input): JsonValue {
   return number;
 }
 
-/** An id alone is as good as its full name; a client may be given by what it is called, an endpoint by its URL. */
+/** An id alone is accepted as its full name; a client may be given by its name, an endpoint by its URL. */
 export function nameOf(field: DescField, text: string): string {
   const collection = collectionOf(field);
   if (collection === null || text.startsWith(`${collection}/`)) return text;
@@ -125,7 +135,49 @@ export function nameOf(field: DescField, text: string): string {
   return `${collection}/${text}`;
 }
 
-/** `searches` of a field whose comment says `searches/{search}`. */
+/** `searches` for a field whose comment contains `searches/{search}`. */
 function collectionOf(field: DescField): string | null {
   return /`(\w+)\/\{/.exec(commentOf(field))?.[1] ?? null;
+}
+
+const SERVICE = 'vigie.admin.v1.AdminService';
+const FILE = new URL('../../grpc/generated/descriptors.binpb', import.meta.url);
+/** Numbers of `service`, `message_type`, `method` and `field` in their messages: a comment is found by their path. */
+const [SERVICES, MESSAGES, MEMBERS] = [6, 4, 2];
+
+export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(FILE)));
+
+/** Throws where the service has no such method. */
+export function methodNamed(name: string): DescMethod {
+  const method = registry.getService(SERVICE)?.methods.find((each) => each.name === name);
+  if (method === undefined) throw new Error(`${SERVICE} has no method ${name}`);
+  return method;
+}
+
+export function pathOf({ parent, name }: Pick<DescMethod, 'parent' | 'name'>): string {
+  return `/${parent.typeName}/${name}`;
+}
+
+/** On one line; empty without a comment. */
+export function commentOf(desc: DescMethod | DescField): string {
+  const { proto } = desc.parent.file;
+  const path =
+    desc.kind === 'rpc'
+      ? [SERVICES, proto.service.indexOf(desc.parent.proto), MEMBERS, desc.parent.proto.method.indexOf(desc.proto)]
+      : [MESSAGES, proto.messageType.indexOf(desc.parent.proto), MEMBERS, desc.parent.proto.field.indexOf(desc.proto)];
+  return commentAt(proto, path.join('.'));
+}
+
+/** By the path of what they stand above; a file has a thousand, and most commands ask for many. */
+const commentsByFile = new Map<FileDescriptorProto, ReadonlyMap<string, string>>();
+
+function commentAt(file: FileDescriptorProto, path: string): string {
+  const comments = commentsByFile.get(file) ?? readComments(file);
+  commentsByFile.set(file, comments);
+  return (comments.get(path) ?? '').replaceAll(/\s+/g, ' ').trim();
+}
+
+function readComments({ sourceCodeInfo }: FileDescriptorProto): ReadonlyMap<string, string> {
+  const locations = (sourceCodeInfo?.location ?? []).filter(({ leadingComments }) => leadingComments !== '');
+  return new Map(locations.map(({ path, leadingComments }) => [path.join('.'), leadingComments]));
 }

@@ -1,6 +1,6 @@
 /**
- * `vigie demo`: the whole journey on one screen. A daemon on its embedded servers, a few saved searches, a crawler that
- * never was, and a client's endpoint that shows what reaches it. Its data lie apart from those of `vigie serve`.
+ * `vigie demo`: the whole journey on one screen. A daemon on its embedded servers, a few saved searches, a made-up
+ * crawler, and a client's endpoint that shows what it receives. Its data are separate from those of `vigie serve`.
  */
 
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -15,19 +15,17 @@ import { openDatabase } from '../../engine/store/database.ts';
 import type { PublishAdverts } from '../../feature.ts';
 import type { Service } from '../../service.ts';
 import { startProgress } from '../progress.ts';
-import { interruptSignal } from '../stop-signal.ts';
-import { CommandError, commandLine, print, styled } from '../terminal.ts';
+import { CommandError, commandLine, interruptSignal, print, styled } from '../terminal.ts';
 import { type ReceivedDelivery, startDemoReceiver } from './receiver.ts';
 import { createSampleCrawler, type IntakeMessageJson } from './sample-adverts.ts';
-import { DEMO_SEARCHES, type DemoSearch, EVERYTHING } from './searches.ts';
-import { setUpDemo } from './set-up.ts';
+import { DEMO_SEARCHES, type DemoSearch, EVERYTHING, setUpDemo } from './set-up.ts';
 
 export interface DemoOptions {
   /** Null: until Ctrl-C. */
   readonly seconds: number | null;
-  /** Null: another one each time. The same seed twice on the same data publishes what is known already. */
+  /** Null: another one each time. Repeating a seed on the same data publishes known adverts. */
   readonly seed: number | null;
-  /** A file of adverts in place of the made-up ones; null: none. */
+  /** A file of adverts in place of made-up ones; null: none. */
   readonly feed: DemoFeed | null;
 }
 
@@ -40,10 +38,10 @@ const euros = new Intl.NumberFormat('fr-FR', { style: 'currency', currency: 'EUR
 
 const PUBLISH_EVERY_MS = 200;
 const NEAR_THE_OLD_PORT = '/indicators/points_of_interest?lat=43.2951&lon=5.3740&radius=3&facilities[]=school';
-/** What the demonstration has seen. */
+/** The demonstration's counts. */
 type Tally = Record<'published' | 'matches' | 'events' | 'mails' | 'refused', number>;
 
-/** Before the crawler starts to change adverts it needs some. */
+/** The crawler needs some adverts before it starts to change them. */
 const FIRST_ADVERTS = 40;
 const SHOWN_PER_SECOND = 12;
 const MAIL_LINES_SHOWN = 5;
@@ -52,8 +50,8 @@ const FIRST_MATCH_MS_MAX = 60_000;
 const LONG_MS = 2 ** 31 - 1;
 
 /**
- * Throws `CommandError` when nothing was delivered though nobody broke it off, or a signature did not verify, and
- * `InterruptedError` when it was broken off before it began.
+ * Throws `CommandError` when nothing was delivered without an interruption, or a signature did not verify, and
+ * `InterruptedError` when it was interrupted before it began.
  */
 export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<void> {
   const tally: Tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
@@ -169,7 +167,7 @@ async function showFeed(
   await pause(LONG_MS, stopping);
 }
 
-/** When its seconds are over: a slow machine may not have delivered anything of what was published. */
+/** When its seconds are over: a slow machine may not have delivered anything published yet. */
 async function untilDelivered(tally: Tally, stopping: AbortSignal): Promise<void> {
   const givesUpAt = performance.now() + FIRST_MATCH_MS_MAX;
   while (!stopping.aborted && tally.matches === 0 && performance.now() < givesUpAt)
@@ -205,7 +203,7 @@ function formatEuros(amount: number | null | undefined): string {
   return amount === null || amount === undefined ? 'no price' : euros.format(amount).replaceAll(/\s/gu, ' ');
 }
 
-/** A burst would scroll away what matters: it is counted, not shown. */
+/** A burst would scroll important lines away: it is counted, not shown. */
 function throttledPrint(): (line: string) => void {
   let second = 0;
   let shown = 0;
@@ -254,13 +252,13 @@ interface DemoMailServer {
   close(): Promise<void>;
 }
 
-/** The demonstration's mail server: accepts every message (RFC 5321, as much as that needs) and reports it. */
+/** The demonstration's mail server: accepts every message (the necessary part of RFC 5321) and reports it. */
 async function startDemoMailServer(onMail: (mail: DemoMail) => void): Promise<DemoMailServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    // Whoever hangs up has said all there is.
+    // A client that disconnects has finished.
     socket.on('error', () => socket.destroy());
     converse(socket, onMail);
   });
@@ -293,7 +291,7 @@ function converse(socket: Socket, onMail: (mail: DemoMail) => void): void {
   });
 }
 
-/** Of what `features/mail/mail-message.ts` writes, and no more of MIME (RFC 2045 to 2047) than that. */
+/** Of what `features/mail/mailing.ts` writes, and no more of MIME (RFC 2045 to 2047) than that. */
 function read(lines: readonly string[]): DemoMail {
   const [head = '', ...parts] = lines.join('\n').split('\n\n');
   const subject = /^Subject: ((?:.*\n )*.*)/m.exec(head)?.[1] ?? '';
@@ -311,7 +309,7 @@ function decodeWords(text: string): string {
     .replace(/[\x80-\xff]+/g, (bytes) => Buffer.from(bytes, 'latin1').toString());
 }
 
-/** `latin1` leaves bytes as they are: a character may lie in two words. */
+/** `latin1` leaves bytes unchanged: a character may be divided between two words. */
 function decodeQuoted(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): string {
   const bytes = text.replace(/=([0-9A-F]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return encoding === 'latin1' ? bytes : Buffer.from(bytes, 'latin1').toString();

@@ -1,4 +1,4 @@
-/** The demonstration's client endpoint: verifies the signature of what it receives and says what it was. */
+/** The demonstration's client endpoint: verifies the signature of each webhook and reports its content. */
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,13 +25,13 @@ export interface ReceivedDelivery {
 
 export interface DemoReceiver {
   readonly url: string;
-  /** Tells what its webhooks are signed with, as a client would keep it. */
+  /** Sets the secrets of its webhooks, as a client would store them. */
   remember(secret: string): void;
   close(): Promise<void>;
 }
 
 export interface DemoReceiverOptions {
-  /** `path` is where it arrived, which says whether it is a match or an event. */
+  /** `path` is its address, which distinguishes matches from events. */
   readonly onDelivery: (path: string, delivery: ReceivedDelivery) => void;
   readonly onRefused: (reason: string) => void;
 }

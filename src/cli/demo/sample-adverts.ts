@@ -1,7 +1,7 @@
 /**
- * A crawler that never was: realistic French adverts in the intake contract's form (decisions, section 8), and the
- * changes they go through, the same for a seed and reference on every machine. The demo publishes them and the
- * benchmarks measure with them. No call has an effect but on this crawler, and nothing is read from the clock.
+ * A simulated crawler: realistic French adverts in the intake contract's form (decisions, section 8), and their
+ * changes, the same for a seed and reference on every machine. The demo publishes them and the benchmarks measure with
+ * them. Calls only change this crawler's state, and the clock is not read.
  */
 
 import type { AdvertContent, Publisher } from '../../engine/domain/advert.ts';
@@ -39,8 +39,8 @@ export interface SampleCrawler {
   /** A new advert, one time in six of a property that has one already. */
   newAdvert(): UpsertJson;
   /**
-   * A change of an advert published before; `none` is a re-crawl that finds it as it was. An advert that cannot change
-   * so (a comeback with none expired, a price never stated) is re-crawled instead; the first of all is a new one.
+   * A change of an advert published before; `none` is a re-crawl without a difference. An advert that cannot change so
+   * (a comeback with none expired, a price never stated) is re-crawled instead; the first of all is a new one.
    */
   change(kind?: SampleChange): IntakeMessageJson;
 }
@@ -157,7 +157,7 @@ function changedPictures(pictures: readonly string[], random: Random): readonly 
   return random.chance(0.5) ? [last, ...pictures.slice(0, -1)] : pictures.slice(0, -1);
 }
 
-/** The same home in another publisher's words, at a slightly different price. */
+/** The same home in another publisher's text, at a slightly different price. */
 function againBy({ property, advert }: HeldSample, by: Publisher, crawledAt: string, random: Random): HeldSample {
   const price = typeof advert.price === 'number' ? roundPrice(advert.price * (1 + random.integer(-3, 3) / 100)) : null;
   const title = `${advert.title ?? ''} - ${by.name ?? 'de particulier à particulier'}`;
@@ -199,7 +199,7 @@ function spread(middle: number, deviation: number, random: Random): number {
   return Math.round(middle * Math.exp(deviation * random.normal()));
 }
 
-/** To what an advert would say. */
+/** To a value that an advert would state. */
 function roundPrice(price: number): number {
   const step = price < 3_000 ? 5 : 500;
   return Math.max(step, Math.round(price / step) * step);
@@ -224,7 +224,7 @@ function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, referenc
   const furnished = transactionType === RENT && isHome ? random.chance(0.35) : null;
   const floor = floorQuantity === null ? null : random.integer(0, floorQuantity);
   const perMeter = PRICES[place.city.department.code] ?? 2_000;
-  // One price in two hundred has a digit too many, which is what `withCoherentPrice` is for.
+  // One price in two hundred has a digit too many, for `withCoherentPrice`.
   const slip = random.chance(0.005) ? 10 : 1;
   const extent = (propertyType === LAND ? landSurface : surface) ?? 13;
   const asked = (transactionType === RENT ? 7.5 + perMeter / 420 : perMeter) * kind.price * extent * slip;
@@ -268,17 +268,17 @@ function drawRating(bounds: readonly number[], middle: number, random: Random) {
 const CATEGORIES = 'Agence Agence Agence Réseau Mandataire Portail Notaire Promoteur Particulier'.split(' ');
 const NAMES = 'du Port,des Halles,Sainte-Anne,de la Gare,Mistral,Bellevue,du Marché,Jaurès,du Lac'.split(',');
 const GIVEN_NAMES = 'Camille Louise Nadia Hugo Inès Karim Julien Sophie Marc Élodie'.split(' ');
-/** Kept for fiction by the French regulator (ARCEP decision 2018-0881). */
+/** Reserved for fiction by the French regulator (ARCEP decision 2018-0881). */
 const FICTIONAL_PHONES = '01 99 00,02 61 91,03 53 01,04 65 71,05 36 49,06 39 98'.split(',');
 
-/** One with an invented name; a private seller has none. */
+/** Invented names; a private seller has none. */
 function drawPublisher(random: Random): Publisher {
   const category = random.pick(CATEGORIES);
   if (category === 'Particulier') return { category, name: null, type: 0 };
   return { category, name: `${category} ${random.pick(NAMES)}`, type: 1 };
 }
 
-/** What differs between two adverts of one home. Addresses are in `.example` (RFC 2606). */
+/** The differences between two adverts of one home. Addresses are in `.example` (RFC 2606). */
 function publication(publisher: Publisher, crawledAt: string, random: Random) {
   const number = random.integer(1_000_000, 99_999_999);
   const [given, phone] = [random.pick(GIVEN_NAMES), random.pick(FICTIONAL_PHONES)];

@@ -1,4 +1,4 @@
-/** Where sample adverts and points lie: communes drawn by population, points scattered round their centres. */
+/** Places of sample adverts and points: communes drawn by population, points scattered round their centres. */
 
 import type { City } from '../../engine/domain/city.ts';
 import {

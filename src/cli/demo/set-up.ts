@@ -11,10 +11,9 @@ import { replacePointSource } from '../../engine/store/points-of-interest.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { createLog } from '../../log.ts';
 import { type Service, StartBrokenOffError, startService } from '../../service.ts';
-import { InterruptedError } from '../stop-signal.ts';
+import { InterruptedError } from '../terminal.ts';
 import type { DemoReceiver } from './receiver.ts';
 import { samplePointsOfInterest } from './sample-places.ts';
-import type { DemoSearch } from './searches.ts';
 
 /** Five minutes are too long for a demonstration. */
 const MAIL_GATHER_MS = 10_000;
@@ -159,3 +158,65 @@ async function call<T>(service: Service, key: string, method: string, path: stri
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
   return (response.status === 204 ? null : await response.json()) as T;
 }
+
+const PRICE_EVENTS = ['ad.update.price', 'ad.update.expired'];
+
+/** One of each kind of place, and words. */
+export const DEMO_SEARCHES = [
+  {
+    title: 'Appartements à vendre, Paris et petite couronne',
+    transactionType: 0,
+    propertyTypes: [0],
+    includedDepartments: ['/departments/75', '/departments/92', '/departments/93', '/departments/94'],
+    subscribedEvents: PRICE_EVENTS,
+  },
+  {
+    title: 'À 30 km de Lyon, moins de 450 000 €',
+    transactionType: 0,
+    budgetMax: 450_000,
+    lat: '45.7578',
+    lon: '4.8320',
+    radius: '30',
+    subscribedEvents: PRICE_EVENTS,
+  },
+  {
+    title: 'Maisons à vendre avec au moins 4 pièces',
+    transactionType: 0,
+    propertyTypes: [1],
+    roomMin: 4,
+    budgetMax: 600_000,
+    subscribedEvents: PRICE_EVENTS,
+  },
+  {
+    title: 'Locations dans les grandes villes',
+    transactionType: '1',
+    includedCities: [
+      '/cities/75056',
+      '/cities/13055',
+      '/cities/69123',
+      '/cities/31555',
+      '/cities/33063',
+      '/cities/44109',
+    ],
+    subscribedEvents: ['ad.update.price', 'property.ad.update'],
+  },
+  {
+    title: 'Vue mer, sans viager',
+    expressions: [
+      [
+        { word: 'vue mer', options: { includes: true, strict: true } },
+        { word: 'pas de vue mer', options: { includes: false, strict: true } },
+        { word: 'viager', options: { includes: false, strict: false } },
+      ],
+    ],
+    subscribedEvents: PRICE_EVENTS,
+  },
+] as const;
+
+/** Finds whatever a file brings. */
+export const EVERYTHING = {
+  title: 'Toutes les annonces',
+  subscribedEvents: [...PRICE_EVENTS, 'ad.update.surface', 'ad.update.pictures', 'property.ad.update'],
+};
+
+export type DemoSearch = { readonly title: string } & Readonly<Record<string, unknown>>;

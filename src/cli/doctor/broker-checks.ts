@@ -1,4 +1,4 @@
-/** What the manual asks of NATS, and how full the streams are. */
+/** NATS checks of the manual, and how full the streams are. */
 
 import { statfs } from 'node:fs/promises';
 import type { Broker } from '../../engine/broker/connection.ts';
@@ -8,15 +8,15 @@ import { bytesText, type Finding, findingsAbout } from './finding.ts';
 
 const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
 
-/** Before it no server can sync each write. */
+/** Earlier servers cannot sync each write. */
 const SYNCING_SINCE = [2, 10] as const;
 const MESSAGE_BYTES_LEAST = 1_048_576;
-/** As the alarm `VigieAdvertsFull`. */
+/** The threshold of the alarm `VigieAdvertsFull`. */
 const NEARLY_FULL = 0.85;
 const FULL = 0.98;
 const FREE_SHARE_LEAST = 0.05;
 
-/** `embeddedIn`: the directory of the embedded server; null when NATS is given. Rejects when it goes away meanwhile. */
+/** `embeddedIn`: the directory of the embedded server; null when NATS is configured. Rejects when it goes away. */
 export async function checkBroker(broker: Broker, embeddedIn: string | null): Promise<readonly Finding[]> {
   const { faults, cautions, foreign } = await inspectTopology(broker);
   const figures = await readStreamFigures(broker);
@@ -61,7 +61,7 @@ function serverFindings({ serverVersion, connection }: Broker, embeddedIn: strin
   ];
 }
 
-/** Of the account, where it has limits. */
+/** For an account with limits. */
 async function accountFindings({ manager }: Broker): Promise<readonly Finding[]> {
   const { storage, limits } = await manager.getAccountInfo();
   if (limits.max_storage <= 0 || storage < limits.max_storage * NEARLY_FULL) return [];

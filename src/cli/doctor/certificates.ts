@@ -1,4 +1,6 @@
-/** Until when certificates are valid: of files, of the public address as clients see it, of the servers that Vigie asks. */
+/**
+ * The expiry of certificates: of files, of the public address as clients see it, of the servers that Vigie connects to.
+ */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -71,7 +73,7 @@ async function publicFinding(url: URL, now: Date): Promise<Finding> {
   );
 }
 
-/** Of the session's own connection; none where it is in clear. Rejects when PostgreSQL goes away meanwhile. */
+/** Of the session's own connection; none for plaintext. Rejects when PostgreSQL goes away meanwhile. */
 export async function databaseCertificate(database: DatabasePool, now: Date): Promise<readonly Finding[]> {
   const client = await database.connect();
   try {
@@ -82,19 +84,19 @@ export async function databaseCertificate(database: DatabasePool, now: Date): Pr
   }
 }
 
-/** Of the server that answers; none where it is in clear. */
+/** Of the server that answers; none for plaintext. */
 export function brokerCertificate({ connection }: Broker, now: Date): Promise<readonly Finding[]> {
   const { tls_required: isRequired, tls_available: isOffered } = connection.info ?? {};
   if (isRequired !== true && isOffered !== true) return Promise.resolve([]);
   const server = new URL(`nats://${connection.getServer()}`);
-  // It says what it is, and waits for TLS to begin.
+  // The server sends its description first, and then waits for TLS.
   return serverFinding('NATS', { host: hostOf(server), port: Number(server.port) }, now, async (socket) => {
     await answerOf(socket, /\n/);
     return true;
   });
 }
 
-/** None where it is in clear (RFC 3207). */
+/** None for plaintext (RFC 3207). */
 export function mailCertificate({ mail }: Config, now: Date): Promise<readonly Finding[]> {
   if (mail === null) return Promise.resolve([]);
   const url = new URL(mail.url);
@@ -110,7 +112,7 @@ export function mailCertificate({ mail }: Config, now: Date): Promise<readonly F
   });
 }
 
-/** `prepare`: what is said before TLS begins; resolves with false where it does not. */
+/** `prepare`: the exchange before TLS; resolves with false where TLS is not offered. */
 async function serverFinding(
   name: string,
   address: Address,
@@ -137,7 +139,7 @@ interface Address {
   readonly port: number;
 }
 
-/** Rejects when nobody answers there. The connection does not outlive its silence. */
+/** Rejects when nothing answers there. A silent connection is closed. */
 function open({ host, port }: Address): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = createConnection({ host, port, timeout: ANSWER_MAX_MS }, () => resolve(socket));
@@ -147,11 +149,11 @@ function open({ host, port }: Address): Promise<Socket> {
 }
 
 interface Shown extends Dates {
-  /** What is the matter with it; null: nothing. */
+  /** The certificate's fault; null: none. */
   readonly refusal: string | null;
 }
 
-/** The certificate that the other side shows, whatever it is worth; ends the connection. */
+/** The peer's certificate, valid or not; ends the connection. */
 function shownOn(socket: Socket, host: string): Promise<Shown> {
   return new Promise((resolve, reject) => {
     const name = isIP(host) === 0 ? { servername: host } : {};
@@ -166,7 +168,7 @@ function shownOn(socket: Socket, host: string): Promise<Shown> {
   });
 }
 
-/** Resolves when what it has said is whole. Rejects when it says nothing more. */
+/** Resolves when the peer's message is complete. Rejects when the peer is silent. */
 function answerOf(socket: Socket, whole: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let said = '';

@@ -1,4 +1,4 @@
-/** What the manual asks of PostgreSQL, how long its disk lasts, and which endpoints fail. */
+/** PostgreSQL checks of the manual, how long its disk lasts, and which endpoints fail. */
 
 import { statfs } from 'node:fs/promises';
 import type { Config } from '../../config.ts';
@@ -22,14 +22,14 @@ const SUPPORT_ENDS: Readonly<Record<string, string>> = {
 };
 const GIBIBYTE = 1024 ** 3;
 const MAX_WAL_LEAST = 4 * GIBIBYTE;
-/** Half of what the manual advises. */
+/** Half of the manual's recommendation. */
 const SHARED_BUFFERS_LEAST = GIBIBYTE / 2;
-/** Beside the two pools of an instance: explanations, the worker thread, leadership, unknown keys. */
+/** In addition to the two pools of an instance: explanations, the worker thread, leadership, unknown keys. */
 const OTHER_CONNECTIONS = 6;
 const ENDPOINTS_READ_MAX = 1_000;
 const ENDPOINTS_SHOWN_MAX = 5;
 const DAY_MS = 86_400_000;
-/** Below it a disk is full before anybody comes. */
+/** Below this the disk is full before an operator can react. */
 const FREE_SHARE_LEAST = 0.05;
 
 export interface DatabaseScene {
@@ -75,7 +75,7 @@ export async function checkDatabase(scene: DatabaseScene): Promise<readonly Find
 
 type Settings = Awaited<ReturnType<typeof readSettings>>;
 
-/** Of the server; a session's own do not count. No table is read. */
+/** Settings of the server; a session's own do not count. No table is read. */
 async function readSettings(database: Database) {
   const { rows } = await database.query<{
     version: string;
@@ -183,7 +183,7 @@ async function diskFindings({ database, config, embeddedIn, now }: DatabaseScene
   const days = kept.includes(0) ? null : Math.max(...kept);
   const ageDays = since === null ? 0 : (now.getTime() - since.getTime()) / DAY_MS;
   const has = `the database has ${bytesText(bytes)}`;
-  // What is removed again after its days counts once.
+  // Deleted rows count only for the days for which they are kept.
   const perDay = ageDays < 1 ? null : bytes / Math.min(ageDays, days ?? ageDays);
   const growth = growthText(perDay, days);
   if (embeddedIn === null) return [unknown(`${has}, ${growth}`, 'whether its disk has room cannot be seen from here')];

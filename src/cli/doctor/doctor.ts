@@ -1,7 +1,8 @@
-/** `vigie doctor`: looks at a service that runs, or is configured, and changes nothing. A line for each thing. */
+/** `vigie doctor`: checks a running or configured service, and changes nothing. One line per finding. */
 
 import { join } from 'node:path';
 import { type Config, readConfig } from '../../config.ts';
+import { assertServable } from '../../config-conflicts.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { startClockWatch } from '../../engine/maintenance/clock-watch.ts';
 import { readCellState, readDatabaseLabel } from '../../engine/store/cell.ts';
@@ -9,13 +10,13 @@ import { assertReachable, type DatabasePool, openDatabase } from '../../engine/s
 import { checkSessions } from '../../engine/store/session-check.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { readRunning } from '../../local/servers.ts';
-import { print } from '../terminal.ts';
+import { unsupportedNode, VERSION } from '../../version.ts';
+import { print, reasonOf } from '../terminal.ts';
 import { checkBroker } from './broker-checks.ts';
 import { brokerCertificate, checkCertificates, databaseCertificate, mailCertificate } from './certificates.ts';
 import { checkDatabase } from './database-checks.ts';
 import { type Finding, findingsAbout, printFindings } from './finding.ts';
 import { checkMail, type MailCheckOptions } from './mail-checks.ts';
-import { checkDaemon, checkProgram, problemsOf } from './service-checks.ts';
 
 const CONNECTIONS_MAX = 3;
 
@@ -28,7 +29,7 @@ export async function doctor(isJson: boolean, options: MailCheckOptions): Promis
   if (findings.some(({ level }) => level === 'wrong')) process.exitCode = 1;
 }
 
-/** What there is to say; prints nothing. */
+/** The findings; prints nothing. */
 export async function examine(config: Config, options: MailCheckOptions, now: Date): Promise<readonly Finding[]> {
   const asked = await Promise.all([
     checkDaemon(config),
@@ -69,7 +70,7 @@ type Opened<T> =
   | { readonly opened: T; readonly findings: null }
   | { readonly opened: null; readonly findings: Finding[] };
 
-/** `url` undefined: nobody says where it is. */
+/** `url` undefined: not configured. */
 async function openOrFind<T>(
   about: 'PostgreSQL' | 'NATS',
   url: string | undefined,
@@ -97,7 +98,7 @@ async function openChecked(url: string): Promise<DatabasePool> {
   return database;
 }
 
-/** Null of a database that no daemon has prepared. */
+/** Null for a database that no daemon has prepared. */
 async function labelOf(database: DatabasePool, url: string) {
   const { newestMigration } = await readCellState(database);
   return newestMigration === 0 ? null : readDatabaseLabel(database, url);
@@ -114,4 +115,57 @@ async function clockFindings(database: DatabasePool | null, broker: Broker | nul
     watch.difference === null ? fine(agreeing) : lookAt(watch.difference),
     ...missing.map((name) => unknown(`that of ${name} cannot be read from here`)),
   ];
+}
+
+const ANSWER_MAX_MS = 5_000;
+
+export function checkProgram(config: Config, now: Date): readonly Finding[] {
+  const { fine, lookAt, wrong } = findingsAbout('settings');
+  const about = findingsAbout('version');
+  const unsupported = unsupportedNode(process.versions.node, now);
+  const problems = problemsOf(() => assertServable(config)).map((problem) => wrong(problem));
+  const unknown = config.unknownNames.map((name) => lookAt(`${name} is no setting`, 'config/default.env lists them'));
+  return [
+    unsupported === null
+      ? about.fine(`Vigie ${VERSION}, Node.js ${process.versions.node}`)
+      : about.lookAt(`Vigie ${VERSION}; ${unsupported}`),
+    ...(problems.length + unknown.length === 0 ? [fine('they go together')] : [...problems, ...unknown]),
+  ];
+}
+
+/** One each, of a `ConfigError`. */
+function problemsOf(work: () => unknown): readonly string[] {
+  try {
+    work();
+    return [];
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'CONFIG_INVALID') throw error;
+    return (error as Error).message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+  }
+}
+
+interface Readiness {
+  readonly checks: Readonly<Record<string, { readonly status: string; readonly reason?: string }>>;
+}
+
+async function checkDaemon({ operations: { host, port } }: Config): Promise<readonly Finding[]> {
+  const { fine, lookAt, wrong, unknown } = findingsAbout('service');
+  const named = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  const url = `http://${named.includes(':') ? `[${named}]` : named}:${port}/readyz`;
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MAX_MS) });
+    const { checks } = (await answer.json()) as Readiness;
+    const findings = Object.entries(checks).flatMap(([name, { status, reason = '' }]) => {
+      if (status === 'ok') return [];
+      return [(status === 'failed' ? wrong : lookAt)(`${name}: ${reason}`)];
+    });
+    return findings.length === 0 ? [fine(`${url}: ready`)] : findings;
+  } catch (error) {
+    if (error instanceof SyntaxError) return [wrong(`${url} is another program’s`, 'correct VIGIE_OPERATIONS_ADDRESS')];
+    const reason = reasonOf(((error as Error).cause as Error | undefined) ?? (error as Error));
+    return [unknown(`no daemon answers at ${url} (${reason})`, 'start it, or ask where it runs')];
+  }
 }

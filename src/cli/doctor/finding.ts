@@ -1,8 +1,8 @@
-/** What `vigie doctor` says of one thing: a line. */
+/** A finding of `vigie doctor`: one line. */
 
 import { print, type Style, styled } from '../terminal.ts';
 
-/** `unknown`: it cannot be asked from where the command runs. */
+/** `unknown`: it cannot be checked from where the command runs. */
 export type Level = 'fine' | 'look at' | 'wrong' | 'unknown';
 
 export interface Finding {
@@ -10,11 +10,11 @@ export interface Finding {
   /** For example `PostgreSQL`. */
   readonly about: string;
   readonly text: string;
-  /** What to do; empty where there is nothing, or the text says it. */
+  /** The remedy; empty where there is none, or the text contains it. */
   readonly remedy: string;
 }
 
-/** Makes findings about one thing. */
+/** Creates findings about one subject. */
 export function findingsAbout(about: string) {
   const of =
     (level: Level) =>

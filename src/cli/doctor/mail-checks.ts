@@ -1,4 +1,4 @@
-/** Whether the mail server takes connections and the login, and what DNS says of the sender: SPF, DMARC, DKIM. */
+/** Whether the mail server accepts connections and the login, and the sender's DNS records: SPF, DMARC, DKIM. */
 
 import { Resolver } from 'node:dns/promises';
 import { domainToASCII } from 'node:url';
@@ -12,7 +12,7 @@ const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;
 
 export interface MailCheckOptions {
-  /** Empty: DKIM's key is not looked for. */
+  /** Empty: DKIM's key is not checked. */
   readonly dkimSelector: string;
   /** `host` or `host:port`; empty: the system's. */
   readonly dnsServer: string;
@@ -80,7 +80,7 @@ function spfFinding(domain: string, records: readonly string[]): Finding {
   return fine(`SPF of ${domain}: ${record}`);
 }
 
-/** That of the domain, else of the nearest one above it with two labels at least (RFC 7489, 6.6.3). */
+/** The record of the domain, or of its nearest parent with at least two labels (RFC 7489, 6.6.3). */
 async function dmarcRecords(
   domain: string,
   texts: (name: string, begin: RegExp) => Promise<readonly string[]>,
@@ -108,7 +108,7 @@ function dmarcFinding(domain: string, records: readonly string[]): Finding {
   return fine(`DMARC of ${domain}: ${record}`);
 }
 
-/** RFC 6376, 3.6.1: an empty key is one that was revoked. */
+/** RFC 6376, 3.6.1: an empty key is a revoked one. */
 function dkimFinding(name: string, records: readonly string[]): Finding {
   const [record] = records;
   if (record === undefined) return wrong(`there is no DKIM key at ${name}`, 'publish what the mail server signs with');

@@ -5,11 +5,17 @@
  * "lat,lon", several rows a commune) or with a column each; JSON of geo.api.gouv.fr (`centre`), plain or as GeoJSON.
  */
 
-import { type CsvRow, csvColumns, readCsvRows } from './csv-rows.ts';
 import { positionsOf } from './geojson-points.ts';
-import { type ImportFile, ImportFileError, openImportFile } from './import-file.ts';
-import { readJsonValues } from './json-stream.ts';
-import { boxCentre, type OsmPlace } from './osm-elements.ts';
+import {
+  type CsvRow,
+  csvColumns,
+  type ImportFile,
+  ImportFileError,
+  openImportFile,
+  readCsvRows,
+  readJsonValues,
+} from './import-file.ts';
+import { boxCentre, type OsmPlace } from './osm-points.ts';
 
 export interface ImportedCentre {
   readonly lat: number;
@@ -66,12 +72,12 @@ export async function importCoordinates(
   return { read, imported: centres.size, skipped };
 }
 
-/** Spreadsheets eat the leading zero. */
+/** Spreadsheets drop the leading zero. */
 function inseeOf(code: string): string {
   return code.trim().toUpperCase().padStart(5, '0');
 }
 
-/** A commune may have several rows: the mean of those that speak for all of it, else of its parts. */
+/** A commune may have several rows: the mean of its rows for the whole commune, or else of its parts. */
 interface CentreSum {
   readonly isPart: boolean;
   lat: number;
@@ -104,7 +110,7 @@ interface CoordinateRow {
   readonly insee: string;
   /** Null when the row has no usable coordinates. */
   readonly centre: OsmPlace | null;
-  /** The row speaks for a part of the commune (La Poste's fifth address line). */
+  /** The row describes a part of the commune (La Poste's fifth address line). */
   readonly isPart: boolean;
 }
 

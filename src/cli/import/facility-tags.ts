@@ -1,5 +1,5 @@
 /**
- * What tags say of a point of interest: OpenStreetMap's `amenity` is the facility, `school:FR` and `operator:type` are
+ * Maps the tags of a point of interest: OpenStreetMap's `amenity` is the facility, `school:FR` and `operator:type` are
  * the attributes (specification, section 2.4). GeoJSON properties are read by the same rules.
  */
 
@@ -20,7 +20,7 @@ export type DescribedFacility = Pick<PointOfInterest, 'facility' | 'name' | 'att
 
 export const NOT_A_FACILITY = 'another kind of place';
 const NAME_LENGTH_MAX = 200;
-/** Of a value, before it is tidied: OpenStreetMap allows 255 characters, and one long value may stand in every object. */
+/** Maximum length of a raw value: OpenStreetMap allows 255 characters, and one long value may occur in every object. */
 const VALUE_LENGTH_MAX = 1_000;
 
 /** Null when `amenity` is none of the five facilities, or several values at once (`parking;fuel`). */
@@ -33,7 +33,7 @@ export function facilityOf(amenity: string | undefined): Facility | null {
   return FACILITIES.find((facility) => facility === amenity) ?? null;
 }
 
-/** Trimmed, and storable; null when nothing is left. */
+/** Trimmed, and storable; null for an empty one. */
 export function tidyName(name: string | undefined): string | null {
   const tidy = storable((name ?? '').slice(0, VALUE_LENGTH_MAX))
     .trim()
@@ -78,4 +78,32 @@ function operatorTypeOf(text: string | undefined): OperatorType | null {
   return text === undefined
     ? null
     : (OPERATOR_TYPES_BY_TEXT.get(text.slice(0, VALUE_LENGTH_MAX).trim().toLowerCase()) ?? null);
+}
+
+export interface PointImportSummary {
+  /** Objects looked at: rows, features, or nodes, ways and relations that have an `amenity`. */
+  readonly read: number;
+  readonly kept: Readonly<Record<Facility, number>>;
+  /** How many were left out, by reason. */
+  readonly skipped: Readonly<Record<string, number>>;
+}
+
+/** What an import of points has read, kept and left out, counted while it runs. */
+export class ImportTally {
+  read = 0;
+  readonly #kept = Object.fromEntries(FACILITIES.map((facility) => [facility, 0])) as Record<Facility, number>;
+  readonly #skipped = new Map<string, number>();
+
+  keep(facility: Facility): void {
+    this.#kept[facility]++;
+  }
+
+  /** `reason` is one of a few texts: it is a key of the summary. */
+  skip(reason: string): void {
+    this.#skipped.set(reason, (this.#skipped.get(reason) ?? 0) + 1);
+  }
+
+  summary(): PointImportSummary {
+    return { read: this.read, kept: { ...this.#kept }, skipped: Object.fromEntries(this.#skipped) };
+  }
 }

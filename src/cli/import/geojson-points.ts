@@ -5,11 +5,9 @@
  */
 
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
-import { describeTags, facilityOf, NOT_A_FACILITY, type Tags } from './facility-tags.ts';
-import type { ImportFile } from './import-file.ts';
-import type { ImportTally } from './import-tally.ts';
-import { readJsonValues } from './json-stream.ts';
-import { boxCentre, type OsmPlace } from './osm-elements.ts';
+import { describeTags, facilityOf, type ImportTally, NOT_A_FACILITY, type Tags } from './facility-tags.ts';
+import { type ImportFile, readJsonValues } from './import-file.ts';
+import { boxCentre, type OsmPlace } from './osm-points.ts';
 
 export async function* readGeoJsonPoints(
   file: ImportFile,
@@ -57,7 +55,7 @@ function tagsOf(properties: unknown): Tags {
     for (const [key, value] of Object.entries(source)) if (typeof value === 'string') tags[key] = value;
   }
   if (tags.amenity === undefined) {
-    // `type` is also OpenStreetMap's word for the kind of a relation.
+    // `type` is also OpenStreetMap's term for the kind of a relation.
     const facility = facilityOf(tags.facility) ?? facilityOf(tags.type);
     if (facility !== null) tags.amenity = facility;
   }

@@ -1,6 +1,4 @@
-/**
- * `vigie import`: reads a file into the database, with progress, and sums up what became of it.
- */
+/** `vigie import`: reads a file into the database, with progress, and reports a summary. */
 
 import { basename } from 'node:path';
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
@@ -10,14 +8,13 @@ import type { Database } from '../../engine/store/database.ts';
 import { isDatabaseOutage } from '../../engine/store/outage.ts';
 import { replacePointSource } from '../../engine/store/points-of-interest.ts';
 import { startProgress } from '../progress.ts';
-import { InterruptedError } from '../stop-signal.ts';
-import { CommandError, print } from '../terminal.ts';
+import { CommandError, InterruptedError, print } from '../terminal.ts';
 import { importCoordinates } from './coordinates.ts';
+import { ImportTally, type PointImportSummary } from './facility-tags.ts';
 import { ImportFileError, openImportFile } from './import-file.ts';
-import { ImportTally, type PointImportSummary } from './import-tally.ts';
 import { detectPointFormat, POINT_FORMATS, type PointFormat, readPointFile } from './point-formats.ts';
 
-/** Empty where nothing was said. */
+/** Empty when absent. */
 export interface PointFileOptions {
   readonly source: string;
   readonly format: string;
@@ -58,7 +55,7 @@ export async function importPointFile(
   printSkipped(result.skipped);
 }
 
-/** `announce`: notifies the daemons, once the centres are stored. Throws as `importPointFile` does. */
+/** `announce`: notifies the daemons, once the centres are stored. Throws like `importPointFile`. */
 export async function importCoordinateFile(
   database: Database,
   path: string,
@@ -78,7 +75,7 @@ export async function importCoordinateFile(
   printSkipped(result.skipped);
 }
 
-/** Shows how far `work` is, and breaks it off where it reports so: before its transaction has ended. */
+/** Shows the progress of `work`, and interrupts it at a progress report: before its transaction has ended. */
 async function reading<T>(
   path: string,
   stopping: AbortSignal,
@@ -101,7 +98,7 @@ async function reading<T>(
   }
 }
 
-/** It was away, refused, or gave the transaction up. */
+/** PostgreSQL was away, refused, or cancelled the transaction. */
 function tooBusy(path: string, cause: Error): CommandError {
   const found = `PostgreSQL gave the import of ${path} up (${cause.message}): nothing is imported, and what was there stays`;
   return new CommandError(`${found}. Run the same command again when it is less busy`);
@@ -113,7 +110,7 @@ function printSkipped(skipped: Readonly<Record<string, number>>): void {
 
 interface PointImportOptions {
   readonly path: string;
-  /** Default: the name of the file without its endings, so that next month's file can be given this month's name. */
+  /** Default: the name of the file without its extensions, so that next month's file can get this month's name. */
   readonly source?: string;
   /** Default: recognised by the first bytes. */
   readonly format?: PointFormat;
@@ -144,8 +141,8 @@ export interface PointImportResult extends PointImportSummary {
 }
 
 /**
- * Makes the places of a file the points of one source; other sources stay, and a running service takes up the change by
- * itself. Throws `ImportFileError` when the file is not what it should be, or holds no point; then nothing has changed.
+ * Replaces the points of one source by those of a file; other sources stay, and a running service loads the change by
+ * itself. Throws `ImportFileError` when the file has the wrong content, or no point; then nothing has changed.
  */
 export async function importPointsOfInterest(
   options: PointImportOptions,
@@ -171,7 +168,7 @@ export async function importPointsOfInterest(
   return { source, format, imported, ...tally.summary() };
 }
 
-/** A file without a single point is more likely the wrong file than a wish to clear the source. */
+/** A file without a single point is more likely the wrong file than the wish to remove all points of the source. */
 async function* refuseNone(
   batches: AsyncIterable<readonly PointOfInterest[]>,
   path: string,

@@ -9,7 +9,7 @@ import { inflate } from 'node:zlib';
 import { PbfReader } from 'pbf';
 import type { Tags } from './facility-tags.ts';
 import { asImportFileError, type ImportFile, ImportFileError } from './import-file.ts';
-import type { OsmMember, OsmVisitor } from './osm-elements.ts';
+import type { OsmMember, OsmVisitor } from './osm-points.ts';
 
 const inflateBytes = promisify(inflate);
 
@@ -150,8 +150,8 @@ const REFERENCES_MAX = 100_000;
 
 /**
  * Reads one block (osmformat.proto, messages PrimitiveBlock to Relation; field numbers stand beside the names). Tags
- * are looked up only in blocks whose string table holds the key `amenity`. Throws on what a block of a map does not
- * hold: its size is bounded, what it would become in memory is not.
+ * are read only in blocks whose string table holds the key `amenity`. Throws on content that no block of a map has: its
+ * size is bounded, but not the memory that it would expand to.
  */
 function readPrimitiveBlock(bytes: Uint8Array, visitor: OsmVisitor): void {
   const block: Block = {
@@ -182,7 +182,7 @@ function readStringTable(bytes: Uint8Array, strings: Uint8Array[]): void {
   }, strings);
 }
 
-/** Parts that no visitor member asks for are passed over undecoded. */
+/** Parts without a visitor member are skipped undecoded. */
 function readGroup(bytes: Uint8Array, block: Block, visitor: OsmVisitor): void {
   const isTagged = block.amenity !== -1;
   const wantsNodes = visitor.anyNode !== undefined || (isTagged && visitor.node !== undefined);

@@ -2,11 +2,9 @@
 
 import type { PointAttributes, PointOfInterest, SchoolType } from '../../engine/domain/point-of-interest.ts';
 import { foldText } from '../../engine/domain/text.ts';
-import { type CsvRow, csvColumns, readCsvRows } from './csv-rows.ts';
-import { tidyName } from './facility-tags.ts';
+import { type ImportTally, tidyName } from './facility-tags.ts';
 import { readGeoJsonPoints } from './geojson-points.ts';
-import { type ImportFile, ImportFileError } from './import-file.ts';
-import type { ImportTally } from './import-tally.ts';
+import { type CsvRow, csvColumns, type ImportFile, ImportFileError, readCsvRows } from './import-file.ts';
 import { readOsmPbf } from './osm-pbf.ts';
 import { collectOsmPoints } from './osm-points.ts';
 

@@ -1,6 +1,7 @@
 /**
- * `vigie import searches`: what a service with this interface answers to `GET /searches` becomes searches of a client. A
- * search with the same members as one that the client has is not created again, so a repeated import changes nothing.
+ * `vigie import searches`: creates a client's searches from the answer of a service with this interface to `GET
+ * /searches`. A search with the same members as an existing one of the client is not created again, so a repeated
+ * import changes nothing.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -24,10 +25,10 @@ type Document = Readonly<Record<string, unknown>>;
 
 const NOT_TAKEN = 2;
 const PAGE = 100;
-/** What a search does without and still finds the same; anything else at fault would make it find more. */
+/** Members that a search can omit without finding more; an error in any other member would make it find more. */
 const DISPENSABLE = ['endpointRecipient', 'eventEndpoint', 'subscribedEvents', 'notificationRecipient', 'context'];
 
-/** Sets the exit code 2 when something could not be taken. Throws `CommandError` for a file without searches. */
+/** Sets the exit code 2 when something could not be imported. Throws `CommandError` for a file without searches. */
 export async function importSearches(
   database: Database,
   path: string,
@@ -69,12 +70,12 @@ export async function importSearches(
   print(
     `${client.name}: ${counts.created} searches created, ${counts.present} there already, ${counts.refused} refused`,
   );
-  // In an empty database nobody can say.
+  // In an empty database the estimate is unknown.
   if (counts.matchesPerMille > 0) print(`those created match some ${counts.matchesPerMille / 1_000} times an advert`);
   if (counts.lines > 0) process.exitCode = NOT_TAKEN;
 }
 
-/** One document, its pages in a list or a line each; null when there are none. */
+/** One document, its pages in a list or one per line; null without searches. */
 function documentsOf(text: string): readonly Document[] | null {
   const documents = parsed(text).flatMap(searchesIn);
   return documents.length === 0 ? null : documents;
@@ -101,7 +102,7 @@ function searchesIn(value: unknown): readonly Document[] {
   return 'title' in page ? [page] : [];
 }
 
-/** Null when it cannot be taken. */
+/** Null when it cannot be imported. */
 async function membersOf(
   document: Document,
   rules: InputRules,
@@ -125,7 +126,7 @@ async function membersOf(
   }
 }
 
-/** As paths of violations have it, which are cut. */
+/** In the form of the paths of violations, which are shortened. */
 function rootOf(path: string): string {
   return (path.split(/[.[]/, 1)[0] as string).slice(0, 60);
 }

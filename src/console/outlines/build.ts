@@ -1,9 +1,9 @@
 /**
- * Makes the base map's outlines from GeoJSON of the departments (`code`): lines that two of them share are written once,
- * corners to a hundred metres, and islets that no screen shows are left out. Beside them the neighbouring countries and the
- * lines that they share with France (Natural Earth, public domain), which close the gap between the two sources.
- * Arguments: the files, metropolitan and overseas (IGN Admin Express, by way of france-geojson, Licence Ouverte); the
- * result lies beside this file.
+ * Creates the base map's outlines from GeoJSON of the departments (`code`): lines that two of them share are written
+ * once, corners to a hundred metres, and islets too small to see are left out. Beside them the neighbouring countries
+ * and the lines that they share with France (Natural Earth, public domain), which close the gap between the two
+ * sources. Arguments: the files, metropolitan and overseas (IGN Admin Express, by way of france-geojson, Licence
+ * Ouverte); the result lies beside this file.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -67,7 +67,7 @@ function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
   return corners.length < 3 ? [] : [...corners, corners[0] as GeoJSON.Position];
 }
 
-/** Corners to half a kilometre: nobody draws abroad. */
+/** Corners to half a kilometre: few searches are abroad. */
 const PER_DEGREE = 200;
 /** Degrees. */
 const CORNERS_APART = 0.04;

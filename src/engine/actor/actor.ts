@@ -1,15 +1,16 @@
 /**
- * Actors: a closure owns some state and receives its messages one batch at a time, in the order each sender sent them.
+ * Actors: a closure owns some state and receives its messages one batch at a time, in the order in which each sender
+ * sent them.
  *
  * Promises: `tell` resolves on admission and waits while the mailbox is full. `drain` refuses new messages and ends
- * when the admitted ones are done, or when they cannot be done in time. A stopped actor rejects its senders; an admitted
- * message is handled or, when the actor stops before, lost, so durable work is acknowledged by its handler, never by its
- * sender.
+ * when the admitted ones are handled, or when its grace is over. A stopped actor rejects its senders; an admitted
+ * message is handled or, if the actor stops first, lost, so durable work is acknowledged by its handler and never by
+ * its sender.
  *
- * When `receive` throws, the failure's class decides (supervisor.ts). A transient error of a server: the same batch again, with
- * growing pauses. Anything else: the batch is halved until the message that causes it stands alone; that one is tried
- * again while the others go on, and dead-lettered when that does not help. Where nothing can be dead-lettered the
- * state may be wrong: the actor stops after the same tries, and its supervisor is notified.
+ * When `receive` throws, the failure's class decides (supervisor.ts). After a transient error of a server the same
+ * batch is retried, with growing pauses. After any other error the batch is halved until the failing message is alone;
+ * that message is retried while the others continue, and dead-lettered when the retries fail. An actor that cannot
+ * dead-letter may hold wrong state: it stops after the same retries, and its supervisor is notified.
  */
 
 import { Mailbox, type Weighing } from './mailbox.ts';
@@ -20,22 +21,25 @@ export interface ActorOptions<M> {
   readonly name: string;
   /** Messages admitted and not yet taken, at most. */
   readonly mailboxMax: number;
-  /** Messages handed to `receive` at once, at most; 1 unless said. What it has left comes on top. */
+  /** Messages handed to `receive` at once, at most; default 1. Left-over messages come in addition. */
   readonly batchMax?: number;
   /** Bounds the mailbox and each batch by weight as well. */
   readonly weighing?: Weighing<M>;
-  /** Milliseconds that a batch which is not full waits for more: for work that nobody waits for; 0 unless said. */
+  /** Milliseconds that an incomplete batch waits for more, for work whose latency does not matter; default 0. */
   readonly gatherMs?: number;
-  /** What it resolves with, if anything, is left over: not all of the batch, and first in the next one. */
+  /** Resolves with the left-over messages, if any: never the whole batch. They come first in the next batch. */
   readonly receive: (messages: readonly M[]) => Promise<readonly M[] | void>;
   /**
-   * Resolves when what `receive` has begun is done, or when `arrival` does: with what is to be received again. For an actor
-   * whose `receive` resolves before its work is done.
+   * Resolves when the work that `receive` has begun is complete, or when `arrival` resolves, with the messages to
+   * receive again. For an actor whose `receive` resolves before its work is complete.
    */
   readonly settle?: (arrival: Promise<void>) => Promise<readonly M[]>;
-  /** What a message is about: those of one key keep their order while one of them is tried again. Each its own unless said. */
+  /**
+   * The subject of a message: messages with one key keep their order while one of them is retried. By default each
+   * message has its own key.
+   */
   readonly keyOf?: (message: M) => unknown;
-  /** Takes the message that a bug stands alone with; absent, a bug stops the actor. */
+  /** Takes a message that fails alone because of a bug. Without it, such a bug stops the actor. */
   readonly deadLetter?: (message: M, error: Error) => Promise<void>;
   readonly supervisor: Pick<Supervisor, 'watch'>;
 }
@@ -47,16 +51,16 @@ export interface Actor<M> {
   /** Resolves when the message is admitted; rejects with `ActorStoppedError`. */
   tell(message: M): Promise<void>;
   /**
-   * Refuses new messages; resolves when the admitted ones are done, or when `grace` is over, one of its own unless said:
-   * what cannot be done by then is let go.
+   * Refuses new messages. Resolves when the admitted ones are handled, or when `grace` is over (by default a grace of
+   * this call): unhandled messages are then dropped.
    */
   drain(grace?: Grace): Promise<void>;
 }
 
-/** The time that several have together to end. */
+/** A time limit that several drains share. */
 export interface Grace {
   readonly isOver: Promise<void>;
-  /** Nobody needs it any more. */
+  /** Ends the timer early. */
   end(): void;
 }
 
@@ -64,12 +68,12 @@ export class ActorStoppedError extends Error {
   readonly code = 'ACTOR_STOPPED';
 }
 
-/** Less than a process is given to end. */
+/** Shorter than the time that a process is given to end. */
 export const DRAIN_MAX_MS = 15_000;
 
 const NEVER = new Promise<void>(() => undefined);
 
-/** What is left over of batches, in batches, beside which new messages are taken. */
+/** Left-over messages, in batches, beyond which no new messages are taken. */
 const LEFT_BATCHES_MAX = 4;
 
 export function startGrace(durationMs: number = DRAIN_MAX_MS): Grace {
@@ -86,7 +90,7 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
   const watch = options.supervisor.watch(name);
   const budget = createRetryBudget();
   const suspects = new Suspects<M>(watch.retryPausesMs, options.keyOf);
-  const { handle, tryAgain } = createHandling(options, suspects, watch, budget);
+  const { handle, retry } = createHandling(options, suspects, watch, budget);
   const stopped = run();
 
   async function run(): Promise<void> {
@@ -94,7 +98,7 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
       for (let left: readonly M[] = []; !budget.isOver; ) {
         const { due } = suspects;
         if (due !== undefined) {
-          left = await tryAgain(due, left);
+          left = await retry(due, left);
           continue;
         }
         if (left.length === 0 && mailbox.depth === 0) {
@@ -129,20 +133,20 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
       void own.isOver.then(() => suspects.wakeUp.notify());
       await Promise.race([stopped, budget.endWith(own)]);
       if (grace === undefined) own.end();
-      // What is let go may still fail.
+      // A batch that is abandoned may still fail.
       watch.dismissed();
     },
   };
 }
 
-/** What becomes of messages that cannot be handled. */
+/** What happens to messages that cannot be handled. */
 function createHandling<M>(
   { receive, deadLetter }: Pick<ActorOptions<M>, 'receive' | 'deadLetter'>,
   suspects: Suspects<M>,
   watch: Watch,
   budget: RetryBudget,
 ) {
-  /** Resolves with what is left over; rejects when the actor must stop. */
+  /** Resolves with the left-over messages; rejects when the actor must stop. */
   async function handle(admitted: readonly M[]): Promise<readonly M[]> {
     const messages = suspects.holdBack(admitted);
     if (messages.length === 0) return [];
@@ -157,8 +161,8 @@ function createHandling<M>(
     }
   }
 
-  /** What its key has in `left` came after it, and before what waits behind it. */
-  async function tryAgain(suspect: Suspect<M>, left: readonly M[]): Promise<readonly M[]> {
+  /** Messages of its key in `left` arrived after it, and before those that are held back behind it. */
+  async function retry(suspect: Suspect<M>, left: readonly M[]): Promise<readonly M[]> {
     try {
       const again = await retryUntilDone(() => receive([suspect.message]), watch, budget, []);
       return [...(again ?? []), ...left, ...suspects.release(suspect, null)];
@@ -168,7 +172,7 @@ function createHandling<M>(
     }
   }
 
-  /** Resolves with what waited for it, when it is given up. */
+  /** Resolves with the messages that were held back behind it, when it is abandoned. */
   async function fail(
     suspect: Suspect<M>,
     error: Error,
@@ -176,20 +180,20 @@ function createHandling<M>(
   ): Promise<readonly M[]> {
     const retryInMs = suspects.retryInMs(suspect, error);
     watch.failed({ error, isBug: retryInMs === null, isFinal: false, retryInMs });
-    // It goes on with the others.
+    // It continues with the others.
     watch.recovered();
     if (retryInMs === null) {
       await retryUntilDone(() => giveUp(suspect.message, error), watch, budget);
       return suspects.release(suspect, error);
     }
-    suspects.tryLater(suspect, retryInMs);
+    suspects.scheduleRetry(suspect, retryInMs);
     return [];
   }
 
-  return { handle, tryAgain };
+  return { handle, retry };
 }
 
-/** Waits for a message only when nothing is left over, and takes none while that is much: senders wait then. */
+/** Waits for a message only when nothing is left over. Takes none while much is left over: senders wait then. */
 async function nextBatch<M>(
   mailbox: Mailbox<M>,
   leftCount: number,
@@ -205,7 +209,7 @@ async function nextBatch<M>(
   return suspects.count === 0 ? mailbox.take(batchMax) : mailbox.takeAdmitted(batchMax);
 }
 
-/** Without end, until it is given a time to end. */
+/** Unlimited until `drain` sets a time limit. */
 function createRetryBudget(): RetryBudget & { endWith(grace: Grace): Promise<void> } {
   const wakeUp = new Signal();
   let isOver = false;
@@ -242,19 +246,19 @@ export interface Reply<R> {
 interface Suspect<M> {
   readonly key: unknown;
   readonly message: M;
-  /** Of its key, in their order. */
+  /** Messages with its key that are held back, in their order. */
   readonly behind: M[];
   failures: number;
   isDue: boolean;
 }
 
-/** Keys are forgotten, oldest first. */
+/** The oldest keys are dropped first. */
 const PROVEN_MAX = 1_000;
 
 /**
- * Messages that caused an error of unknown class, each alone in its batch. Such a message is tried again, three times
- * within half a minute, before the error counts as a bug. Only messages of the same key wait for it, and keep their
- * order. An error that a message of the same key was given up for counts as a bug at once.
+ * Messages that caused an error of unknown class, each alone in its batch. Such a message is retried three times within
+ * half a minute before the error counts as a bug. Only messages of the same key wait for it, and they keep their order.
+ * An error for which a message of the same key was already abandoned counts as a bug at once.
  */
 class Suspects<M> {
   readonly wakeUp = new Signal();
@@ -263,25 +267,25 @@ class Suspects<M> {
   readonly #byKey = new Map<unknown, Suspect<M>>();
   readonly #proven = new Map<unknown, string>();
 
-  /** Unless said, each message has a key of its own. */
+  /** By default each message has its own key. */
   constructor(retryPausesMs: readonly number[], keyOf: (message: M) => unknown = (message) => ({ message })) {
     this.#retryPausesMs = retryPausesMs;
     this.#keyOf = keyOf;
   }
 
-  /** Messages that wait here. */
+  /** Messages that wait here, suspects included. */
   get count(): number {
     let count = 0;
     for (const { behind } of this.#byKey.values()) count += 1 + behind.length;
     return count;
   }
 
-  /** One whose time has come. */
+  /** A suspect whose next retry is due. */
   get due(): Suspect<M> | undefined {
     return [...this.#byKey.values()].find(({ isDue }) => isDue);
   }
 
-  /** Lets those wait that come behind a suspect; answers the others. */
+  /** Holds back the messages whose key has a suspect; returns the others. */
   holdBack(messages: readonly M[]): readonly M[] {
     if (this.#byKey.size === 0) return messages;
     return messages.filter((message) => {
@@ -297,19 +301,19 @@ class Suspects<M> {
     return suspect;
   }
 
-  /** How long until it is tried again; null when the error counts as a bug. */
+  /** Milliseconds until the next retry; null when the error counts as a bug. */
   retryInMs({ key, failures }: Suspect<M>, error: Error): number | null {
     if (this.#proven.get(key) === String(error)) return null;
     return this.#retryPausesMs[failures] ?? null;
   }
 
-  tryLater(suspect: Suspect<M>, inMs: number): void {
+  scheduleRetry(suspect: Suspect<M>, inMs: number): void {
     suspect.failures += 1;
     suspect.isDue = false;
     void pause(inMs).then(() => this.#makeDue(suspect));
   }
 
-  /** It is done with; answers what waited behind it. `bug`: what it was given up for. */
+  /** Ends the suspect; returns the messages held back behind it. `bug`: the error for which it was abandoned. */
   release({ key, behind }: Suspect<M>, bug: Error | null): readonly M[] {
     this.#byKey.delete(key);
     this.#proven.delete(key);
@@ -319,7 +323,7 @@ class Suspects<M> {
     return behind;
   }
 
-  /** No time is to be lost. */
+  /** Makes every suspect due at once. */
   hurry(): void {
     for (const suspect of this.#byKey.values()) suspect.isDue = true;
     this.wakeUp.notify();

@@ -1,8 +1,8 @@
-/** Work under way: how much of it there is, when it has ended, and whether somebody else is at it already. */
+/** Work under way: how much there is, when it has ended, and one shared run for concurrent callers. */
 
 import { Signal } from './waiting.ts';
 
-/** Work that was begun and is not awaited where it began. */
+/** Work that was begun and is awaited elsewhere. */
 export class InFlight {
   readonly #wakeUp = new Signal();
   #count = 0;
@@ -11,7 +11,7 @@ export class InFlight {
     return this.#count;
   }
 
-  /** What is added must not reject: that would be a bug, and ends the process. */
+  /** `work` must not reject: a rejection is a bug and ends the process. */
   add(work: Promise<unknown>): void {
     this.#count += 1;
     void work.finally(() => {
@@ -20,18 +20,18 @@ export class InFlight {
     });
   }
 
-  /** Resolves when one of them has ended; at once when there is none. */
+  /** Resolves when one work has ended; at once when none is under way. */
   async oneEnded(): Promise<void> {
     if (this.#count > 0) await this.#wakeUp.wait();
   }
 
-  /** Resolves when there is nothing left, also of what was added meanwhile. */
+  /** Resolves when no work is under way, work that was added meanwhile included. */
   async ended(): Promise<void> {
     while (this.#count > 0) await this.#wakeUp.wait();
   }
 }
 
-/** What it returns begins `work`, or shares the end of the one that is under way. */
+/** Returns a function that starts `work`, or shares the run that is under way. */
 export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
   let underWay: Promise<T> | null = null;
   return () => {

@@ -1,6 +1,6 @@
 /**
  * A bounded first-in, first-out queue between senders and one receiver. A full mailbox makes its senders wait, in
- * order, instead of growing or dropping: that is the whole back-pressure of the service.
+ * order, instead of growing or dropping: this is the service's only back-pressure.
  */
 
 interface Waiting<T> {

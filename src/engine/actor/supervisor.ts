@@ -1,7 +1,8 @@
 /**
- * Supervision: what becomes of work that fails. A transient error of a server passes by itself, so the work is tried again with
- * growing pauses for as long as the budget lasts; anything else is tried three times more over half a minute before
- * it counts as a bug. The supervisor is notified of each failure, and knows who has been failing for how long.
+ * Supervision: what happens to work that fails. A transient error of a server passes by itself, so the work is retried
+ * with growing pauses for as long as the budget lasts; anything else is retried three times within half a minute before
+ * it counts as a bug. The supervisor is notified of each failure and knows which actors have been failing, and for how
+ * long.
  */
 
 import { pause } from './waiting.ts';
@@ -9,11 +10,11 @@ import { pause } from './waiting.ts';
 export interface ActorFailure {
   readonly actor: string;
   readonly error: Error;
-  /** True when it is no transient error of a server. */
+  /** False for a transient error of a server. */
   readonly isBug: boolean;
   /** True when the actor stops because of it. */
   readonly isFinal: boolean;
-  /** Null when it is not tried again. */
+  /** Null when the work is not retried. */
   readonly retryInMs: number | null;
 }
 
@@ -29,11 +30,11 @@ export const FAILING_MS = 10_000;
 
 export interface Supervisor {
   readonly isOperational: (error: Error) => boolean;
-  /** Before each further try of what fails for no known reason. */
+  /** The pause before each retry after an error of unknown class. */
   readonly retryPausesMs: readonly number[];
-  /** Of one actor; several may have one name. */
+  /** Watches one actor; several actors may share a name. */
   watch(actor: string): Watch;
-  /** Those that have failed for at least `durationMs` without a success, one entry a name, longest first. */
+  /** Actors that have failed for at least `durationMs` without a success, one entry per name, longest first. */
   failing(durationMs: number): readonly FailingActor[];
 }
 
@@ -41,9 +42,9 @@ export interface Watch {
   readonly isOperational: Supervisor['isOperational'];
   readonly retryPausesMs: Supervisor['retryPausesMs'];
   failed(failure: Omit<ActorFailure, 'actor'>): void;
-  /** It works, or has ended. */
+  /** The actor works, or has ended. */
   recovered(): void;
-  /** Nobody waits for it any more: what it still meets is reported, and is no reason for anything. */
+  /** The actor is abandoned: its later failures are reported, and count for nothing else. */
   dismissed(): void;
 }
 
@@ -93,7 +94,7 @@ export function createSupervisor({ isOperational, retryPausesMs, onFailure, nowM
   };
 }
 
-/** For work that no actor does: whatever fails is reported to `onTransientError` and tried again. */
+/** For work outside actors: every failure is reported to `onTransientError`, and the work is retried. */
 export function transientErrorWatch(what: string, onTransientError: (what: string, error: Error) => void): Watch {
   return {
     isOperational: () => true,
@@ -104,14 +105,14 @@ export function transientErrorWatch(what: string, onTransientError: (what: strin
   };
 }
 
-/** How long somebody goes on trying. */
+/** How long work is retried. */
 export interface RetryBudget {
   readonly isOver: boolean;
-  /** Resolves after `durationMs`, or earlier when there is a reason to try at once. */
+  /** Resolves after `durationMs`, or earlier when an immediate retry makes sense. */
   pause(durationMs: number): Promise<void>;
 }
 
-/** Without end, until `stopping` is aborted; then a last try is made at once. */
+/** Unlimited until `stopping` is aborted; then one last attempt is made at once. */
 export function budgetUntil(stopping: AbortSignal): RetryBudget {
   return {
     get isOver() {
@@ -121,12 +122,12 @@ export function budgetUntil(stopping: AbortSignal): RetryBudget {
   };
 }
 
-/** RetryBudget was over before the work went through. */
+/** The retry budget was exhausted before the work succeeded. */
 export class RetryAbandonedError extends Error {
   readonly code = 'GAVE_UP';
 }
 
-/** Null in the place of what somebody has given up. */
+/** Null for work that was abandoned; rethrows any other error. */
 export function orNull(error: Error): null {
   if (error instanceof RetryAbandonedError) return null;
   throw error;
@@ -136,8 +137,8 @@ const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
 /**
- * Tries `work` until it goes through. Rejects with what it throws when that is a bug, and with `RetryAbandonedError`.
- * `retryPausesMs`: none where the cause of what fails for no known reason is looked for first.
+ * Runs `work` until it succeeds. Rejects with what it throws when that is a bug, and with `RetryAbandonedError`.
+ * `retryPausesMs` is empty where the caller searches for the cause of an unknown error first.
  */
 export async function retryUntilDone<T>(
   work: () => Promise<T>,
@@ -157,7 +158,7 @@ export async function retryUntilDone<T>(
       if (retryInMs === undefined) throw error;
       const { isOver } = budget;
       watch.failed({ error, isBug: false, isFinal: false, retryInMs: isOver ? null : retryInMs });
-      if (isOver) throw new RetryAbandonedError('no time is left to try again', { cause: error });
+      if (isOver) throw new RetryAbandonedError('no time is left for a retry', { cause: error });
       await budget.pause(retryInMs);
     }
   }
@@ -165,11 +166,14 @@ export async function retryUntilDone<T>(
 
 export interface Apart<T, R> {
   readonly results: readonly R[];
-  /** Items that `work` throws a bug for, each by itself. */
+  /** Items that, each alone, make `work` throw a bug. */
   readonly broken: readonly T[];
 }
 
-/** Likewise for many items at once. What a bug keeps from going through together is done in halves, without more tries. */
+/**
+ * The same for many items at once. When a bug makes `work` fail for several items, they are done in halves, without
+ * further retries.
+ */
 export async function retryBisecting<T, R>(
   items: readonly T[],
   work: (items: readonly T[]) => Promise<readonly R[]>,

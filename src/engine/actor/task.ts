@@ -1,35 +1,35 @@
 /**
- * Work that is done again and again: whenever its time has come, and when somebody asks for it. One run at a time; a
- * time that comes during a run is passed over, and who asks during a run gets another one after it, because that run may
- * have looked too early. A run that fails is reported, and the next one comes all the same.
+ * A background task: work that runs periodically and on request, one run at a time. A time that comes during a run is
+ * skipped. A request that comes during a run causes another run after it, because the current run may have read too
+ * early. A run that fails is reported, and the schedule continues.
  */
 
 import { Signal } from './waiting.ts';
 
 export interface TaskOptions {
-  /** The work in a word or two, for the log. */
+  /** The task in a word or two, for the log. */
   readonly what: string;
-  /** Between the beginnings of two runs; infinite for what is done only when asked for. */
+  /** Milliseconds between the starts of two runs; infinite for a task that runs on request only. */
   readonly everyMs: number;
-  /** True: the first run begins at once, and not one time later. */
+  /** True: the first run starts at once instead of after `everyMs`. */
   readonly isDueAtOnce?: boolean;
   /**
-   * A run. What it resolves with, if anything, is how many milliseconds to rest before the next one, whatever `everyMs`
-   * says. `stopping` is aborted when nobody wants the rest of a long run any more.
+   * One run. It may resolve with the milliseconds to rest before the next run, in place of `everyMs`. `stopping` is
+   * aborted when the task stops during a long run.
    */
   readonly work: (stopping: AbortSignal) => Promise<number | void> | number | void;
-  /** Absent, a failure is a bug that ends the process, as one in a callback of a timer does. */
+  /** When absent, a failure is a bug that ends the process, like an error in a timer's callback. */
   readonly onTransientError?: (what: string, error: Error) => void;
-  /** False: a process that has nothing else to do may end. */
+  /** False: the task alone does not keep the process alive. */
   readonly keepsProcess?: boolean;
 }
 
 export interface Task {
-  /** Asks for a run from now on. */
+  /** Requests a run. */
   ask(): void;
-  /** Likewise; resolves when that run has ended, or when there will be none; rejects with what it throws. */
+  /** Requests a run; resolves when it has ended or the task has stopped; rejects with what it throws. */
   run(): Promise<void>;
-  /** No run begins any more; resolves when the one under way has ended. */
+  /** Starts no further run; resolves when the current one has ended. */
   stop(): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export function startTask(options: TaskOptions): Task {
     for (const { ended: letGo } of asking) letGo();
   }
 
-  /** Resolves with how long to rest. */
+  /** Resolves with the milliseconds to rest. */
   async function runOnce(): Promise<number> {
     const startedAt = performance.now();
     const askedBefore = asking;
@@ -80,7 +80,7 @@ export function startTask(options: TaskOptions): Task {
   const ended = runOn();
   return {
     ask() {
-      // Somebody who asks is enough.
+      // One pending request is enough.
       if (asking.length === 0) ask(UNHEARD);
     },
     run: () =>

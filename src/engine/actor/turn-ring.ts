@@ -1,7 +1,7 @@
 /**
- * Whose turn it is: clients take turns, the hosts of a client take turns for its turns, and the endpoints of a host for
- * those. So ten thousand URLs of one client, on one host or on as many, weigh as much as the one URL of its neighbour.
- * The next turn costs what is passed over: clients, never their endpoints.
+ * Round-robin on three levels: clients take turns, the hosts of a client share its turns, and the endpoints of a host
+ * share those. Ten thousand URLs of one client, on one host or many, weigh as much as the one URL of another client.
+ * The next turn costs the clients that are skipped, never their endpoints.
  */
 
 /** Members are distinguished by identity. */
@@ -10,12 +10,12 @@ export interface Member {
   readonly host: string;
 }
 
-/** The waiting of one client, by the kind of waiting: what may be given out differs from kind to kind. */
+/** The members of one client, by kind; what may be served differs between kinds. */
 interface ClientQueue<T> {
   readonly client: string;
   /** Kind → host → members, each level in the order of its turns. */
   readonly hosts: readonly Map<string, Set<T>>[];
-  /** The kind that goes first next time. */
+  /** The kind that is served first next time. */
   turn: number;
 }
 
@@ -24,12 +24,12 @@ export class TurnRing<T extends Member> {
   readonly #clients = new Map<string, ClientQueue<T>>();
   readonly #kindOf = new Map<T, number>();
 
-  /** Kinds are numbered from 0; `kinds`: how many there are. */
+  /** `kinds`: their number; kinds are numbered from 0. */
   constructor(kinds: number) {
     this.#kinds = kinds;
   }
 
-  /** Joins at the end of the turns of its kind; null leaves. One that is there already keeps its place. */
+  /** Appends the member to the queue of its kind, or removes it for null. A present member keeps its place. */
   place(member: T, kind: number | null): void {
     const present = this.#kindOf.get(member) ?? null;
     if (present === kind) return;
@@ -61,8 +61,8 @@ export class TurnRing<T extends Member> {
   }
 
   /**
-   * Whose turn it is among those that `mayServe` lets pass, which then has the last turn of its host, of its client and
-   * of all; null when there is nobody.
+   * The next member among those that `mayServe` admits; it moves to the end of its host, and they to the ends of their
+   * queues. Null when there is none.
    */
   next(mayServe: (client: string, kind: number) => boolean): T | null {
     for (const queue of this.#clients.values()) {
@@ -80,7 +80,7 @@ export class TurnRing<T extends Member> {
   }
 }
 
-/** `hosts` is not empty, and neither is any of its sets. */
+/** Neither `hosts` nor any of its sets is empty. */
 function nextMember<T>(hosts: Map<string, Set<T>>): T {
   const [host, members] = hosts.entries().next().value as [string, Set<T>];
   hosts.delete(host);

@@ -1,6 +1,6 @@
 /**
- * Waiting, in all its forms: for time to pass, for a signal that others give, for others to go first, and for work
- * that may take only so long. Nobody else of the house sleeps.
+ * Waiting in all its forms: for a time, for a signal, for other work of the event loop, and for work with a time limit.
+ * No other module waits by itself.
  */
 
 /** Resolves after `durationMs`, or as soon as `stopping` is aborted. Never rejects. */
@@ -17,7 +17,7 @@ export function pause(durationMs: number, stopping?: AbortSignal): Promise<void>
   });
 }
 
-/** Does `work`, then rests `factor` times as long as it took: that leaves the rest of a server's time to others. */
+/** Runs `work`, then pauses for `factor` times its duration: a bounded share of the server's time. */
 export async function rested<T>(work: () => Promise<T>, factor: number, stopping?: AbortSignal): Promise<T> {
   const startedAt = performance.now();
   const result = await work();
@@ -25,12 +25,12 @@ export async function rested<T>(work: () => Promise<T>, factor: number, stopping
   return result;
 }
 
-/** Resolves when timers and sockets that are ready have been served. */
+/** Resolves when ready timers and sockets have been served. */
 export function yieldToOthers(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What it returns does `work` once, behind the present tick, however often it is called before. */
+/** Returns a function that runs `work` once after the present tick, however often it is called before. */
 export function oncePerTick(work: () => void): () => void {
   let isScheduled = false;
   return () => {
@@ -43,7 +43,7 @@ export function oncePerTick(work: () => void): () => void {
   };
 }
 
-/** Whether `work` has ended, however it did, before `timeoutMs` were over. */
+/** Whether `work` settles within `timeoutMs`. */
 export async function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const isLate = new Promise<boolean>((resolve) => {
@@ -53,7 +53,7 @@ export async function endsWithin(work: Promise<unknown>, timeoutMs: number): Pro
   return Promise.race([work.then(isOver, isOver), isLate]).finally(() => clearTimeout(timer));
 }
 
-/** Settles as `work` does; rejects with what `late` makes once `timeoutMs` are over. */
+/** Settles as `work` does; rejects with the error of `late` after `timeoutMs`. */
 export function inTime<T>(work: Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(late()), timeoutMs);
@@ -61,19 +61,19 @@ export function inTime<T>(work: Promise<T>, timeoutMs: number, late: () => Error
   });
 }
 
-/** Node takes a longer time for none at all. */
+/** Node.js treats a longer timeout as 1 ms. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** Waits for what another task reports. A signal that is given while nobody waits is lost. */
+/** A notification between tasks. A signal that is given while nobody waits is lost. */
 export class Signal {
   readonly #waiting = new Set<() => void>();
 
-  /** Lets all go who wait. */
+  /** Wakes everything that waits. */
   notify(): void {
     for (const wake of this.#waiting) wake();
   }
 
-  /** Resolves at the next signal, or after `timeoutMs`; with `keepsProcess` false a process that only waits may end. */
+  /** Resolves at the next signal, or after `timeoutMs`. `keepsProcess` false: the wait does not keep the process alive. */
   wait(timeoutMs = Number.POSITIVE_INFINITY, keepsProcess = true): Promise<void> {
     if (timeoutMs <= 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -87,4 +87,22 @@ export class Signal {
       this.#waiting.add(wake);
     });
   }
+}
+
+/**
+ * What it returns reads at most once in `keptMs`, whoever asks, one reading at a time. A reading that failed is not kept.
+ * `nowMs`: any clock; one that was set back makes it read again.
+ */
+export function keptFor<T>(keptMs: number, read: () => Promise<T>, nowMs = () => performance.now()): () => Promise<T> {
+  let kept: { readonly reading: Promise<T>; readonly atMs: number } | null = null;
+  return () => {
+    const atMs = nowMs();
+    if (kept !== null && Math.abs(atMs - kept.atMs) < keptMs) return kept.reading;
+    const current = { reading: read(), atMs };
+    kept = current;
+    current.reading.catch(() => {
+      if (kept === current) kept = null;
+    });
+    return current.reading;
+  };
 }

@@ -1,8 +1,8 @@
 /**
- * One worker thread that answers requests, so that long work holds no other event loop. It starts with the first request.
- * A request that is cancelled sees a flag in shared memory, which work reads between two slices, and the abort of a
- * signal, which ends what it waits for. A thread that fails fails the requests under way, and nothing else: the next
- * request starts another one.
+ * One worker thread that answers requests, so that long work blocks no other event loop. It starts with the first
+ * request. A cancelled request is visible as a flag in shared memory, which the work reads between two slices, and as
+ * an aborted signal, which ends its waits. A thread that fails also fails its requests under way; the next request
+ * starts another thread.
  */
 
 import { parentPort, Worker, workerData } from 'node:worker_threads';
@@ -13,24 +13,24 @@ export class WorkerLostError extends Error {
 }
 
 export interface WorkerThreadOptions {
-  /** The module that calls `answerRequests`, beside the one that names it: without its suffix. */
+  /** The module that calls `answerRequests`, beside the module that names it, without its suffix. */
   readonly entry: URL;
-  /** What `settingsOfThread` gives the thread: data alone. */
+  /** What `settingsOfThread` returns in the thread: plain data. */
   readonly settings: unknown;
-  /** Of the heap; a thread that needs more ends. */
+  /** Heap limit; a thread that exceeds it ends. */
   readonly heapMaxMb: number;
-  /** Called when the thread has failed, once. */
+  /** Called once when the thread has failed. */
   readonly onLost: (error: Error) => void;
 }
 
 export interface WorkerThread {
-  /** Rejects with what the work throws, with the signal's reason once the work has ended, or with `WorkerLostError`. */
+  /** Rejects with the work's error, with the signal's reason once the work has ended, or with `WorkerLostError`. */
   ask(request: unknown, signal?: AbortSignal): Promise<unknown>;
   /** Ends the thread; requests under way are lost. */
   stop(): Promise<void>;
 }
 
-/** A request, or, without `request`, that it is cancelled. */
+/** A request or, without `request`, its cancellation. */
 interface ToThread {
   readonly id: number;
   readonly flag?: Int32Array;
@@ -56,7 +56,7 @@ interface Pending {
   readonly cancel: () => void;
 }
 
-/** What a thread has been asked and has not answered. */
+/** Requests that the thread has not answered. */
 class PendingRequests {
   readonly #byId = new Map<number, Pending>();
 
@@ -126,7 +126,7 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
           send(asked, { id });
         };
         send(asked, { id, flag, request });
-        // Only a thread with work to do keeps the process.
+        // The thread keeps the process alive only while it has requests.
         asked.ref();
         pending.add(id, { resolve, reject, signal, cancel });
       }),
@@ -143,7 +143,7 @@ export type ThreadProgram = Pick<WorkerThreadOptions, 'entry' | 'heapMaxMb'>;
 /** As `WorkerThread.ask`, of the thread that runs the program. */
 export type AskThread = (program: ThreadProgram, request: unknown, signal?: AbortSignal) => Promise<unknown>;
 
-/** One thread for each program, which starts with the first request to it. */
+/** One thread per module, started by the first request to it. */
 export function createWorkerThreads(common: Pick<WorkerThreadOptions, 'settings' | 'onLost'>): {
   readonly ask: AskThread;
   readonly stop: () => Promise<void>;
@@ -183,15 +183,15 @@ function spawn({ entry, settings, heapMaxMb }: WorkerThreadOptions): Worker {
   });
 }
 
-/** In the thread: what it was started with. */
+/** In the thread: the settings that it was started with. */
 export function settingsOfThread(): unknown {
   return (workerData as { readonly settings: unknown }).settings;
 }
 
-/** In the thread: whether the one who asked has gone. */
+/** In the thread: whether the request was cancelled. */
 export interface Cancellation {
   readonly signal: AbortSignal;
-  /** Throws as soon as the request is cancelled, though no message has been read since. */
+  /** Throws as soon as the request is cancelled, even before a message is read. */
   throwIfCancelled(): void;
 }
 
@@ -199,7 +199,7 @@ class CancelledError extends Error {
   readonly code = 'CANCELLED';
 }
 
-/** In the thread: answers requests, several at once. What `answer` throws is the answer to one, and ends no other. */
+/** In the thread: answers requests concurrently. An error of `answer` fails one request and ends no other. */
 export function answerRequests(answer: (request: unknown, cancellation: Cancellation) => Promise<unknown>): void {
   const port = parentPort;
   if (port === null) throw new Error('requests are answered in a worker thread');
@@ -225,7 +225,7 @@ export function answerRequests(answer: (request: unknown, cancellation: Cancella
   });
 }
 
-/** The members of an error that say what kind it is are lost when a message is copied. */
+/** Copying a message between threads loses the members that identify an error's class. */
 function failureOf(id: number, error: Error): FromThread {
   const { message, stack, code, syscall, severity } = error as Error & Record<'code' | 'syscall' | 'severity', unknown>;
   return { id, failure: { message, ...(stack === undefined ? {} : { stack }), code, syscall, severity } };

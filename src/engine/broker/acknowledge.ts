@@ -1,10 +1,10 @@
-/** Acknowledging many messages with one answer a consumer. */
+/** Acknowledges many messages with one round trip per consumer. */
 
 import type { PulledMessage } from './pull.ts';
 
 /**
- * Resolves when the server knows of every acknowledgement, or cannot be reached: it takes those that a connection makes to
- * one consumer in their order, so its answer to the last speaks for all.
+ * Resolves when the server has recorded every acknowledgement, or cannot be reached. A server handles the
+ * acknowledgements of one connection to one consumer in order, so its answer to the last covers all.
  */
 export async function acknowledgeAll(messages: readonly PulledMessage[]): Promise<void> {
   const last = new Map(messages.map((message) => [message.consumer, message]));

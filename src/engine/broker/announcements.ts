@@ -1,16 +1,20 @@
 /**
- * Announcements to every instance of the cell: what has changed in PostgreSQL, and whose feeds have something new. Core NATS,
- * so a message may be lost: it only saves the wait for the next look at PostgreSQL, which is the truth.
+ * Announcements to every instance of the cell: what has changed in PostgreSQL, and which clients' feeds have news. They
+ * use core NATS and may be lost: an announcement only shortens the time until the next poll of PostgreSQL, which holds
+ * the truth.
  */
 
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type Broker, listen } from './connection.ts';
 
-/** `coordinates`: commune centres were imported. `keys`: keys, or the limits of clients. `secrets`: those of webhooks. */
+/**
+ * `coordinates`: commune centres were imported. `keys`: API keys or limits of clients changed. `secrets`: webhook
+ * secrets changed.
+ */
 export type Changed = 'searches' | 'coordinates' | 'keys' | 'secrets';
 
 const FEED_GREW = 'feed.grew';
-/** Named in one announcement; more are sent as everybody. */
+/** Clients in one announcement; an announcement about more clients names none and means all. */
 const FED_CLIENTS_MAX = 256;
 
 export function announceChange(broker: Broker, changed: Changed): void {
@@ -29,7 +33,7 @@ export function announceFeed(broker: Broker, clientIds: ReadonlySet<Uuid>): void
   );
 }
 
-/** `listener` is called with the clients whose feeds; null: all. */
+/** `listener` is called with the clients whose feeds have news; null: all clients. */
 export function onFeed(broker: Broker, listener: (clientIds: readonly Uuid[] | null) => void): void {
   listen(broker, subjectOf(broker, FEED_GREW), (message) => {
     const named = message.string();

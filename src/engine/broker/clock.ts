@@ -1,6 +1,6 @@
 /**
- * What the clock of NATS says. No answer of a server below 2.10 bears its time, but each of JetStream's own is published to
- * whoever listens, with the time (`io.nats.jetstream.advisory.v1.api_audit`).
+ * The clock of NATS. A server below 2.10 puts no time into its answers, but JetStream publishes an advisory with the
+ * time for each API call (`io.nats.jetstream.advisory.v1.api_audit`).
  */
 
 import { inTime } from '../actor/waiting.ts';
@@ -12,8 +12,8 @@ const ACCOUNT_INFO = '$JS.API.INFO';
 const ANSWER_MAX_MS = 1_000;
 
 /**
- * Reads milliseconds since the epoch; rejects when NATS is away. A user who may not listen is refused once, and not asked
- * for again: each refusal is an error of the connection.
+ * Resolves with milliseconds since the epoch; rejects when NATS is away. A user without the right to subscribe is
+ * refused once and does not ask again: each refusal is an error of the connection.
  */
 export function brokerClock({ connection, manager }: Broker): () => Promise<number> {
   let refusal: Error | null = null;

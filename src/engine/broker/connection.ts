@@ -1,4 +1,4 @@
-/** The connection to NATS. This folder is the only importer of `nats`; the rest of the service sees its own words. */
+/** The connection to NATS. Only this folder imports `nats`; the rest of the service uses its own terms. */
 
 import {
   connect,
@@ -18,52 +18,52 @@ import { BrokerUnfitError, brokerUnreachable } from './unreachable.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
 export const REQUEST_TIMEOUT_MS = 5_000;
-/** Of an answer that the server gives where nobody listens. */
+/** The status of an answer when no subscriber exists. */
 export const STATUS_NO_RESPONDERS = 503;
 
 export interface Broker {
-  /** What is ours on the servers, which other cells share. */
+  /** Names of this cell's streams and subjects on servers that cells share. */
   readonly names: CellNames;
-  /** Copies that a stream is created with. */
+  /** Replicas of the streams that are created. */
   readonly replicas: number;
-  /** Whose streams and consumers are created; null: nobody's, as of a command. */
+  /** The label of the database that owns created streams and consumers; null for a command, which owns none. */
   readonly database: DatabaseLabel | null;
   readonly connection: NatsConnection;
   readonly jetStream: JetStreamClient;
   readonly manager: JetStreamManager;
-  /** For example `2.10.27`. Fields that a server does not know are ignored silently, so ask before sending them. */
+  /** For example `2.10.27`. Servers silently ignore unknown fields, so check the version before sending them. */
   readonly serverVersion: string;
   isConnected(): boolean;
-  /** How often the connection has broken: what was on its way then is lost. */
+  /** The number of disconnections so far: messages in transit were lost at each of them. */
   readonly disconnections: number;
   close(): Promise<void>;
 }
 
 export interface BrokerOptions {
-  /** One server, or several of one cluster with commas between them. */
+  /** One server, or several servers of one cluster, separated by commas. */
   readonly url: string;
   readonly name: string;
-  /** 1 unless said. */
+  /** Default 1. */
   readonly replicas?: number;
   readonly database?: DatabaseLabel | null;
-  /** The cell without a name unless said. */
+  /** Default: the cell without a name. */
   readonly cell?: string | null;
-  /** Told of disconnections and reconnections; the client reconnects by itself, for ever. */
+  /** Called at disconnections and reconnections; the client reconnects by itself, for ever. */
   readonly onStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
 
-/** A server that is cut off or frozen says nothing: the next of the cluster is asked. */
+/** A server that is cut off or frozen sends nothing: the client then connects to the next server of the cluster. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A cluster that has just lost a server chooses another leader of JetStream: seconds, more on a busy machine. */
+/** A cluster that has lost a server elects another JetStream leader within seconds, later on a busy machine. */
 const ELECTION_MAX_MS = 30_000;
-const LOOK_AGAIN_MS = 500;
+const RETRY_EVERY_MS = 500;
 const SILENCE: string = ErrorCode.Timeout;
-/** Before a subscription that the server has ended is tried again. */
+/** The pause before a subscription that the server has ended is renewed. */
 const LISTEN_AGAIN_MS = 2_000;
 /** Codes of JetStream: "temporarily unavailable", and "no suitable peers for placement". */
 const NO_LEADER = 10_008;
 const NO_PEERS = 10_005;
-/** A server of the cluster that is away is started again by whoever runs it. */
+/** The operator's service manager restarts a server of the cluster. */
 const PEERS_MAX_MS = 300_000;
 
 /** Throws `BrokerUnreachableError` when no server can be reached, the credentials are refused or there is no JetStream. */
@@ -73,20 +73,20 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     name: options.name,
     timeout: CONNECT_TIMEOUT_MS,
     maxReconnectAttempts: -1,
-    // A password that is refused may be put back: two refusals are no reason to give the connection up.
+    // The operator may restore a refused password: two refusals do not end the reconnection.
     ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
     reconnectJitter: 100,
     pingInterval: 5_000,
     maxPingOut: 2,
-    // One stack trace a request is a tenth of the intake's time.
+    // A stack trace per request costs a tenth of intake's CPU time.
     noAsyncTraces: true,
   }).catch((cause: Error) => {
     throw brokerUnreachable(options.url, cause);
   });
   const { replicas = 1 } = options;
   const manager = await managerOf(connection, replicas).catch(async (error: Error) => {
-    // Left open, it would keep a process alive that has given up.
+    // An open connection would keep a failed process alive.
     await connection.close();
     throw brokerUnreachable(options.url, error);
   });
@@ -114,8 +114,8 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
 }
 
 /**
- * A subscription that the server ends, for want of the right to it, is made again until it holds. Returns what ends it for
- * good. `queue`: one of its listeners hears each message.
+ * Renews a subscription that the server ends, for lack of permission, until it holds. Returns a function that ends it
+ * for good. `queue`: each message reaches one subscriber of the group.
  */
 export function listen(
   { connection }: Broker,
@@ -142,7 +142,7 @@ export function listen(
 }
 
 async function managerOf(connection: NatsConnection, replicas: number): Promise<JetStreamManager> {
-  // A server says the name of the cluster that it belongs to.
+  // A server names the cluster that it belongs to.
   if (replicas > 1 && connection.info?.cluster === undefined) {
     const reason = `it is one server, and VIGIE_NATS_REPLICAS asks for ${replicas} copies`;
     throw new BrokerUnfitError(reason, 'Correct NATS_URL or VIGIE_NATS_REPLICAS.');
@@ -150,7 +150,7 @@ async function managerOf(connection: NatsConnection, replicas: number): Promise<
   return onceElected(() => connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS }));
 }
 
-/** The client takes credentials apart from the addresses, and the same ones for all. */
+/** The client library takes credentials separately from the addresses, one set for all. */
 function serversOf(url: string): { servers: string[]; user?: string; pass?: string; token?: string } {
   const urls = url.split(',').map((each) => new URL(each.trim()));
   const servers = urls.map(({ protocol, host }) => (protocol === 'tls:' ? `tls://${host}` : host));
@@ -160,9 +160,9 @@ function serversOf(url: string): { servers: string[]; user?: string; pass?: stri
   return { servers, user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 }
 
-/** What a cluster cannot answer while it has no leader is asked again; every other failure is final. */
+/** Retries a request that the cluster cannot answer while it has no leader; any other failure is final. */
 export async function onceElected<T>(ask: () => Promise<T>): Promise<T> {
-  for (const beganAt = performance.now(); ; await pause(LOOK_AGAIN_MS)) {
+  for (const beganAt = performance.now(); ; await pause(RETRY_EVERY_MS)) {
     try {
       return await ask();
     } catch (error) {
@@ -172,7 +172,7 @@ export async function onceElected<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A stream cannot be placed on a server that is away; and one that waits for its leader gives no answer. */
+/** A stream cannot be placed on a server that is away, and a stream that waits for its leader does not answer. */
 function isElection(error: unknown): boolean {
   const isSilent = error instanceof NatsError && error.code === SILENCE;
   return isSilent || isNatsError(error, NO_LEADER) || isNatsError(error, NO_PEERS);

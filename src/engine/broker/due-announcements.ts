@@ -1,7 +1,7 @@
 /**
- * "These deliveries are due", sent to the courier of this process; what it has no room for, or all where there is none,
- * is sent to one other courier. Core NATS, so it may be lost: who receives it spares the wait for the next look at the
- * rows, which are the queue.
+ * "These deliveries are due", sent to the courier of this process. What exceeds its capacity, or everything where there
+ * is none, goes to one other courier. Core NATS may lose it: an announcement only shortens the time until the next scan
+ * of the rows, which are the queue.
  */
 
 import type { DueDelivery } from '../domain/delivery.ts';
@@ -10,17 +10,17 @@ import { type Broker, listen } from './connection.ts';
 
 /** The courier of this process. */
 export interface DueListener {
-  /** Returns what it has no room for. */
+  /** Returns the deliveries that exceed its capacity. */
   admit(due: readonly DueDelivery[]): readonly DueDelivery[];
-  /** No other courier is known. */
+  /** True when no other courier is known. */
   readonly isAlone: boolean;
 }
 
 export interface DueAnnouncer {
   announce(due: readonly DueDelivery[]): void;
-  /** To one other courier, as far as there is any. */
+  /** Sends to one other courier, if there is one. */
   pass(due: readonly DueDelivery[]): void;
-  /** Returns what ends it. */
+  /** Returns a function that ends the subscription. */
   listen(listener: DueListener): () => void;
 }
 

@@ -1,13 +1,13 @@
 /**
- * Whoever takes adverts in says so when it is asked. A dump that was restored beside the running original bears the
- * original's label; where both are is all that distinguishes them, and whoever led first goes on.
+ * The instance that takes adverts in answers claims. A restored dump bears the label of the running original; the
+ * locations of the two databases distinguish them, and the instance that has led longer continues.
  */
 
 import { ErrorCode, NatsError, RequestStrategy } from 'nats';
 import { type Broker, listen } from './connection.ts';
 
 export interface LeadClaim {
-  /** Of one database among all copies. */
+  /** The same for a database and all its copies. */
   readonly place: string;
   /** For people. */
   readonly address: string;
@@ -18,7 +18,7 @@ export interface LeadClaim {
 const ANSWERS_WITHIN_MS = 500;
 const NO_RESPONDERS: string = ErrorCode.NoResponders;
 
-/** `claim`: null while this instance does not lead. */
+/** `claim` returns null while this instance does not lead. */
 export function answerLeadClaims(broker: Broker, claim: () => LeadClaim | null): void {
   listen(broker, subjectOf(broker), (message) => {
     const own = claim();
@@ -41,8 +41,8 @@ async function askLeadClaims(broker: Broker): Promise<readonly LeadClaim[]> {
 }
 
 /**
- * In words, whoever else has led for longer than anybody on the database at `place`; null when nobody has. `address`: of
- * that one. Rejects when NATS is away.
+ * A sentence about the instance of another database that has led longer than any instance of the database at `place`;
+ * null when there is none. `address`: of that database. Rejects when NATS is away.
  */
 export async function findOtherLead(
   broker: Broker,

@@ -1,6 +1,6 @@
 /**
- * What instances of a cell send each other for their operators, over core NATS: "a control has changed", and what happens, while
- * somebody watches. A lost signal costs the wait for the next look at PostgreSQL, a lost activity is not seen.
+ * Signals between the instances of a cell for operators, over core NATS: "a control has changed", and activities while
+ * an operator watches. A lost signal delays a control until the next poll of PostgreSQL; a lost activity is not shown.
  */
 
 import { createInbox } from 'nats';
@@ -18,22 +18,22 @@ export function onControlChange(broker: Broker, listener: () => void): void {
   listen(broker, subjectOf(broker, CONTROLS_CHANGED), listener);
 }
 
-/** Bytes of one batch of activities, to everybody who watches. */
+/** Maximum bytes of one batch of activities. */
 export function publishActivity(broker: Broker, bytes: Uint8Array): void {
   if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY), bytes);
 }
 
-/** Returns what ends the subscription. */
+/** Returns a function that ends the subscription. */
 export function onActivity(broker: Broker, listener: (bytes: Uint8Array) => void): () => void {
   return listen(broker, subjectOf(broker, ACTIVITY), (message) => listener(message.data));
 }
 
-/** Tells every instance that somebody watches. */
+/** Notifies every instance that an operator watches. */
 export function announceWatcher(broker: Broker): void {
   if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY_WANTED));
 }
 
-/** Likewise, and calls `onReady` with the id of each instance that publishes from now on. Returns what ends that. */
+/** The same; `onReady` is called with the id of each instance that publishes from now on. Returns what ends the watch. */
 export function callForActivity(broker: Broker, onReady: (instanceId: string) => void): () => void {
   const reply = createInbox();
   const subscription = broker.connection.subscribe(reply, {
@@ -43,11 +43,11 @@ export function callForActivity(broker: Broker, onReady: (instanceId: string) =>
   return () => subscription.unsubscribe();
 }
 
-/** `listener` is called for each watcher before that one is answered. */
+/** `listener` is called for each watcher before that watcher is answered. */
 export function onWatcher(broker: Broker, instanceId: string, listener: () => void): void {
   listen(broker, subjectOf(broker, ACTIVITY_WANTED), (message) => {
     listener();
-    // Whoever has come to stay asks for no answer.
+    // A renewal requests no answer.
     message.respond(Buffer.from(instanceId));
   });
 }

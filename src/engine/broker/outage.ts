@@ -1,16 +1,16 @@
 /**
- * Which failures are transient errors of NATS: out of reach, without JetStream or a stream at this moment, or not answering. They
- * pass; every other failure is a bug.
+ * Which failures are transient errors of NATS: unreachable, without JetStream or a stream at the moment, or not
+ * answering. They pass; every other failure is a bug.
  */
 
 import { ErrorCode, NatsError } from 'nats';
 
-/** JetStream did not take or answer something that it should have. */
+/** JetStream failed to store or answer a valid request. */
 export class BrokerUnavailableError extends Error {
   readonly code = 'BROKER_UNAVAILABLE';
 }
 
-/** It answered nothing at all. */
+/** JetStream did not answer. */
 export class BrokerSilentError extends BrokerUnavailableError {}
 
 const CODES: ReadonlySet<string> = new Set([
@@ -34,16 +34,16 @@ const CODES: ReadonlySet<string> = new Set([
   ErrorCode.Timeout,
 ]);
 
-/** True when NATS did not answer: that counts as one error, whatever work met it. */
+/** True when NATS did not answer: all works count it as one error. */
 export function isBrokerSilence(error: unknown): boolean {
   if (error instanceof BrokerSilentError) return true;
   return error instanceof NatsError && error.api_error === undefined && CODES.has(error.code);
 }
 
-/** True for a failure that says something about NATS and nothing about what it was asked. */
+/** True for a failure that concerns NATS itself and not the request. */
 export function isBrokerOutage(error: unknown): boolean {
   if (error instanceof BrokerUnavailableError) return true;
   if (!(error instanceof NatsError)) return false;
-  // Whatever JetStream's own interface refuses: a stream that is gone or full, a cluster without a leader.
+  // Any refusal of JetStream's API: a missing or full stream, a cluster without a leader.
   return error.api_error !== undefined || CODES.has(error.code);
 }

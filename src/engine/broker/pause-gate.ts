@@ -1,6 +1,6 @@
 /**
- * What an operator closes to pause a stage: its pulls finish the batch they are at and take no further one. JetStream
- * keeps what is not pulled.
+ * A gate that an operator closes to pause a stage: its pulls finish their current batch and take no further one.
+ * JetStream keeps what is not pulled.
  */
 
 import { Signal } from '../actor/waiting.ts';
@@ -11,11 +11,11 @@ export interface PauseGate {
   readonly busyCount: number;
   open(): void;
   close(): void;
-  /** Resolves at once while open, else when it opens or `wake` is called. */
+  /** Resolves at once while the gate is open, otherwise when it opens or `wake` is called. */
   whenOpen(): Promise<void>;
   /** Runs `pull` and counts it as busy. */
   run<T>(pull: () => Promise<T>): Promise<T>;
-  /** Lets every waiter go, to look at what else has changed. */
+  /** Wakes every waiter, to check its other conditions. */
   wake(): void;
 }
 

@@ -18,9 +18,9 @@ export interface Publication {
 const PUBLISH_WINDOW = 256;
 
 /**
- * Resolves when the stream holds every publication; rejects with the first failure, after the others have ended, or
- * when no answer came for `REQUEST_TIMEOUT_MS`. One inbox hears all answers: the client's own publish has a timer and a
- * race of promises for each message, which is more work than to send it.
+ * Resolves when the stream holds every publication. Rejects with the first failure after the others have ended, or when
+ * no answer came for `REQUEST_TIMEOUT_MS`. One inbox receives all answers: the client's own publish creates a timer and
+ * a promise race for each message, which costs more than sending it.
  */
 export function publishAll({ connection }: Broker, publications: readonly Publication[]): Promise<void> {
   if (publications.length === 0) return Promise.resolve();

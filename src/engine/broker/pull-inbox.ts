@@ -1,27 +1,27 @@
 /**
- * Where the answers to the requests of a pull arrive, in their order. To close it ends the requests that wait: a server
- * hands nothing to an inbox that nobody listens to, and what it has handed over before is not lost.
+ * Receives the answers to the requests of a pull, in order. Closing it ends the waiting requests: a server sends
+ * nothing to an inbox without a subscriber, and messages that it has already sent are not lost.
  */
 
 import { createInbox, type Msg } from 'nats';
 import { endsWithin, Signal } from '../actor/waiting.ts';
 import type { Broker } from './connection.ts';
 
-/** For the last messages of an inbox that is closed; a server that is frozen never answers. */
+/** Milliseconds for the last messages of a closed inbox; a frozen server never answers. */
 const ANSWER_MAX_MS = 1_000;
 
 export interface PullInbox {
   /** Received and not yet taken, statuses too. */
   readonly received: readonly Msg[];
-  /** Another one for each request, so that their ends can be distinguished. */
+  /** A new reply subject for each request, so that their ends can be distinguished. */
   replySubject(): string;
   /** Whether the server reports the end of a request, instead of handing out a message. */
   isStatus(message: Msg): boolean;
   /** The next message, or null when none came within `timeoutMs`. Rejects when the server has ended the subscription. */
   next(timeoutMs: number): Promise<Msg | null>;
   /**
-   * Stops listening: the server drops the requests that wait. Answers the messages that were received and not yet
-   * taken; what a server that is away has sent meanwhile comes back.
+   * Stops receiving: the server drops the waiting requests. Returns the messages that were received and not taken;
+   * messages that an unreachable server has sent meanwhile are redelivered.
    */
   close(): Promise<readonly Msg[]>;
 }
@@ -53,7 +53,7 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
       return received.shift() ?? null;
     },
     async close() {
-      // The server's answer comes after the last message that it has sent here.
+      // The server's answer follows the last message that it has sent here.
       if (isConnected() && failure === null) await endsWithin(subscription.drain(), ANSWER_MAX_MS);
       else subscription.unsubscribe();
       return received.filter((message) => !isStatus(message));

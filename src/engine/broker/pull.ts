@@ -1,9 +1,9 @@
 /**
- * Pulling from a durable consumer with back-pressure: the next batch is asked for only when the receiver has taken what
- * came, so at most two are on the way. The client's own `consume` asks again as soon as messages arrive, which queues
- * without bound; its `fetch` stops listening 5 % after a request has expired, and what a busy process reads later is
- * dropped until `ack_wait`. So the requests are made here (JetStream API, `CONSUMER.MSG.NEXT`), and one inbox hears what
- * they bring until the pull pauses or stops.
+ * Pulls from a durable consumer with back-pressure: the next batch is requested only when the receiver has taken the
+ * last one, so at most two are on the way. The client's own `consume` requests more as soon as messages arrive, which
+ * queues without bound; its `fetch` stops receiving 5 % after a request has expired, and messages that a busy process
+ * reads later wait for `ack_wait`. So this module makes the requests (JetStream API, `CONSUMER.MSG.NEXT`), and one
+ * inbox receives the answers until the pull pauses or stops.
  */
 
 import { type Msg, millis, nanos } from 'nats';
@@ -14,9 +14,9 @@ import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
 import type { PauseGate } from './pause-gate.ts';
 import { openInbox, type PullInbox } from './pull-inbox.ts';
 
-/** What becomes of a message. One place per stage decides it. */
+/** How a message is settled. One place per stage decides it. */
 export type Disposition =
-  /** `isAnswered: false` does not wait for the server: what is lost on the way comes back. */
+  /** `isAnswered: false` does not wait for the server: a lost acknowledgement causes a redelivery. */
   | { readonly type: 'ack'; readonly isAnswered?: boolean }
   | { readonly type: 'nak'; readonly delayMs: number }
   | { readonly type: 'term' };
@@ -32,8 +32,8 @@ export interface PulledMessage {
   readonly storedAtMs?: number;
   readonly isFirstDelivery?: boolean;
   /**
-   * Resolves when the server knows, or when it cannot be reached: then the message comes back, and the row decides. Does
-   * nothing once the consumer has been deleted.
+   * Resolves when the server has recorded it, or cannot be reached: then the message is redelivered, and the row
+   * decides. Does nothing once the consumer has been deleted.
    */
   settle(disposition: Disposition): Promise<void>;
 }
@@ -42,19 +42,19 @@ export interface PullOptions {
   readonly stream: string;
   readonly consumer: string;
   readonly batchMax: number;
-  /** Of the messages that one request may bring; without bound unless said. */
+  /** Maximum messages per request; default unlimited. */
   readonly bytesMax?: number;
-  /** Messages handed over before timers and sockets are looked at; a whole batch unless said. */
+  /** Messages handed over before timers and sockets are served; default a whole batch. */
   readonly sliceMax?: number;
   /** Resolves when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
-  /** Told when pulling or settling fails; both go on by themselves. */
+  /** Called when pulling or settling fails; both retry by themselves. */
   readonly onTransientError: (what: string, error: Error) => void;
-  /** Puts a stream or consumer back that somebody deleted. */
+  /** Creates a stream or consumer that was deleted. */
   readonly ensure: () => Promise<void>;
-  /** Closed, it keeps the pull from asking for more. */
+  /** While closed, the pull requests nothing. */
   readonly gate?: PauseGate;
-  /** True: what waits longer than `ack_wait` to be settled is not handed out again meanwhile. */
+  /** True: a message that waits longer than `ack_wait` to be settled is not redelivered meanwhile. */
   readonly extendsWait?: boolean;
 }
 
@@ -63,28 +63,28 @@ export interface Pull {
   stop(): Promise<void>;
 }
 
-/** A request that waits costs the server nothing. */
+/** A waiting request costs the server nothing. */
 const PULL_EXPIRES_MS = 10_000;
 /**
- * The next request is made while the last one still waits. What falls due for redelivery in the moment in which the only
- * request of its consumer ends, nats-server below 2.10 takes off its queue, finds nobody, and forgets until `ack_wait`.
- * So a busy process may be late by seconds.
+ * The next request is made while the last one still waits. When a message becomes due for redelivery at the moment in
+ * which the only request of its consumer ends, nats-server below 2.10 removes it from its queue, finds no request, and
+ * delays it until `ack_wait`. A busy process may therefore be late by seconds.
  */
 const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
-/** How soon a pull sees that it is to pause or stop, or that a connection that broke has taken its requests along. */
-const LOOK_EVERY_MS = 500;
+/** How soon a pull notices that it must pause or stop, or that a lost connection has ended its requests. */
+const CHECK_EVERY_MS = 500;
 const ERROR_PAUSE_MS = 500;
 /** A message counts with its subject and headers. */
 const LARGEST_FACTOR = 2;
 const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
-/** The consumer that messages are from. */
+/** The consumer that messages come from. */
 interface Source {
-  /** The server's; null until it has been asked for. */
+  /** The server's value; null until it was requested. */
   readonly createdAt: string | null;
   /**
-   * It was deleted, or nobody knows. A successor under its name counts from 1 again: to settle a message of this one
-   * would settle whichever bears its number there, and lose it.
+   * The consumer was deleted, or its state is unknown. A new consumer of the same name counts from 1: settling an old
+   * message would settle the message with the same number there, and lose it.
    */
   isLost: boolean;
   /** Milliseconds of its `ack_wait`. */
@@ -103,7 +103,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   let received: readonly Msg[] = [];
   function extend(): number {
     if (!source.isLost) for (const message of [...source.unsettled, ...received]) message.respond('+WPI');
-    return source.ackWaitMs / EXTENSIONS_PER_WAIT || LOOK_EVERY_MS;
+    return source.ackWaitMs / EXTENSIONS_PER_WAIT || CHECK_EVERY_MS;
   }
 
   async function pullOn(stopping: AbortSignal): Promise<void> {
@@ -116,7 +116,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
     }
   }
 
-  /** Until it is to pause or stop, or the connection has broken. Throws when there is no such consumer. */
+  /** Pulls until it must pause or stop, or the connection breaks. Throws when the consumer does not exist. */
   async function takeBatches(isTaking: () => boolean): Promise<void> {
     const { disconnections } = broker;
     source = await recognised(broker, options, source);
@@ -139,7 +139,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   const pulling = startTask({ what: 'pull', everyMs: 0, work: pullOn });
   const extending =
     options.extendsWait === true
-      ? startTask({ what: 'extend', everyMs: LOOK_EVERY_MS, work: extend, onTransientError: options.onTransientError })
+      ? startTask({ what: 'extend', everyMs: CHECK_EVERY_MS, work: extend, onTransientError: options.onTransientError })
       : null;
   return {
     async stop() {
@@ -151,7 +151,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   };
 }
 
-/** The same source when the consumer is the one that it was. */
+/** The same source while the consumer is unchanged. */
 async function recognised({ manager }: Broker, { stream, consumer }: PullOptions, before: Source): Promise<Source> {
   const { created: createdAt, config } = await manager.consumers.info(stream, consumer);
   before.isLost = before.createdAt !== null && before.createdAt !== createdAt;
@@ -160,8 +160,8 @@ async function recognised({ manager }: Broker, { stream, consumer }: PullOptions
 }
 
 /**
- * Hands over up to `batchMax` messages of whatever request, unless `request`, the newest, grows old or ends before.
- * Throws when there is no such consumer.
+ * Hands over up to `batchMax` messages of any request, unless `request`, the newest, becomes old or ends first. Throws
+ * when the consumer does not exist.
  */
 async function takeBatch(
   inbox: PullInbox,
@@ -172,9 +172,9 @@ async function takeBatch(
 ): Promise<void> {
   for (let missing = batchMax; missing > 0; ) {
     const leftMs = request.madeAt + PULL_AGAIN_MS - performance.now();
-    const message = await inbox.next(Math.min(leftMs, LOOK_EVERY_MS));
+    const message = await inbox.next(Math.min(leftMs, CHECK_EVERY_MS));
     if (message === null) {
-      if (leftMs <= LOOK_EVERY_MS || !goesOn()) return;
+      if (leftMs <= CHECK_EVERY_MS || !goesOn()) return;
     } else if (!inbox.isStatus(message)) {
       missing -= 1;
       await handOver(message);
@@ -194,7 +194,7 @@ async function recover(error: Error, { onTransientError, ensure }: PullOptions, 
 }
 
 export interface PullRequest {
-  /** Where its end is reported. */
+  /** The subject on which its end is reported. */
   readonly replySubject: string;
   /** Monotonic milliseconds. */
   readonly madeAt: number;
@@ -212,13 +212,13 @@ export function requestBatch(
   return { replySubject, madeAt: performance.now() };
 }
 
-/** Never below a message of the largest size, for which the server would end every request at once. */
+/** At least one message of the largest size; below that the server ends every request at once. */
 function boundOf({ info }: Broker['connection'], bytesMax: number | undefined): { readonly max_bytes?: number } {
   if (bytesMax === undefined) return {};
   return { max_bytes: Math.max(bytesMax, LARGEST_FACTOR * (info?.max_payload ?? 0)) };
 }
 
-/** Why a request can never be answered; null when it has only run its time. */
+/** Why a request can never be answered; null when it has only expired. */
 function lackOf({ headers }: Msg): string | null {
   const { code, description } = headers ?? { code: 0, description: '' };
   if (code !== STATUS_NO_RESPONDERS && !/deleted/i.test(description)) return null;
@@ -265,7 +265,7 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
 }
 
 function nakOf(delayMs: number): string {
-  // Whole nanoseconds: the server takes a fraction for no delay at all.
+  // Whole nanoseconds: the server treats a fraction as no delay.
   return delayMs > 0 ? `-NAK {"delay": ${Math.ceil(nanos(delayMs))}}` : '-NAK';
 }
 

@@ -1,8 +1,8 @@
 /**
- * Every message of a stream in its order, whatever became of the consumer's deliveries. What a crashed or replaced
- * reader left in flight, or what was lost on the way to this one, JetStream hands out again only after `ack_wait`, when
- * newer messages of the same property have long been recorded and the old ones count as stale. So it is read from the
- * stream first; settling it is left to its redelivery, and who records it knows it again.
+ * Every message of a stream in order, whatever the state of the consumer's deliveries. JetStream redelivers what a
+ * crashed or replaced reader left unacknowledged, or what was lost in transit, only after `ack_wait`, when newer
+ * messages of the same property have been recorded and the old ones count as stale. So this module reads them from the
+ * stream first; their redelivery settles them, and the recorder recognises them then.
  */
 
 import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
@@ -15,36 +15,36 @@ import { isMissing } from './topology.ts';
 type HandOn = (message: PulledMessage) => Promise<void>;
 
 export interface InOrder {
-  /** Takes the pulled messages: hands each on, after those that the stream holds between the last one and it. */
+  /** Takes pulled messages: hands each on after the messages that the stream holds between the last one and it. */
   readonly take: HandOn;
-  /** Of what was read from the stream, everything up to here is settled; infinite when nothing is left to settle. */
+  /** Of the messages read from the stream, all up to this one are settled; infinite when none is left to settle. */
   readonly settledUpTo: number;
-  /** Hands nothing on any more: what is in flight is left to the next reader. */
+  /** Hands nothing on any more: unsettled messages are left to the next reader. */
   stop(): void;
 }
 
 export interface InOrderOptions {
   readonly stream: string;
   readonly consumer: string;
-  /** Where to begin; what the consumer has had acknowledged beyond it is handed on again. */
+  /** Where to begin; messages beyond it that the consumer has already acknowledged are handed on again. */
   readonly recordedUpTo: number;
   readonly handOn: HandOn;
-  /** Told when a message can only be from another stream of this name, which counts from 1 again. */
+  /** Called when a message must be from another stream of this name, which counts from 1 again. */
   readonly onOtherStream: () => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
 /** A message may have a mebibyte, and a batch waits in memory. */
 const BATCH_MAX = 64;
-/** A server that does not answer for so long has lost the reading. */
+/** After this time without an answer the read is considered lost. */
 const ANSWER_MAX_MS = 5_000;
-/** For the server to forget a reading whose process is gone. */
+/** After this time the server deletes the consumer of a process that is gone. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
 /**
- * Begins to hand on what the stream holds after `recordedUpTo` and the consumer has handed out, oldest first; what is
- * pulled meanwhile waits for it. A reading that breaks off goes on where it was. The only reader must be this one. Rejects
- * when NATS is away.
+ * Starts to hand on what the stream holds after `recordedUpTo` and the consumer has delivered, oldest first; pulled
+ * messages wait for it. A read that breaks off resumes at its position. This must be the only reader. Rejects when NATS
+ * is away.
  */
 export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
   const { stream, consumer, handOn, onTransientError } = options;
@@ -73,7 +73,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
 
   const { delivered } = await broker.manager.consumers.info(stream, consumer);
   const { config } = await broker.manager.streams.info(stream);
-  // A work queue, which an operator may have made of the stream, takes no second consumer.
+  // A work queue (an operator may have configured the stream so) accepts no second consumer.
   const read = config.retention === RetentionPolicy.Workqueue ? singleMessages : storedMessages;
   const caughtUp = readUpTo(delivered.stream_seq).then(() => {
     isCaughtUp = !signal.aborted;
@@ -98,7 +98,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
   };
 }
 
-/** From `first` to `last`, as one reading of the stream; those that it no longer holds are left out. */
+/** From `first` to `last` in one read of the stream; messages that it no longer holds are skipped. */
 async function* storedMessages(
   broker: Broker,
   { stream, consumer, onTransientError }: InOrderOptions,
@@ -145,7 +145,7 @@ async function* storedMessages(
   }
 }
 
-/** The same, each asked for by itself. */
+/** The same, one request per message. */
 async function* singleMessages(
   { manager }: Broker,
   { stream, consumer }: InOrderOptions,

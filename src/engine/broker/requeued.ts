@@ -1,13 +1,15 @@
-/** A message that an operator sends again says in a header where it was before: what came after it must not be undone. */
+/**
+ * A message that an operator requeues names its former position in a header: later messages must not be undone by it.
+ */
 
 const HEADER = 'Vigie-Requeued';
 
-/** `stream`: its number, as the position of the intake counts streams. */
+/** `stream`: its number in the intake position. */
 export function requeuedHeader(stream: number, sequence: number): Readonly<Record<string, string>> {
   return { [HEADER]: `${stream}/${sequence}` };
 }
 
-/** Its sequence in the stream of this number, if that is where it was. */
+/** Its former sequence, if it was in the stream of this number. */
 export function requeuedFrom(
   headers: Readonly<Record<string, string>>,
   stream: number,

@@ -1,6 +1,6 @@
 /**
- * What a message of the stream `RETRIES` says: "this attempt failed, the next one is due then". It is handed back until
- * its time has come. The row decides.
+ * The message of the stream `RETRIES`: "this attempt failed, the next one is due then". It is redelivered until that
+ * time. The row decides.
  */
 
 import type { Uuid } from '../domain/ids.ts';
@@ -15,7 +15,7 @@ export interface RetryMessage {
   readonly endpointKey: string;
   /** The attempt that failed. */
   readonly attemptCount: number;
-  /** Milliseconds since the epoch, on the clock of who published it. */
+  /** Milliseconds since the epoch, by the publisher's clock. */
   readonly dueAtMs: number;
 }
 
@@ -32,7 +32,7 @@ function publicationOf(broker: Broker, { id, endpointKey, attemptCount, dueAtMs 
   return { subject: retrySubject(broker, endpointKey, id), messageId: `${id}-${attemptCount}`, bytes };
 }
 
-/** Null when somebody else has published into our stream. */
+/** Null for a message that another program has published into the stream. */
 export function retryOf({ subject, bytes }: PulledMessage): RetryMessage | null {
   const [, , idText = ''] = subject.split('.');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();

@@ -13,11 +13,11 @@ export interface StreamFigures {
   readonly consumers: number;
   /** Not yet handed to a consumer. */
   readonly pending: number;
-  /** Handed out and not acknowledged; a retry that waits is one. */
+  /** Delivered and not acknowledged; a waiting retry is one. */
   readonly ackPending: number;
 }
 
-/** Every stream of ours; one that does not exist yet is empty. Of `ADVERTS` no other cell's consumer counts. Rejects when NATS is away. */
+/** Every stream of this cell, with this cell's consumers; a missing one is empty. Rejects when NATS is away. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
   const { intakeConsumer, retriesStream } = broker.names;
   return Promise.all([

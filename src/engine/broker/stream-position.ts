@@ -1,11 +1,11 @@
-/** Where a durable consumer stands in its stream, and when the stream took a message. */
+/** The position of a durable consumer in its stream, and when the stream stored a message. */
 
 import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
 import type { Broker } from './connection.ts';
 import { isMissing } from './topology.ts';
 
 export interface ConsumerPosition {
-  /** When the stream was made: distinguishes it from a later one of its name. */
+  /** When the stream was created: distinguishes it from a later one of its name. */
   readonly createdAt: string;
   /** Of the oldest message that the stream still holds. */
   readonly firstSequence: number;
@@ -14,7 +14,7 @@ export interface ConsumerPosition {
   /** Every message up to this one is acknowledged. */
   readonly acknowledgedUpTo: number;
   readonly handedOutUpTo: number;
-  /** Several servers hold the stream, and another one may have begun to lead it. */
+  /** The stream is replicated, and another server may have become its leader. */
   readonly isReplicated: boolean;
 }
 
@@ -32,20 +32,21 @@ export async function readConsumerPosition(
     createdAt: created,
     firstSequence: state.first_seq,
     lastSequence: state.last_seq,
-    // The floor stands still before messages that the stream has dropped.
+    // The floor does not advance over messages that the stream has dropped.
     acknowledgedUpTo: num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq,
     handedOutUpTo: delivered.stream_seq,
     isReplicated: config.num_replicas > 1,
   };
 }
 
-/** For the server to forget the consumer that was asked, should it not be deleted. */
+/** After this time the server deletes the temporary consumer, if it was not deleted. */
 const FORGOTTEN_AFTER_MS = 5_000;
 
-/** The number of the first message that the stream took at `at` or later; of the next one, when there is none. */
+/** The sequence of the first message stored at `at` or later; of the next message when there is none. */
 export async function readFirstSince({ manager }: Broker, stream: string, at: Date): Promise<number> {
   const { config, state } = await manager.streams.info(stream);
-  // A work queue, which an operator may have made of the stream, takes no second consumer; all that it holds is to be read.
+  // A work queue (an operator may have configured the stream so) accepts no second consumer; everything that it holds
+  // is read.
   if (config.retention === RetentionPolicy.Workqueue) return state.first_seq;
   const { name, delivered } = await manager.consumers.add(stream, {
     ack_policy: AckPolicy.None,
@@ -58,7 +59,7 @@ export async function readFirstSince({ manager }: Broker, stream: string, at: Da
   return delivered.stream_seq + 1;
 }
 
-/** As the server writes it, to the nanosecond; null when the stream does not hold the message. */
+/** In the server's format, with nanoseconds; null when the stream does not hold the message. */
 export async function readStoredAt(broker: Broker, stream: string, sequence: number): Promise<string | null> {
   try {
     return (await broker.manager.streams.getMessage(stream, { seq: sequence })).timestamp;

@@ -1,4 +1,7 @@
-/** Looks at every stream and consumer of ours that is there: whether it can do its work, and whether it is another database's. */
+/**
+ * Inspects every existing stream and consumer of this cell: whether it can work, and whether it belongs to another
+ * database.
+ */
 
 import {
   AckPolicy,
@@ -16,7 +19,7 @@ import { consumersOf, isMissing, streamsOf, type WantedConsumer, type WantedStre
 import { labelling, ownerOf } from './topology-owner.ts';
 
 export interface Inspection extends Differences {
-  /** Whose some of them are instead of this database's; null when none is another's. */
+  /** The databases that own some of them instead of this one; null when none does. */
   readonly foreign: string | null;
 }
 
@@ -25,7 +28,7 @@ interface Found extends Differences {
   readonly owner: DatabaseLabel | null;
 }
 
-/** What does not exist is in order: it is made when it is needed. Rejects when NATS is away. */
+/** A missing stream or consumer is in order: it is created when it is needed. Rejects when NATS is away. */
 export async function inspectTopology(broker: Broker): Promise<Inspection> {
   const found = await findAll(broker);
   return {
@@ -69,8 +72,8 @@ function foreignOf({ database }: Broker, found: readonly Found[]): string | null
 }
 
 /**
- * Makes what is another database's this one's; positions and messages stay. Resolves with the names of what was taken
- * over, which `isTrial` only lists.
+ * Transfers the streams and consumers of another database to this one; positions and messages stay. Resolves with the
+ * names of what was transferred; `isTrial` only lists them.
  */
 export async function adoptTopology(broker: Broker, isTrial: boolean): Promise<readonly string[]> {
   const { streams, consumers } = broker.manager;
@@ -109,10 +112,10 @@ interface Differences {
   readonly cautions: readonly string[];
 }
 
-/** [whether it is so, what is said of it] */
+/** [condition, finding] */
 type Rule = readonly [boolean, string];
 
-/** Nobody's advert is larger than nine out of ten; a smaller limit refuses most. */
+/** A smaller limit would refuse ordinary adverts. */
 const MESSAGE_BYTES_LEAST = 65_536;
 const HOUR_NANOS = 3_600_000_000_000;
 const SECOND_NANOS = 1_000_000_000;
@@ -133,9 +136,9 @@ function hasLimit(limit: number | undefined): boolean {
 }
 
 /**
- * What keeps a stream or consumer that is there already from doing its work. An operator's settings win, so one that
- * differs from what the daemon would have made is no fault by itself: a fault loses messages, or stops them, without a
- * word. A caution works today, and may not when it is needed.
+ * What prevents an existing stream or consumer from working. An operator's settings take precedence, so a setting that
+ * differs from the daemon's own is no fault by itself: a fault loses or stops messages silently. A caution works today,
+ * and may fail when it is needed.
  */
 function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differences {
   const { name } = wanted;
@@ -216,7 +219,7 @@ function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Di
   return said(`consumer ${wanted.durable_name} of ${wanted.stream}`, faults, []);
 }
 
-/** Retries wait unacknowledged, so their consumers must not count them. */
+/** Waiting retries are unacknowledged, so their consumers must not limit them. */
 function ackPendingLeast({ max_ack_pending = 0 }: WantedConsumer): number {
   return max_ack_pending === -1 ? Number.POSITIVE_INFINITY : PULL_BATCH_LEAST;
 }
@@ -231,7 +234,7 @@ function listOf(subjects: readonly string[] | undefined): string {
   return subjects === undefined || subjects.length === 0 ? 'nothing' : subjects.join(' and ');
 }
 
-/** Whether every subject that `wanted` stands for is one of `pattern` (NATS, *Subject-Based Messaging*). */
+/** Whether `pattern` covers every subject of `wanted` (NATS, *Subject-Based Messaging*). */
 export function covers(pattern: string, wanted: string): boolean {
   const theirs = pattern.split('.');
   const ours = wanted.split('.');

@@ -1,6 +1,6 @@
 /**
- * Whose a stream or consumer is. Two databases that used one would take each other's adverts without a word, so what a
- * daemon makes carries the label of its database: as metadata, and below nats-server 2.10 in the description.
+ * The owner of a stream or consumer. Two databases that shared one would silently take each other's adverts, so the
+ * daemon labels what it creates with its database: as metadata, and below nats-server 2.10 in the description.
  */
 
 import type { ConsumerConfig, StreamConfig } from 'nats';
@@ -12,14 +12,14 @@ const DESCRIPTION = 'of the Vigie database ';
 
 type Labelled = Pick<Partial<StreamConfig & ConsumerConfig>, 'metadata' | 'description'>;
 
-/** What a config carries that says whose it is; nothing of a command's, which has no database. */
+/** The part of a configuration that names the owner; empty for a command, which has no database. */
 export function labelling({ database, serverVersion }: Pick<Broker, 'database' | 'serverVersion'>): Labelled {
   if (database === null) return {};
   const text = labelText(database);
   return knowsMetadata(serverVersion) ? { metadata: { [KEY]: text } } : { description: `${DESCRIPTION}${text}` };
 }
 
-/** Null for one that somebody else has made. */
+/** Null for one that another program has created. */
 export function ownerOf({ metadata, description }: Labelled): DatabaseLabel | null {
   const described = description?.startsWith(DESCRIPTION) ? description.slice(DESCRIPTION.length) : undefined;
   return labelOf(metadata?.[KEY] ?? described);

@@ -34,7 +34,7 @@ const INTAKE_ACK_WAIT_MS = 60_000;
 const RETRY_ACK_WAIT_MS = 90_000;
 const DUPLICATE_WINDOW_MS = 2 * 60_000;
 
-/** Who knows which cell it is in. */
+/** What knows the names of its cell. */
 type Named = Pick<Broker, 'names'>;
 type Shaped = Pick<Broker, 'names' | 'replicas'>;
 
@@ -61,7 +61,8 @@ export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] 
       name: ADVERTS_STREAM,
       subjects: [ADVERTS.subjects],
       retention: RetentionPolicy.Limits,
-      // Full, it refuses what is new: what is old may not be recorded yet. The leader makes room (intake/trimming.ts).
+      // When full, it refuses new messages: old ones may not be recorded yet. The leader makes room
+      // (intake/trimming.ts).
       discard: DiscardPolicy.New,
       max_age: nanos(ADVERTS.keptMs),
       duplicate_window: nanos(ADVERTS.duplicateWindowMs),
@@ -118,7 +119,7 @@ export async function ensureAdvertsStream(broker: Broker): Promise<void> {
   });
 }
 
-/** `behind`: where a consumer begins that has to be created; with the oldest message unless said. */
+/** `behind`: where a created consumer begins; default the oldest message. */
 export async function ensureIntake(broker: Broker, behind = 0): Promise<void> {
   await ensureAdvertsStream(broker);
   const from = behind === 0 ? {} : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: behind + 1 };
@@ -141,7 +142,7 @@ function ensureStream(
   more: () => Promise<Partial<StreamConfig>> = async () => ({}),
 ): Promise<boolean> {
   const wanted = streamsOf(broker).find((each) => each.name === name) as WantedStream;
-  // What cells share is nobody's own.
+  // What cells share has no owner.
   const isShared = name === ADVERTS_STREAM || name === REJECTED.name;
   return createIfMissing(
     () => broker.manager.streams.info(name),
@@ -172,8 +173,8 @@ async function createIfMissing(info: () => Promise<unknown>, create: () => Promi
 }
 
 /**
- * For a start: resolves when everything that exists here has a leader. A cluster that has just lost a server chooses
- * others for each stream and consumer.
+ * At a start: resolves when every existing stream and consumer has a leader. A cluster that has lost a server elects
+ * new ones, which takes a while.
  */
 export async function untilElected({ manager, names }: Broker): Promise<void> {
   const lookAt = (info: () => Promise<unknown>): Promise<void> =>
@@ -193,25 +194,25 @@ export function isMissing(error: unknown): boolean {
   return error instanceof NatsError && error.api_error?.code === 404;
 }
 
-/** The rest is for what waits to be sent, what was refused, and the stores' own tables. */
+/** The rest is for waiting deliveries, rejections, and the stores' own tables. */
 const SHARE = 3 / 4;
 /**
- * Below nats-server 2.10: it takes no stream up again whose `max_bytes` is more than its store has left, which is less
- * with every start where no `max_file_store` is set.
+ * Below nats-server 2.10: it does not recover a stream whose `max_bytes` exceeds what its store has left, and without
+ * `max_file_store` that shrinks with every start.
  */
 const SHARE_BEFORE_2_10 = 1 / 2;
 const SMALLEST_BYTES = 16 * 1_024 * 1_024;
 const LARGEST_BYTES = 2 ** 50;
-/** Of the room: as near as it is found. */
+/** Precision of the search, as a share of the room. */
 const PRECISION = 1 / 64;
 
-/** JetStream's error codes for "more than there is": of the account, of the server, of each server of a cluster. */
+/** JetStream's error codes for exceeded limits: of the account, of the server, of each server of a cluster. */
 const REFUSALS: ReadonlySet<number | undefined> = new Set([10_002, 10_005, 10_023, 10_047, 10_122]);
 
 /**
- * Bytes that `ADVERTS` may take of JetStream's store. Only the system account learns how large a store is, so the largest
- * stream that the server would make is searched for: it refuses one that is larger than what is left. Null where not even
- * the smallest stream has room. Rejects when NATS is away.
+ * Bytes that `ADVERTS` may take of JetStream's store. Only the system account can read the size of a store, so a binary
+ * search finds the largest stream that the server would create: it refuses a larger one. Null where even the smallest
+ * stream has no room. Rejects when NATS is away.
  */
 async function readAdvertsRoom(broker: Broker): Promise<number | null> {
   const name = `VIGIE-ROOM-${randomBytes(6).toString('hex')}`;

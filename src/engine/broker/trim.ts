@@ -1,6 +1,6 @@
 /**
- * Makes room in a stream that refuses what is new when it is full. What every durable has behind it may go, oldest first;
- * what one of them still needs never does.
+ * Makes room in a stream that refuses new messages when it is full. Removes messages that every durable has
+ * acknowledged, oldest first, and never one that a durable still needs.
  */
 
 import type { ConsumerInfo } from 'nats';
@@ -8,16 +8,16 @@ import type { Broker } from './connection.ts';
 import { readFirstSince } from './stream-position.ts';
 
 export interface TrimLimits {
-  /** Messages beyond this one stay, whatever the durables say. */
+  /** Messages beyond this one stay, whatever the durables report. */
   readonly upTo: number;
   /** Messages stay that came within this time before the newest one. */
   readonly keptMs: number;
 }
 
 export interface Trim {
-  /** Messages removed; nothing is as long as the stream has room. */
+  /** Messages removed; none while the stream has room. */
   readonly removed: number;
-  /** Why nothing could be, though it is full; null otherwise. */
+  /** Why none could be removed from a full stream; null otherwise. */
   readonly heldBy: string | null;
 }
 
@@ -37,7 +37,7 @@ export async function trimStream(broker: Broker, stream: string, { upTo, keptMs 
     const { durable_name } = consumer.config;
     if (durable_name !== undefined) limits.push([positionOf(consumer, last), `the consumer ${durable_name}`]);
   }
-  // By the stream's own clock: nobody else's says when its messages came.
+  // By the stream's own clock, the only one that times its messages.
   const keptFrom = await readFirstSince(broker, stream, new Date(Date.parse(last_ts) - keptMs));
   limits.push([keptFrom - 1, 'what a dump may need that is to be restored']);
   const [lowest, heldBy] = limits.reduce((one, other) => (other[0] < one[0] ? other : one));
@@ -48,7 +48,7 @@ export async function trimStream(broker: Broker, stream: string, { upTo, keptMs 
   return { removed: purged, heldBy: null };
 }
 
-/** Up to which message it needs none any more. */
+/** The last message that it no longer needs. */
 function positionOf({ ack_floor, delivered, num_ack_pending, num_pending }: ConsumerInfo, last: number): number {
   if (num_ack_pending > 0) return ack_floor.stream_seq;
   return num_pending === 0 ? last : delivered.stream_seq;

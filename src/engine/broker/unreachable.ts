@@ -1,4 +1,4 @@
-/** Why NATS cannot be used at a start, in words for whoever starts the daemon: which server, where, and what to do. */
+/** Why NATS cannot be used at a start, in words for the operator: which server, where, and what to do. */
 
 import { ErrorCode } from 'nats';
 
@@ -6,7 +6,7 @@ export class BrokerUnreachableError extends Error {
   readonly code = 'NATS_UNREACHABLE';
 }
 
-/** What makes a server of no use that can be reached. */
+/** What makes a reachable server unusable. */
 export class BrokerUnfitError extends Error {
   readonly remedy: string;
 
@@ -26,12 +26,12 @@ const START_OR_CORRECT = 'Start it there, or correct NATS_URL.';
 
 const KNOWN: Readonly<Record<string, readonly [reason: string, remedy: string]>> = {
   [ErrorCode.AuthorizationViolation]: ['it refuses user and password', 'Correct them in NATS_URL.'],
-  // The same code as that of nobody who answers.
+  // The same code as when no server answers.
   [ErrorCode.JetStreamNotEnabled]: ['it has no JetStream', 'Switch JetStream on: config/nats-server.conf shows how.'],
   [ErrorCode.ConnectionRefused]: ['connection refused', START_OR_CORRECT],
 };
 
-/** `url`: of one server or several. User and password are not said. */
+/** `url`: of one server or several. The message leaves out user and password. */
 export function brokerUnreachable(url: string, cause: ConnectionError): BrokerUnreachableError {
   const addresses = url.split(',').map((each) => {
     const { hostname, port } = new URL(each.trim());

@@ -1,8 +1,8 @@
 /**
- * What stands between an endpoint's bytes and the HTTP client: the head of an answer is let through when it is whole.
- * Provisional answers (1xx) before it are left out, because the client takes `100 Continue` for a fault (RFC 9110,
- * section 15.2: a client must be able to take any of them, asked for or not). Whatever an endpoint sends is counted, and
- * what never becomes an answer is cut off after a few kilobytes, instead of being read for as long as an attempt may take.
+ * Filters an endpoint's bytes before the HTTP client: passes on the head of an answer when it is complete. It drops
+ * provisional answers (1xx), because the client treats `100 Continue` as an error (RFC 9110, section 15.2: a client
+ * must be able to take any of them). Every byte is counted; an endpoint that never sends an answer is cut off after a
+ * few kilobytes instead of after the whole time of an attempt.
  */
 
 import type { Socket } from 'node:net';
@@ -10,16 +10,16 @@ import { AttemptFailure } from './attempt-failure.ts';
 
 /** Status line and headers, those of provisional answers included; Node.js takes as much. */
 const HEAD_BYTES_MAX = 16 * 1_024;
-/** After the head, with what frames the chunks: a body of 64 KiB in chunks of a byte each has 384 KiB. */
+/** After the head, chunk framing included: a body of 64 KiB in chunks of a byte each has 384 KiB. */
 const REST_BYTES_MAX = 512 * 1_024;
 const HEAD_END = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.\d (\d)(\d\d)/;
 const STATUS_LINE_START = 'HTTP/1.';
 
-/** Failures of a connection that had served before and was given up by its peer before a byte of this answer. */
+/** Failures of a kept connection that its peer closed before the first byte of this answer. */
 const unanswered = new WeakSet<Error>();
 
-/** True when the endpoint may not have seen the request: the connection was being closed as it was written. */
+/** True when the endpoint may not have received the request: it was closing the connection. */
 export function isUnanswered(error: Error): boolean {
   return unanswered.has(error);
 }
@@ -53,16 +53,16 @@ class AnswerGate {
   #requests = 0;
   /** Of the present answer. */
   #bytes = 0;
-  /** Of provisional answers before it. */
+  /** Bytes of provisional answers before it. */
   #provisionalBytes = 0;
-  /** The head so far; null once it has been let through. */
+  /** The head so far; null once it has been passed on. */
   #head: Buffer | null = null;
 
   get isUnanswered(): boolean {
     return this.#requests > 1 && this.#bytes === 0 && this.#head !== null;
   }
 
-  /** A request may be written in several pieces: the first one after an answer begins the next. */
+  /** A request may be written in several pieces: the first write after an answer begins the next request. */
   noteRequest(): void {
     if (this.#head !== null) return;
     this.#requests += 1;
@@ -71,7 +71,7 @@ class AnswerGate {
     this.#head = Buffer.alloc(0);
   }
 
-  /** What the client may read of it now, which may be nothing; a failure when the endpoint has sent too much. */
+  /** What the client may read now, possibly nothing; a failure when the endpoint has sent too much. */
   pass(chunk: Buffer): Buffer | AttemptFailure {
     this.#bytes += chunk.length;
     if (this.#head !== null)
@@ -84,7 +84,7 @@ class AnswerGate {
     for (;;) {
       const end = head.indexOf(HEAD_END);
       const isProvisional = end >= 0 && isProvisionalStatus(head);
-      // The client says best what is wrong with something that is not HTTP.
+      // The client has the best message for bytes that are not HTTP.
       if ((end >= 0 && !isProvisional) || !mayBeStatusLine(head)) {
         this.#head = null;
         this.#bytes = head.length;
@@ -101,7 +101,7 @@ class AnswerGate {
   }
 }
 
-/** 101 is none that may be left out: what follows is another protocol. */
+/** 101 may not be dropped: another protocol follows. */
 function isProvisionalStatus(head: Buffer): boolean {
   const [, hundreds, rest] = STATUS_LINE.exec(head.toString('latin1', 0, 'HTTP/1.1 100'.length)) ?? [];
   return hundreds === '1' && rest !== '01';

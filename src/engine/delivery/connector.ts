@@ -1,9 +1,9 @@
 /**
- * Opens connections to endpoints: resolves the name, refuses addresses that are not public, verifies TLS, and says in
- * which of these steps it failed. A client chooses its endpoint freely, so without this guard the service would post into
- * its operator's own network (OWASP, Server Side Request Forgery): only public unicast is allowed, and what is not known
- * to be public is refused. Names are resolved once per connection and the connection goes to the addresses that were
- * checked, so a name that changes its answer between check and use (DNS rebinding) gains nothing.
+ * Opens connections to endpoints: resolves the name, refuses addresses that are not public, verifies TLS, and reports
+ * in which of these steps it failed. A client chooses its endpoint freely, so without this guard the service would post
+ * into its operator's own network (OWASP, Server Side Request Forgery): only public unicast is allowed, and an unknown
+ * range is refused. A name is resolved once per connection, and the connection goes to the addresses that were checked,
+ * so DNS rebinding between check and use gains nothing.
  */
 
 import { lookup, Resolver } from 'node:dns/promises';
@@ -26,7 +26,7 @@ export interface ConnectorOptions {
   /** Also lets plain http through. */
   readonly allowPrivateNetworks: boolean;
   readonly resolveName?: ResolveName | undefined;
-  /** Which addresses are public; a test's own network may stand for it. */
+  /** Which addresses are public; tests substitute their own network. */
   readonly isPublic?: ((address: string) => boolean) | undefined;
   /** PEM certificates to trust instead of the system's. */
   readonly authorities?: string | undefined;
@@ -99,14 +99,14 @@ function connectFailure(error: Error, isConnected: boolean): AttemptFailure {
   return new AttemptFailure(code === 'ECONNRESET' ? 'reset' : 'tls', describe(error), { cause: error });
 }
 
-/** Follows the hosts file and container networks, as closed networks need. */
+/** Uses the hosts file and container networks, as closed networks need. */
 async function resolveBySystem(name: string): Promise<readonly ResolvedAddress[]> {
   return (await lookup(name, { all: true })) as readonly ResolvedAddress[];
 }
 
 /**
- * Asks the DNS servers directly. The system's resolver runs on two threads for the whole process, so two names whose
- * servers never answer would hold up every other endpoint; it would also try search domains and the hosts file.
+ * Queries the DNS servers directly. The system's resolver runs on two threads for the whole process, so two names whose
+ * servers never answer would delay all other endpoints; it would also try search domains and the hosts file.
  */
 function resolveByDns(): ResolveName {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
@@ -124,16 +124,16 @@ function resolveByDns(): ResolveName {
 const METADATA_ADDRESSES = new Set(['168.63.129.16']);
 /** IPv6 global unicast, the only block that IANA has opened (RFC 3587). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
-/** Of the experimental 6bone, given back to IANA (RFC 3701): whoever answers there is nobody's public host. */
+/** The experimental 6bone, returned to IANA (RFC 3701): no public host has such an address. */
 const FORMER_6BONE = ipaddr.IPv6.parseCIDR('3ffe::/16');
 /** Names of networks that no public resolver knows (RFC 6761, 6762, 8375, and what routers and offices use). */
 const PRIVATE_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/;
 const LABEL_LENGTH_MAX = 63;
 
 /**
- * Why the host of a URL may not be an endpoint, or null. `hostname` as the URL parser writes it: IPv4 in any notation is
- * dotted decimal by then. Asked when an endpoint is stored and again when it is dialled; a name that passes is judged by
- * its addresses then.
+ * Why the host of a URL may not be an endpoint, or null. `hostname` as the URL parser writes it: IPv4 in any notation
+ * is dotted decimal by then. Checked when an endpoint is saved and again when it is dialled; a name that passes is then
+ * checked by its addresses.
  */
 export function hostFault(hostname: string): string | null {
   const address = hostname.replace(/^\[|\]$/g, '');
@@ -150,8 +150,8 @@ export function notPublic(address: string): string {
 }
 
 /**
- * False for anything that is no address. IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo) are
- * refused whatever they carry: no honest endpoint needs them, and a translator beyond us decides where they lead.
+ * False for text that is no address. IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo) are refused
+ * whatever they carry: no honest endpoint needs them, and an external translator decides where they lead.
  */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;

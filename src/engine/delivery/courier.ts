@@ -1,7 +1,7 @@
 /**
- * The courier: due deliveries come into its memory (due-queue.ts), get a slot (fair-scheduler.ts), are claimed and posted
- * (send.ts) and recorded (settle.ts). Failed ones wait for their hour (retries.ts). The row is the queue: whatever is in
- * memory here may be lost at any moment.
+ * The courier: loads due deliveries into memory (due-queue.ts), gives them slots (fair-scheduler.ts), claims and posts
+ * them (send.ts), and records the outcome (settle.ts). Failed ones wait an hour for their retry (retries.ts). The row
+ * is the queue: everything in memory here may be lost at any moment.
  */
 
 import { startGrace } from '../actor/actor.ts';
@@ -21,7 +21,7 @@ import { type CourierDependencies, type Settlement, startSettlement } from './se
 export interface Courier {
   /** Deliveries in memory: waiting for a slot, being sent, being recorded. */
   readonly inFlight: number;
-  /** Claims nothing more; resolves when the attempts under way are recorded. */
+  /** Claims nothing further; resolves when the attempts under way are recorded. */
   drain(): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     async drain() {
       endListening();
       await Promise.all([retries.stop(), due.stop()]);
-      // Another courier need not find them by itself.
+      // Passes them to another courier, which need not find them by a scan.
       announcer.pass([...scheduler.lanes()].flatMap((lane) => due.empty(lane)));
       await sending.stop();
       await maintenance.stop();
@@ -87,13 +87,13 @@ function openScheduler({ attemptsInFlightMax, attemptTimeoutMs }: CourierDepende
 
 const EVERY_MS = 1_000;
 const REMEMBERED_MAX = 10_000;
-/** Counted for a look that comes late, when it was this process that stood still. */
-const LOOK_COUNTED_MAX_MS = 2 * EVERY_MS;
+/** The maximum interval that counts between two polls: a longer one means that this process stood still. */
+const POLL_COUNTED_MAX_MS = 2 * EVERY_MS;
 const ABANDONED_PAGE = 1_000;
 
 interface Watched {
   beat: string;
-  /** For how long looks have seen the same beat. */
+  /** For how long polls have seen the same heartbeat. */
   silentMs: number;
 }
 
@@ -105,15 +105,15 @@ interface MaintenanceParts {
 }
 
 /**
- * Synchronizes a courier with the tables once a second: it writes that this courier lives and how endpoints and
- * searches have been answered, and reads which couriers have died and which endpoints an operator has paused.
+ * Synchronizes a courier with the tables once a second: writes its heartbeat and how endpoints and searches have
+ * answered, and reads which couriers have died and which endpoints an operator has paused.
  */
 class CourierMaintenance {
   readonly #dependencies: CourierDependencies;
   readonly #scheduler: FairScheduler<DueDelivery>;
   #number: number;
   #watched = new Map<number, Watched>();
-  #lookedAt = performance.now();
+  #polledAt = performance.now();
   #alerts = new Map<SearchNumber, Date>();
   #task: Task | null = null;
 
@@ -123,7 +123,7 @@ class CourierMaintenance {
     this.#number = number;
   }
 
-  /** Resolves when the scheduler knows what earlier processes knew. */
+  /** Resolves when the scheduler has loaded what earlier processes knew. */
   static async open(parts: CourierDependencies, scheduler: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
     const { database } = parts;
     for (const endpoint of await readRememberedEndpoints(database, REMEMBERED_MAX)) {
@@ -132,12 +132,12 @@ class CourierMaintenance {
     return new CourierMaintenance(parts, scheduler, await registerCourier(database));
   }
 
-  /** The number that claims carry. */
+  /** The courier number in claims. */
   get number(): number {
     return this.#number;
   }
 
-  /** No other courier is known. */
+  /** True when no other courier is known. */
   get isAlone(): boolean {
     return this.#watched.size <= 1;
   }
@@ -166,7 +166,7 @@ class CourierMaintenance {
     await this.#task?.stop();
   }
 
-  /** Writes what has been seen since the last write, and that nothing is claimed any more: unless something may be. */
+  /** Writes the observations since the last write, and marks the courier idle unless it may still have a claim. */
   async end(mayHold: boolean): Promise<void> {
     const { database, onTransientError } = this.#dependencies;
     await this.#write()
@@ -179,15 +179,15 @@ class CourierMaintenance {
     const { database, attemptTimeoutMs, silentMarginMs = 15_000 } = this.#dependencies;
     const couriers = await beat(database, this.#number);
     const now = performance.now();
-    const sinceMs = Math.min(now - this.#lookedAt, LOOK_COUNTED_MAX_MS);
-    this.#lookedAt = now;
+    const sinceMs = Math.min(now - this.#polledAt, POLL_COUNTED_MAX_MS);
+    this.#polledAt = now;
     this.#watched = new Map(
       couriers.map(({ number, beat: heard }) => {
         const before = this.#watched.get(number);
         return [number, { beat: heard, silentMs: before?.beat === heard ? before.silentMs + sinceMs : 0 }];
       }),
     );
-    // Somebody has taken this process for dead: what it claims from now on is another courier's.
+    // Another process has declared this one dead: its further claims need a new courier number.
     if (!this.#watched.has(this.#number)) this.#number = await registerCourier(database);
     const dead = [...this.#watched].flatMap(([number, { silentMs }]) =>
       number !== this.#number && silentMs > attemptTimeoutMs + silentMarginMs ? [number] : [],
@@ -206,7 +206,7 @@ class CourierMaintenance {
     await removeCouriers(database, dead);
   }
 
-  /** What a failed write loses are a second's counts; the attempts themselves are logged. */
+  /** A failed write loses a second's counts; the attempts themselves are logged. */
   async #write(): Promise<void> {
     const { database } = this.#dependencies;
     const observed = [...this.#scheduler.lanes()].flatMap((lane) => lane.takeObservation() ?? []);
@@ -216,7 +216,7 @@ class CourierMaintenance {
     await noteAlerts(database, alerts);
   }
 
-  /** A pause of a URL holds for the lanes of all clients that name it. */
+  /** A pause of a URL applies to the lanes of all clients that name it. */
   async #followPauses(due: DueQueue): Promise<void> {
     const paused = new Set(await readPausedEndpoints(this.#dependencies.database));
     for (const key of paused) this.#scheduler.lane(key);

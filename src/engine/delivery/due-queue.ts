@@ -1,7 +1,8 @@
 /**
- * Ids of due deliveries in the memory of this courier: announced by whoever made them due, or fetched from the table, where
- * an endpoint has more than may wait here. An announcement may be lost: every endpoint with something due is looked for at
- * the start and again and again, as often as costs next to nothing. The row decides when a delivery is claimed (send.ts).
+ * Ids of due deliveries in the memory of this courier: announced when they become due, or fetched from the table for an
+ * endpoint that has more than may wait here. An announcement may be lost: the table is scanned for endpoints with due
+ * deliveries at the start and repeatedly, as often as that costs next to nothing. The row decides when a delivery is
+ * claimed (send.ts).
  */
 
 import { startTask, type Task, type TaskOptions } from '../actor/task.ts';
@@ -17,22 +18,22 @@ import type { CourierDependencies } from './settle.ts';
 const LANES: readonly Lane[] = ['first', 'again'];
 const LANES_FETCHED_MAX = 64;
 const SOON_MS = 20;
-/** The looks take at most a twentieth of a core, and an announcement that was lost is made up for within this time. */
-const LOOK_MIN_MS = 1_000;
-const LOOK_MAX_MS = 20_000;
-const LOOK_REST_FACTOR = 20;
+/** Scans take at most a twentieth of a core, and compensate for a lost announcement within this time. */
+const SCAN_MIN_MS = 1_000;
+const SCAN_MAX_MS = 20_000;
+const SCAN_REST_FACTOR = 20;
 const AGED_EVERY_MS = 1_000;
 const AGED_PAGE = 1_000;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
 
-/** `pump`: called whenever something has come. */
+/** `pump`: called when deliveries have arrived. */
 export class DueQueue {
   readonly #database: Database;
   readonly #clock: () => Date;
   readonly #scheduler: FairScheduler<DueDelivery>;
   readonly #pump: () => void;
   readonly #waiting = new Set<Uuid>();
-  /** Being claimed, sent or recorded; and what was announced of it meanwhile, which may be what follows. */
+  /** Being claimed, sent or recorded, and what was announced of it meanwhile, which may be its next step. */
   readonly #taken = new Map<Uuid, DueDelivery | null>();
   readonly #stopping = new AbortController();
   readonly #tasks: readonly Task[];
@@ -49,14 +50,14 @@ export class DueQueue {
     this.#scheduler = scheduler;
     this.#pump = pump;
     const task = (what: string, everyMs: number, work: TaskOptions['work']): Task =>
-      startTask({ what, everyMs, isDueAtOnce: everyMs < LOOK_MAX_MS, work, onTransientError });
+      startTask({ what, everyMs, isDueAtOnce: everyMs < SCAN_MAX_MS, work, onTransientError });
     this.#fetching = task('fetch due deliveries', Number.POSITIVE_INFINITY, () => this.#fetch());
-    const looking = task('look for due deliveries', LOOK_MIN_MS, () => this.#look());
+    const scanning = task('scan for due deliveries', SCAN_MIN_MS, () => this.#scan());
     const aging = task('order', AGED_EVERY_MS, (stopping) => this.#letIn(stopping));
-    this.#tasks = [this.#fetching, looking, aging];
+    this.#tasks = [this.#fetching, scanning, aging];
   }
 
-  /** Returns what there is no room for: it waits in the queue. */
+  /** Returns what exceeds the capacity: it waits in the table. */
   admit(due: readonly DueDelivery[]): readonly DueDelivery[] {
     const left: DueDelivery[] = [];
     for (const each of due) {
@@ -70,12 +71,12 @@ export class DueQueue {
     return left;
   }
 
-  /** Again in a moment: somebody had the row locked. */
+  /** Retried in a moment: another transaction had locked the row. */
   admitSoon(due: readonly DueDelivery[]): void {
     this.#inAMoment(() => this.admit(due));
   }
 
-  /** Looks in a moment what else the endpoint has: somebody had a row of it locked. */
+  /** Fetches the endpoint's other deliveries in a moment: another transaction had locked one of them. */
   fetchSoon(endpointKey: string, lane: Lane): void {
     this.#inAMoment(() => {
       this.#scheduler.noteBacklog(endpointKey, lane, true);
@@ -83,20 +84,20 @@ export class DueQueue {
     });
   }
 
-  /** It has got a slot. */
+  /** It has received a slot. */
   take(id: Uuid): void {
     this.#waiting.delete(id);
     this.#taken.set(id, null);
   }
 
-  /** It is not this courier's any more, or has ended. */
+  /** It has left this courier, or has ended. */
   forget(id: Uuid): void {
     const announced = this.#taken.get(id) ?? null;
     this.#taken.delete(id);
     if (announced !== null) this.admit([announced]);
   }
 
-  /** What waits here, taken out: it waits in the queue. */
+  /** Removes and returns what waits here: it waits in the table. */
   empty(lane: EndpointLane<DueDelivery>): readonly DueDelivery[] {
     const entries = this.#scheduler.empty(lane);
     for (const { id, endpointKey, lane: kind } of entries) {
@@ -106,7 +107,7 @@ export class DueQueue {
     return entries;
   }
 
-  /** Fetches as many as there is room for. Call it whenever something has been taken out. */
+  /** Fetches as many as there is room for. Call it when deliveries have been removed. */
   readonly refill = oncePerTick(() => {
     if (this.#scheduler.wanting(1).length > 0) this.#fetching.ask();
   });
@@ -140,13 +141,13 @@ export class DueQueue {
     this.refill();
   }
 
-  async #look(): Promise<number> {
+  async #scan(): Promise<number> {
     const startedAt = performance.now();
     for (const { endpointKey, lane } of await readDueLanes(this.#database)) {
       this.#scheduler.noteBacklog(endpointKey, lane, true);
     }
     this.refill();
-    return Math.min(LOOK_MAX_MS, Math.max(LOOK_MIN_MS, LOOK_REST_FACTOR * (performance.now() - startedAt)));
+    return Math.min(SCAN_MAX_MS, Math.max(SCAN_MIN_MS, SCAN_REST_FACTOR * (performance.now() - startedAt)));
   }
 
   async #letIn(stopping: AbortSignal): Promise<void> {

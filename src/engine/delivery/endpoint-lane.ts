@@ -1,47 +1,47 @@
 /**
- * One endpoint as the courier sees it: what waits for it here, how many attempts may run at once, and how it has been
- * answering. The number of attempts at once starts at one, grows with each quick answer and is halved by each attempt
- * that used up its time (additive increase, multiplicative decrease, as TCP does it, RFC 5681). So an endpoint gets
- * slots in proportion to what it answers, and one that hangs holds few of them.
+ * One endpoint as the courier sees it: its waiting deliveries, its concurrency limit, and its response times. The
+ * concurrency limit starts at one, grows with each quick answer and is halved by each attempt that used up its time
+ * (additive increase, multiplicative decrease, as in TCP, RFC 5681). So an endpoint gets slots in proportion to what it
+ * answers, and one that hangs holds few of them.
  */
 
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 import type { Uuid } from '../domain/ids.ts';
 
-/** `unknown`: has not answered yet. `slow`: its last answers, or those overdue at this moment, take a second or more. */
+/** `unknown`: has not answered yet. `slow`: its last answers, or those overdue now, take a second or more. */
 export type EndpointHealth = 'healthy' | 'unknown' | 'slow';
 
 export interface LaneSettings {
-  /** Attempts at once, at most. */
+  /** Concurrent attempts, at most. */
   readonly concurrencyMax: number;
-  /** An attempt that takes this long halves the attempts at once, however it ends. */
+  /** An attempt that takes this long halves the concurrency limit, whatever its outcome. */
   readonly tooLongMs: number;
 }
 
-/** An endpoint that hangs still gets its attempts done two at a time. */
+/** The concurrency limit of an endpoint that hangs. */
 const CONCURRENCY_MIN = 2;
-/** After a restart it grows again from here. */
+/** The limit's maximum after a restart; it grows again from here. */
 const CONCURRENCY_REMEMBERED_MAX = 4;
-/** Waiting here is for what will be sent soon; the rest waits in the table. */
+/** Deliveries here will be sent soon; the rest waits in the table. */
 const WAIT_MAX_MS = 20_000;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
-/** From its backlog: when fewer wait here, and how many. */
+/** Refill threshold and batch size. */
 const DRAW_BELOW = 32;
 const DRAW_MAX = 128;
 const QUEUE_MIN = 4;
 const QUEUE_UNPROVEN = 64;
 const QUEUE_MAX = 1_024;
-/** Answers overdue by this much stop new attempts until one comes in. */
+/** An answer overdue by this much stops new attempts until one answer arrives. */
 const STALL_MIN_MS = 500;
 const STALL_FACTOR = 4;
-/** From here on an endpoint shares the slots of the slow ones. */
+/** From this duration on, an endpoint counts as slow. */
 const SLOW_FROM_MS = 1_000;
 const DURATION_WEIGHT = 0.2;
-/** Failures that say "less of this". */
+/** Statuses that ask for a lower rate. */
 const OVERLOAD_STATUSES = new Set([429, 503]);
 
-/** `hasArrivals`: more came since its end was last seen. */
+/** `hasArrivals`: deliveries arrived after the end of the backlog was last seen. */
 function closedBacklog() {
   return { isOpen: false, place: BEFORE_ALL, hasArrivals: false };
 }
@@ -96,7 +96,7 @@ export class EndpointLane<T> {
     return this.#concurrency;
   }
 
-  /** How much more may wait here: as much as is sent within `WAIT_MAX_MS`. */
+  /** The remaining capacity here: as much as is sent within `WAIT_MAX_MS`. */
   get room(): number {
     if (this.#typicalMs === null) return QUEUE_UNPROVEN - this.waiting;
     const soon = (this.#concurrency * WAIT_MAX_MS) / Math.max(1, this.#typicalMs);
@@ -110,24 +110,24 @@ export class EndpointLane<T> {
     return !hasWork && !this.isPaused && this.#observation === null;
   }
 
-  /** The table may hold more for it than waits here: what comes later goes behind that. */
+  /** The table may hold further deliveries for it: later ones queue behind them. */
   hasBacklog(lane: Lane): boolean {
     return this.#backlogs[lane].isOpen;
   }
 
-  /** To be fetched from the beginning, unless `isKnown` and being fetched already. */
+  /** Marks the backlog to be fetched from its beginning, unless `isKnown` and the fetch is under way. */
   noteBacklog(lane: Lane, isKnown = false): void {
     const backlog = this.#backlogs[lane];
     if (!isKnown || !backlog.isOpen) backlog.place = BEFORE_ALL;
     backlog.isOpen = true;
   }
 
-  /** Something came behind the others of its backlog: a fetch that is under way may not see it. */
+  /** A delivery joined the end of its backlog: a fetch under way may miss it. */
   noteArrival(lane: Lane): void {
     this.#backlogs[lane].hasArrivals = true;
   }
 
-  /** What to fetch of its backlog now: where from, and how much. */
+  /** The next page of its backlog to fetch: from where, and how many. */
   wanted(lane: Lane): { readonly place: Uuid; readonly count: number } | null {
     const { isOpen, place } = this.#backlogs[lane];
     if (!isOpen || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
@@ -135,7 +135,7 @@ export class EndpointLane<T> {
     return count > 0 ? { place, count } : null;
   }
 
-  /** Drawn up to `place`; null: to the end. */
+  /** The backlog was fetched up to `place`; null: to its end. */
   noteFetched(lane: Lane, place: Uuid | null): void {
     const backlog = this.#backlogs[lane];
     const isOver = place === null;
@@ -153,12 +153,12 @@ export class EndpointLane<T> {
     return this.#isStalled(now) ? 'slow' : this.#class;
   }
 
-  /** Nothing can start before `answered`, `withdraw` or the end of the pause. */
+  /** No attempt can start before `answered`, `withdraw` or the end of the pause. */
   isBlocked(now: number): boolean {
     return this.isPaused || this.inFlight >= this.#concurrency || this.#isStalled(now);
   }
 
-  /** Whether there is something to send; `withRetries`: slots for retries are to be had. */
+  /** Whether a delivery can be sent; `withRetries`: slots for retries are available. */
   hasWork(withRetries: boolean): boolean {
     return this.#queues.first.length > 0 || (withRetries && this.#queues.again.length > 0);
   }
@@ -167,7 +167,7 @@ export class EndpointLane<T> {
     this.#queues[lane].push(entry);
   }
 
-  /** The next entry. First attempts go first, but every fourth turn is for what is sent again. Ask `hasWork` before. */
+  /** The next entry. First attempts have priority, but every fourth turn serves retries. Call `hasWork` before. */
   take(withRetries: boolean): { readonly entry: T; readonly isRetry: boolean } {
     this.#turn = (this.#turn + 1) % 4;
     const { first, again } = this.#queues;
@@ -175,12 +175,12 @@ export class EndpointLane<T> {
     return { entry: (isRetry ? again : first).shift() as T, isRetry };
   }
 
-  /** Everything that waits here, taken out. */
+  /** Removes and returns all waiting entries. */
   empty(): T[] {
     return [...this.#queues.first.splice(0), ...this.#queues.again.splice(0)];
   }
 
-  /** Pass what it returns to `answered` or `withdraw`. */
+  /** Pass the result to `answered` or `withdraw`. */
   start(now: number): { readonly at: number } {
     const started = { at: now };
     this.#startedAt.add(started);
@@ -208,7 +208,7 @@ export class EndpointLane<T> {
     this.#observe(url, outcome);
   }
 
-  /** What was seen since the last call, or null. */
+  /** Observations since the last call, or null. */
   takeObservation(): EndpointObservation | null {
     if (this.#observation === null) return null;
     const observation = { ...this.#observation, key: this.key, concurrency: this.#concurrency };
@@ -224,7 +224,7 @@ export class EndpointLane<T> {
     this.#observation = { ...before, url, failuresSinceSuccess, ...ended };
   }
 
-  /** True once the oldest attempt under way takes far longer than is usual here: nothing more is sent until it ends. */
+  /** True once the oldest attempt under way takes far longer than usual here: no new attempt starts until it ends. */
   #isStalled(now: number): boolean {
     for (const { at } of this.#startedAt) {
       if (this.#class === 'slow') return false;

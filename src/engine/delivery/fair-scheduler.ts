@@ -1,12 +1,11 @@
 /**
- * Who gets the next slot. Slots are the attempts that may run at once; clients that have something to send take turns
- * for them, one attempt a turn (actor/turn-ring.ts). Reserves keep one kind of slowness from becoming everybody's:
+ * Decides which delivery gets the next slot. Slots bound the concurrent attempts; clients with something to send take
+ * turns, one attempt per turn (actor/turn-ring.ts). Reserves keep one kind of slowness from affecting all:
  *
- * - retries never hold more than three quarters of the slots, so the due retries of an outage leave room for what is
- *   new;
- * - endpoints known to be slow never start an attempt while slow ones hold a quarter of the slots;
- * - those and endpoints that have not answered yet together never start one while they hold half of them;
- * - a client never holds more than seven times what is free, and may always try one such endpoint;
+ * - retries hold at most three quarters of the slots, so that an outage's retries leave room for new deliveries;
+ * - endpoints known to be slow start no attempt while slow ones hold a quarter of the slots;
+ * - those and unknown endpoints together start none while they hold half of the slots;
+ * - a client holds at most seven times the number of free slots, and may always try one such endpoint;
  * - an endpoint that has never answered gets two attempts a second.
  *
  * Pure state: no timers, and time is an argument.
@@ -24,7 +23,7 @@ export interface FairSchedulerOptions extends LaneSettings {
   readonly waitingMax: number;
 }
 
-/** A slot given to an endpoint. It must be ended by `withdraw` or `answered`. */
+/** A slot given to an endpoint. End it by `withdraw` or `answered`. */
 export interface Turn<T> {
   readonly lane: EndpointLane<T>;
   readonly entry: T;
@@ -41,7 +40,7 @@ const FIRSTS_SHARE = 15 / 16;
 /** One client holds at most seven eighths of the slots, two hold seven fifteenths each: some are always free. */
 const CLIENT_SHARE_OF_FREE = 7;
 
-/** How a lane waits: by its class, and from `RETRIES_ONLY` on the same again for those without a first attempt. */
+/** The queue kinds of a lane: its class, and from `RETRIES_ONLY` on the same without a first attempt. */
 const CLASSES: readonly EndpointHealth[] = ['healthy', 'unknown', 'slow'];
 const RETRIES_ONLY = CLASSES.length;
 
@@ -67,10 +66,10 @@ function hold(held: SlotsHeld, client: string, endpointHealth: EndpointHealth, c
 export class FairScheduler<T> {
   readonly #options: FairSchedulerOptions;
   readonly #lanes = new Map<string, EndpointLane<T>>();
-  /** Lanes that may be able to send something. */
+  /** Lanes that may be able to send. */
   readonly #ring = new TurnRing<EndpointLane<T>>(2 * RETRIES_ONLY);
   readonly #unanswered = new UnansweredLimit<EndpointLane<T>>();
-  /** Lanes whose backlog may be fetched from. */
+  /** Lanes whose backlog may be fetched. */
   readonly #wanting = new Set<EndpointLane<T>>();
   /** Lanes that hold slots. */
   readonly #active = new Set<EndpointLane<T>>();
@@ -107,7 +106,7 @@ export class FairScheduler<T> {
     return lane;
   }
 
-  /** False when it waits in the table: behind others, while its endpoint is paused, or because too much waits here. */
+  /** False when it waits in the table: behind others, while its endpoint is paused, or because too many wait here. */
   add(key: string, entry: T, kind: Lane): boolean {
     const lane = this.lane(key);
     const hasRoom = !lane.isPaused && lane.room > 0 && this.#waiting < this.#options.waitingMax;
@@ -126,14 +125,14 @@ export class FairScheduler<T> {
     return true;
   }
 
-  /** PostgreSQL holds more for this endpoint, or may do so; see `EndpointLane`. */
+  /** PostgreSQL holds further deliveries for this endpoint, or may do so; see `EndpointLane`. */
   noteBacklog(key: string, kind: Lane, isKnown = false): void {
     const lane = this.lane(key);
     lane.noteBacklog(kind, isKnown);
     this.#place(lane);
   }
 
-  /** Lanes whose backlog may be fetched from now, at most `max` of them. */
+  /** Lanes whose backlog may be fetched now, at most `max` of them. */
   wanting(max: number): readonly EndpointLane<T>[] {
     const lanes: EndpointLane<T>[] = [];
     if (this.#waiting >= this.#options.waitingMax) return lanes;
@@ -147,12 +146,12 @@ export class FairScheduler<T> {
   /** Its backlog was fetched, up to `place`; null: to the end. */
   noteFetched(lane: EndpointLane<T>, kind: Lane, place: Uuid | null): void {
     lane.noteFetched(kind, place);
-    // Behind the others that want some.
+    // Behind the other lanes to fetch.
     this.#wanting.delete(lane);
     this.#place(lane);
   }
 
-  /** What waits in the lane, taken out of it. */
+  /** Removes and returns what waits in the lane. */
   empty(lane: EndpointLane<T>): T[] {
     const entries = lane.empty();
     this.#waiting -= entries.length;
@@ -160,7 +159,7 @@ export class FairScheduler<T> {
     return entries;
   }
 
-  /** Pausing keeps what waits; take it out with `empty`. */
+  /** A pause keeps the waiting entries; remove them with `empty`. */
   setPaused(key: string, isPaused: boolean): void {
     const lane = this.lane(key);
     lane.isPaused = isPaused;
@@ -178,7 +177,7 @@ export class FairScheduler<T> {
     while (turns.length < wanted) {
       const lane = this.#ring.next(mayServe);
       if (lane === null) break;
-      // It comes back into the ring with the event that unblocks it.
+      // The event that unblocks it puts it back into the ring.
       if (lane.isBlocked(now) || !this.#unanswered.admit(lane, now)) this.#ring.place(lane, null);
       else turns.push(this.#start(lane, held, now));
     }
@@ -193,7 +192,7 @@ export class FairScheduler<T> {
     if (own.all >= CLIENT_SHARE_OF_FREE * this.free) return false;
     const endpointHealth = CLASSES[kind % RETRIES_ONLY];
     if (endpointHealth === 'healthy') return true;
-    // Others' hanging endpoints do not keep a client from finding out about its own.
+    // Other clients' hanging endpoints do not keep a client from trying its own.
     if (own.unsure === 0 && held.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
     if (endpointHealth === 'slow' && held.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
     return held.unsure < Math.ceil(slots * UNSURE_SHARE);
@@ -215,14 +214,14 @@ export class FairScheduler<T> {
     return turn;
   }
 
-  /** Slots by what their endpoints are at this moment: one that has begun to hang counts as slow at once. */
+  /** Slots by the present class of their endpoints: one that has begun to hang counts as slow at once. */
   #slotsHeld(now: number): SlotsHeld {
     const held: SlotsHeld = { slow: 0, unsure: 0, byClient: new Map() };
     for (const lane of this.#active) hold(held, lane.client, lane.classAt(now), lane.inFlight);
     return held;
   }
 
-  /** Where the lane waits for its turn, by what it has to send and how it has been answering. */
+  /** The lane's queue kind, by what it has to send and how it has answered. */
   #place(lane: EndpointLane<T>): void {
     if (lane.wanted('first') === null && lane.wanted('again') === null) this.#wanting.delete(lane);
     else this.#wanting.add(lane);
@@ -237,7 +236,7 @@ export class FairScheduler<T> {
     this.#noteEnd(turn);
   }
 
-  /** The endpoint has answered, or never will. */
+  /** The endpoint has answered, or will not answer. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
     turn.lane.answered(turn.started, url, outcome);
     if (outcome.error === null) this.#unanswered.noteAnswered(turn.lane);
@@ -251,7 +250,7 @@ export class FairScheduler<T> {
     this.#place(lane);
   }
 
-  /** Beyond `LANES_MAX` endpoints, forgets those without open work; they are met again as unknown ones. */
+  /** Beyond `LANES_MAX` endpoints, forgets those without open work; they count as unknown when they return. */
   forgetIdle(): void {
     if (this.#lanes.size <= LANES_MAX) return;
     for (const lane of this.#lanes.values()) {
@@ -269,7 +268,7 @@ interface LimitedLane extends Member {
 }
 
 interface Budget<T> {
-  /** When the last attempts began, at most `ATTEMPTS_MAX`. */
+  /** Times of the last attempts, at most `ATTEMPTS_MAX`. */
   readonly startedAt: number[];
   /** Refused lanes, in their order. */
   readonly waiting: Set<T>;
@@ -277,25 +276,25 @@ interface Budget<T> {
 
 const WINDOW_MS = 1_000;
 const ATTEMPTS_MAX = 2;
-/** How exactly refused lanes are looked at again. */
-const LOOK_EVERY_MS = 50;
+/** The interval at which refused lanes are checked again. */
+const CHECK_EVERY_MS = 50;
 const HOSTS_MAX = 20_000;
 
 /**
- * At most two attempts a second at an endpoint that has never answered 200, so that no client aims a flood at a
- * stranger. The endpoints of one client on a host where none has answered yet share the two: ten thousand URLs are no
- * way around. Times are monotonic milliseconds.
+ * Limits an endpoint that has never answered 200 to two attempts a second, so that no client floods a stranger. The
+ * endpoints of one client on a host where none has answered share the limit: ten thousand URLs do not raise it. Times
+ * are monotonic milliseconds.
  */
 class UnansweredLimit<T extends LimitedLane> {
   readonly #answeredHosts = new LRUCache<string, true>({ max: HOSTS_MAX });
-  /** Of lanes and of hosts, in the order of their last attempts. */
+  /** Budgets of lanes and of hosts, in the order of their last attempts. */
   readonly #budgets = new Map<string, Budget<T>>();
   readonly #waiting = new Set<Budget<T>>();
   /** Refused by a host that has answered since. */
   readonly #released: T[] = [];
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
-  /** Whether an attempt may begin now; it is counted then. `takeDue` returns a lane that was refused when its time has come. */
+  /** Whether an attempt may begin now; it is counted then. `takeDue` returns a refused lane when its time has come. */
   admit(lane: T, now: number): boolean {
     if (lane.hasAnswered) return true;
     this.#forgetQuiet(now);
@@ -334,11 +333,11 @@ class UnansweredLimit<T extends LimitedLane> {
     waiting.clear();
   }
 
-  /** Lanes that may be admitted now, no more of a budget than it admits; looked for every `LOOK_EVERY_MS`. */
+  /** Lanes that may be admitted now, per budget at most what it admits; computed every `CHECK_EVERY_MS`. */
   takeDue(now: number): readonly T[] {
     const due = this.#released.splice(0);
-    if (now - this.#lookedAt < LOOK_EVERY_MS) return due;
-    this.#lookedAt = now;
+    if (now - this.#checkedAt < CHECK_EVERY_MS) return due;
+    this.#checkedAt = now;
     for (const budget of this.#waiting) {
       if (isSpent(budget, now)) continue;
       for (const lane of [...budget.waiting].slice(0, ATTEMPTS_MAX)) {
@@ -350,7 +349,7 @@ class UnansweredLimit<T extends LimitedLane> {
     return due;
   }
 
-  /** The last one of all from now on. */
+  /** Moves the budget to the end of the order. */
   #budget(name: string): Budget<T> {
     const budget = this.#budgets.get(name) ?? { startedAt: [], waiting: new Set() };
     this.#budgets.delete(name);
@@ -358,7 +357,7 @@ class UnansweredLimit<T extends LimitedLane> {
     return budget;
   }
 
-  /** A budget without an attempt in the last second is as good as a new one. */
+  /** A budget without an attempt in the last second equals a new one. */
   #forgetQuiet(now: number): void {
     for (const [name, { startedAt, waiting }] of this.#budgets) {
       if (waiting.size > 0 || now - (startedAt.at(-1) ?? Number.NEGATIVE_INFINITY) < WINDOW_MS) return;

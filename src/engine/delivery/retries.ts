@@ -1,7 +1,7 @@
 /**
- * The hour between two attempts. JetStream keeps it: the message of a failed attempt is handed back until its time has
- * come, and then makes the row due, if that attempt is still its last one. Where JetStream has no message of a row that is
- * over its hour, because it is away, full, wiped or restored, the row's own time decides.
+ * The hour between two attempts. JetStream keeps it: the message of a failed attempt is redelivered until its time has
+ * come, and then makes the row due, if that attempt is still its last one. When JetStream has no message of an overdue
+ * row, because it is away, full, wiped or restored, the row's own time decides.
  */
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
@@ -26,13 +26,13 @@ interface DueRetry {
 }
 
 const RELEASED_MAX = 256;
-/** A burst of due retries is taken together. */
+/** A burst of due retries is processed together. */
 const GATHER_MS = 10;
 const PULL_MAX = 64;
-/** Healthy endpoints' answers may be behind a batch. */
+/** Healthy endpoints' answers may wait behind a batch. */
 const SLICE_MAX = 4;
-/** Together less than a second, so that a row whose message is missing waits six seconds at most. */
-const LOOK_EVERY_MS = 500;
+/** Together less than a second, so that a row without a message waits at most six seconds. */
+const CHECK_EVERY_MS = 500;
 const ANSWER_MAX_MS = 400;
 const OVERDUE_MS = 5_000;
 const LOOKED_FOR_MAX = 100;
@@ -49,11 +49,11 @@ export function startRetries(dependencies: CourierDependencies, onDue: (due: rea
     batchMax: RELEASED_MAX,
     gatherMs: GATHER_MS,
     supervisor,
-    // Its message is not acknowledged, and comes again.
+    // Its message is not acknowledged, and is redelivered.
     deadLetter: async () => undefined,
     async receive(batch) {
       await release(batch.map(({ retry }) => retry));
-      // Behind the announcement: should this process end before it, the message comes again.
+      // After the announcement: if this process ends before it, the message is redelivered.
       void acknowledgeAll(batch.map(({ message }) => message));
     },
   });
@@ -71,14 +71,14 @@ export function startRetries(dependencies: CourierDependencies, onDue: (due: rea
         ...(gate === undefined ? {} : { gate }),
       }),
     );
-  // Nobody waits for NATS here: first attempts need none, and each pull makes up for what is missing by itself.
+  // This does not wait for NATS: first attempts need none, and each pull recreates its stream by itself.
   const pulls = ensureRetries(broker)
     .catch((error: Error) => onTransientError('stream of retries', error))
     .then(openPulls);
-  const looking = startLook(dependencies, release);
+  const overdueCheck = startOverdueCheck(dependencies, release);
   return {
     async stop() {
-      await looking.stop();
+      await overdueCheck.stop();
       await Promise.all((await pulls).map((pull) => pull.stop()));
       const grace = startGrace();
       await actor.drain(grace);
@@ -89,23 +89,23 @@ export function startRetries(dependencies: CourierDependencies, onDue: (due: rea
 
 type Release = (retries: readonly WaitingRetry[]) => Promise<void>;
 
-/** What becomes of a pulled message. */
+/** How a pulled message is settled. */
 function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (message: PulledMessage) => Promise<void> {
   return async (message) => {
     const retry = retryOf(message);
     if (retry === null) return message.settle({ type: 'term' });
     const earlyMs = retry.dueAtMs - clock().getTime();
     if (earlyMs > 0) return message.settle({ type: 'nak', delayMs: earlyMs });
-    // A drained actor refuses it: it comes again, to another courier.
+    // A drained actor refuses it: it is redelivered to another courier.
     await actor.tell({ retry, message }).catch(() => message.settle({ type: 'nak', delayMs: 0 }));
   };
 }
 
-/** Rows whose message is there are passed over, and looked at again when all others have been. */
-function startLook(dependencies: CourierDependencies, release: Release): Task {
+/** Skips rows whose message exists, and checks them again after all others. */
+function startOverdueCheck(dependencies: CourierDependencies, release: Release): Task {
   const { broker, database, gate, onMissing, onTransientError } = dependencies;
   let place: OverduePlace | null = null;
-  /** A NATS that is away holds nothing. */
+  /** An unreachable NATS holds no message. */
   const isHeld = async (retry: WaitingRetry): Promise<boolean> => {
     if (!broker.isConnected()) return false;
     const late = (): Error => new BrokerUnavailableError('no answer about a retry');
@@ -121,5 +121,5 @@ function startLook(dependencies: CourierDependencies, release: Release): Task {
     await release(missing);
     onMissing(missing.length);
   }
-  return startTask({ what: 'missing retries', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work, onTransientError });
+  return startTask({ what: 'missing retries', everyMs: CHECK_EVERY_MS, isDueAtOnce: true, work, onTransientError });
 }

@@ -1,7 +1,7 @@
 /**
- * From the slot to the endpoint's answer: takes turns from the fair scheduler, claims their deliveries in one batch, so that
- * each is counted before any byte of it is sent, and posts them. A turn whose delivery may not be sent now gives its slot
- * back. PostgreSQL may be away: the slots stay taken meanwhile, so nothing piles up.
+ * From the slot to the endpoint's answer: takes turns from the fair scheduler, claims their deliveries in one batch, so
+ * that each attempt is counted before any byte of it is sent, and posts them. A turn whose delivery may not be sent now
+ * returns its slot. While PostgreSQL is away the slots stay taken, so nothing piles up.
  */
 
 import { InFlight } from '../actor/in-flight.ts';
@@ -19,11 +19,11 @@ import type { CourierDependencies, Settlement } from './settle.ts';
 
 type DeliveryTurn = Turn<DueDelivery>;
 
-/** A delivery that is counted and may be sent until its claim expires. */
+/** A delivery whose attempt is counted; it may be sent until its claim expires. */
 interface Claim {
   readonly delivery: ClaimedDelivery;
   readonly holder: number;
-  /** Monotonic milliseconds. Later it may have been taken for abandoned, or its search silenced. */
+  /** Monotonic milliseconds. Later, other couriers may have declared it abandoned, or its search may be silenced. */
   readonly expiresAt: number;
 }
 
@@ -31,7 +31,7 @@ type Taken = Claim | { readonly id: Uuid; readonly refusal: Refusal };
 
 export interface SendingParts {
   readonly scheduler: FairScheduler<DueDelivery>;
-  /** The number that this courier's claims carry. */
+  /** The courier number in its claims. */
   readonly holder: () => number;
   readonly due: () => DueQueue;
   readonly settlement: () => Settlement;
@@ -39,7 +39,7 @@ export interface SendingParts {
 
 const CLAIMS_MAX = 128;
 const CLAIMS_AT_ONCE = 2;
-/** Outcomes that wait for PostgreSQL hold no slot; with so many of them nothing more is claimed. */
+/** Outcomes that wait for PostgreSQL hold no slot; with this many of them no new claim is made. */
 const UNRECORDED_MAX = 512;
 
 export class Sending {
@@ -57,7 +57,7 @@ export class Sending {
     this.#watch = dependencies.supervisor.watch('claims');
   }
 
-  /** Starts what there are slots for. Call it whenever something has come or ended: what comes together is claimed together. */
+  /** Starts as many attempts as there are slots. Call it when deliveries arrive or end: a tick's are claimed together. */
   readonly pump = oncePerTick(() => {
     while (this.#mayClaim) {
       const turns = this.#parts.scheduler.take(CLAIMS_MAX, performance.now());
@@ -73,7 +73,7 @@ export class Sending {
     return isOpen && this.#claiming.count < CLAIMS_AT_ONCE && this.#parts.settlement().unrecorded < UNRECORDED_MAX;
   }
 
-  /** Nothing is claimed any more; resolves when every attempt under way has been reported. */
+  /** Stops claiming; resolves when every attempt under way has been reported. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#claiming.ended();
@@ -93,7 +93,7 @@ export class Sending {
       this.#underWay.add(this.#attempt(turn, claim, contentOf?.(claim) ?? null));
     }
     const refusals = new Map(taken.results.flatMap((each) => ('refusal' in each ? [[each.id, each.refusal]] : [])));
-    // What a bug stands in the way of is met again with the next look, and not at once.
+    // A delivery that a bug blocks is retried at the next scan, not at once.
     for (const id of taken.broken) {
       this.#withdraw(turnOf.get(id) as DeliveryTurn);
       turnOf.delete(id);
@@ -101,7 +101,7 @@ export class Sending {
     for (const turn of turnOf.values()) this.#refuse(turn, refusals.get(turn.entry.id) ?? null);
   }
 
-  /** After a claim whose answer was lost, what it has taken goes back first. */
+  /** After a claim whose answer was lost, its deliveries are released first. */
   #take(ids: readonly Uuid[]): Promise<Apart<Uuid, Taken>> {
     const { database, clock } = this.#dependencies;
     let isUnknown = false;
@@ -150,7 +150,7 @@ export class Sending {
       const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [delivery.id]);
       await retryUntilDone(back, this.#watch, this.#budget).catch(orNull);
       this.#withdraw(turn);
-      // One that cannot be read is looked at again with the others; it must not be claimed over and over.
+      // A delivery that cannot be read is retried with the next scan; it must not be claimed over and over.
       if (content !== null) due().admitSoon([turn.entry]);
       return;
     }
@@ -181,7 +181,7 @@ export class Sending {
     return outcome;
   }
 
-  /** Null: it has ended, or somebody else has it, or had it locked. */
+  /** Null: it has ended, or another courier has claimed or locked it. */
   #refuse(turn: DeliveryTurn, refusal: Refusal | null): void {
     const { scheduler, due } = this.#parts;
     const { entry } = turn;
@@ -189,7 +189,7 @@ export class Sending {
     if (refusal === 'contended') return due().admitSoon([entry]);
     if (refusal === null) return due().fetchSoon(entry.endpointKey, entry.lane);
     if (refusal !== 'paused' && refusal !== 'closed') return;
-    // Until the next look at the pauses, and whatever else waits for it.
+    // Until the next poll of pauses and cancellations.
     scheduler.setPaused(entry.endpointKey, true);
     due().empty(scheduler.lane(entry.endpointKey));
     scheduler.noteBacklog(entry.endpointKey, entry.lane);
@@ -201,10 +201,10 @@ export class Sending {
   }
 }
 
-/** Undefined where somebody has removed the document, null where a bug keeps it from being read. */
+/** Undefined when the document was removed by hand, null when a bug keeps it from being read. */
 type Content = { readonly document: string | undefined; readonly secrets: readonly string[] } | null;
 
-/** Somebody has removed the document by hand: nothing can be sent, now or later. */
+/** The document was removed by hand: the delivery can never be sent. */
 function lostSnapshot({ startedAt }: ClaimedDelivery): AttemptOutcome {
   const reason = 'the recorded property document is gone';
   return { startedAt, durationMs: 0, statusCode: null, error: 'aborted', reason, responseHead: null };

@@ -1,9 +1,9 @@
 /**
- * One attempt: POST a signed body to an endpoint and say how it ended. An endpoint is hostile until proven otherwise,
- * so everything it can do is bounded: connecting, the whole attempt, the bytes read; redirects are not followed.
+ * One attempt: posts a signed body to an endpoint and reports the outcome. An endpoint is untrusted, so everything that
+ * it controls is bounded: connecting, the whole attempt, the bytes read; redirects are not followed.
  *
- * The status line decides. Once 200 has been received the delivery is delivered, also when the rest of the answer
- * never ends, breaks off or is too long: the receiver has said that it has the data, and a retry would be a duplicate.
+ * The status line decides. After a 200 the delivery is delivered, even when the rest of the answer never ends, breaks
+ * off or is too long: the receiver has confirmed the data, and a retry would be a duplicate.
  */
 
 import { Agent, type Dispatcher } from 'undici';
@@ -26,7 +26,7 @@ export interface SendRequest {
   readonly secrets?: readonly string[];
   /** The context of the search, JSON; null leaves the header out. */
   readonly context?: string | null;
-  /** Its place among the webhooks of its match, from 1; null leaves the header out. */
+  /** Its position among the webhooks of its match, from 1; null leaves the header out. */
   readonly sequence?: number | null;
   readonly startedAt: Date;
   /** The trace that the attempt belongs to (W3C Trace Context). */
@@ -38,7 +38,7 @@ export interface Sender {
   readonly inFlight: number;
   /** Never rejects for anything that an endpoint does. */
   send(request: SendRequest): Promise<AttemptOutcome>;
-  /** Resolves when the attempts under way have ended, which takes no longer than an attempt may. */
+  /** Resolves when the attempts under way have ended, within the time limit of an attempt. */
   close(): Promise<void>;
 }
 
@@ -48,15 +48,15 @@ export interface SenderOptions extends ConnectorOptions {
   readonly userAgent: string;
 }
 
-/** Of an answer; then the connection is dropped. */
+/** Maximum bytes of an answer; then the connection is closed. */
 const RESPONSE_BYTES_MAX = 64 * 1_024;
 const RESPONSE_HEAD_BYTES = 2 * 1_024;
 const REASON_LENGTH_MAX = 300;
-/** Below the five seconds after which common servers close an idle connection: a POST that meets the close is lost. */
+/** Below the five seconds after which common servers close an idle connection, which would lose a crossing POST. */
 const IDLE_CONNECTION_MS = 4_000;
 /** An endpoint's hint may keep a connection longer. */
 const IDLE_CONNECTION_MAX_MS = 60_000;
-/** Then its name is resolved anew. */
+/** After this age a connection is closed, so that its name is resolved anew. */
 const CONNECTION_LIFE_MS = 5 * 60_000;
 
 export function createSender(options: SenderOptions): Sender {
@@ -68,14 +68,14 @@ export function createSender(options: SenderOptions): Sender {
     bodyTimeout: 0,
   };
   const agents: Agents = {
-    // Whose connections are used again.
+    // Reuses connections.
     kept: new Agent({
       ...shared,
       pipelining: 1,
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveMaxTimeout: IDLE_CONNECTION_MAX_MS,
     }),
-    // Whose connections are all new: without pipelining a connection serves one request.
+    // Always opens a new connection: without pipelining a connection serves one request.
     fresh: new Agent({ ...shared, pipelining: 0 }),
   };
   const underWay = new InFlight();
@@ -98,7 +98,7 @@ export function createSender(options: SenderOptions): Sender {
 
 type Agents = Readonly<Record<'kept' | 'fresh', Agent>>;
 
-/** The state of one request while undici reports on it; it settles once and ignores what comes later. */
+/** The state of one request while undici reports on it; it settles once and ignores later events. */
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #request: SendRequest;
   readonly #options: SenderOptions;
@@ -176,7 +176,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     const missing = RESPONSE_HEAD_BYTES - this.#bytesRead;
-    // Copied, because the chunk is a window on the connection's buffer.
+    // Copied, because the chunk is a view of the connection's buffer.
     if (missing > 0) this.#head.push(Buffer.from(chunk.subarray(0, missing)));
     this.#bytesRead += chunk.length;
     if (this.#bytesRead > RESPONSE_BYTES_MAX) {
@@ -189,11 +189,11 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * An endpoint may close a connection that it keeps for us at any time; that it crossed our request is nobody's fault,
-   * and no reason to come back in an hour (RFC 9112, section 9.3.1). Once: a second time it is the endpoint's doing.
+   * An endpoint may close a kept connection at any time; when that crosses a request, neither side is at fault, and the
+   * request is repeated at once (RFC 9112, section 9.3.1). Once only: a second time the endpoint is at fault.
    */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    // Chosen for it, a kept connection broke before a byte was written. Those that never came about have failures of ours.
+    // The kept connection broke before a byte was written; a failure to connect has an error of our own.
     const isUnsent = this.#controller === null && !(error instanceof AttemptFailure);
     const isRepeatable = isUnanswered(error) || isUnsent;
     if (!isRepeatable || this.#isSecondTry || this.#isSettled) return this.#finish(failureOf(error));
@@ -201,7 +201,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#dispatch(this.#agents.fresh);
   }
 
-  /** Drops the connection. */
+  /** Closes the connection. */
   #stop(failure: AttemptFailure): void {
     this.#finish(failure);
     this.#controller?.abort(failure);
@@ -230,7 +230,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-/** A character cut in two at the end is left out. */
+/** An incomplete character at the end is left out. */
 function textOf(chunks: readonly Buffer[]): string {
   return storable(new TextDecoder().decode(Buffer.concat(chunks), { stream: true }));
 }

@@ -1,7 +1,7 @@
 /**
- * After an attempt: its outcome is committed, in batches, and lets in what waited for it; only then is anything reported. What
- * is to be tried again gets its message on `RETRIES`, which holds no slot: a message that cannot be published is missed
- * when its hour is over (retries.ts).
+ * After an attempt: commits its outcome, in batches, and admits the deliveries that waited for it; only then is
+ * anything reported. A delivery to retry gets its message on `RETRIES`, which holds no slot: the scan in retries.ts
+ * replaces a message that could not be published.
  */
 
 import { type Grace, spawn } from '../actor/actor.ts';
@@ -28,17 +28,17 @@ export interface CourierDependencies {
   readonly sender: Pick<Sender, 'send'>;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
-  /** To record an outcome, before a courier without a beat counts as dead; 15 s when absent. */
+  /** Before a courier without a heartbeat counts as dead; 15 s when absent. */
   readonly silentMarginMs?: number;
-  /** Slots: attempts under way. */
+  /** Slots: concurrent attempts. */
   readonly attemptsInFlightMax: number;
   readonly clock: () => Date;
-  /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
+  /** While closed, it pauses the stage: nothing is pulled and no attempt starts. */
   readonly gate?: PauseGate;
-  /** Told of each claim that PostgreSQL has answered. */
+  /** Called with each claim that PostgreSQL has answered. */
   readonly onClaimed?: () => void;
   readonly onAttempt: (settled: SettledAttempt) => void;
-  /** Retries whose message JetStream did not have: none in normal running. */
+  /** Retries without a JetStream message: none in normal operation. */
   readonly onMissing: (count: number) => void;
   /** Attempts whose courier has died. */
   readonly onAborted: (count: number) => void;
@@ -56,20 +56,20 @@ export interface EndedAttempt {
 }
 
 export interface Settlement {
-  /** Outcomes that were reported and are not recorded yet. */
+  /** Reported outcomes that are not recorded yet. */
   readonly unrecorded: number;
   /** Resolves on admission. */
   tell(ended: EndedAttempt): Promise<void>;
   /** Attempts whose courier has gone. */
   abort(abandoned: readonly AbandonedAttempt[]): Promise<void>;
-  /** Resolves when everything reported is recorded, and published or given up. */
+  /** Resolves when every report is recorded, and published or abandoned. */
   drain(grace: Grace): Promise<void>;
 }
 
 const OUTCOMES_MAX = 256;
-/** Their clients have their alerts already: a commit for each few outcomes would only hold up the claims of others. */
+/** Milliseconds to gather a batch: clients have their alerts already, and frequent commits would delay claims. */
 const GATHER_MS = 20;
-/** Batches whose messages are being published; what comes beyond goes without. */
+/** Batches whose messages are being published; further ones are not published. */
 const PUBLISHING_MAX = 64;
 
 export function startSettlement(
@@ -104,7 +104,7 @@ export function startSettlement(
     batchMax: OUTCOMES_MAX,
     gatherMs: GATHER_MS,
     supervisor,
-    // A bug keeps its outcome from being recorded: it counts as aborted, so that neither its slot nor its row stays taken.
+    // A bug keeps its outcome from being recorded: it counts as aborted, which releases its slot and its row.
     async deadLetter(ended) {
       const aborted = abortedAttempt({ ...ended.delivery, holder: ended.holder }, retryDelayMs);
       await record([aborted]).catch((error: Error) => onTransientError('outcomes', error));
@@ -140,7 +140,7 @@ function settledOf({ delivery, holder, outcome, endedAt }: EndedAttempt, retryDe
   return { ...delivery, holder, outcome, after, retryInMs };
 }
 
-/** Counts as one that failed, due again one delay after it was found. */
+/** Counts as failed, and is due again one delay after it was found. */
 function abortedAttempt(
   { attemptsSpent, startedAt, ...attempt }: AbandonedAttempt,
   retryDelayMs: number,

@@ -1,4 +1,4 @@
-/** What happens, in the words of those who watch: a change of an advert, a match that began, an attempt that ended. */
+/** Activities, in the words of their watchers: a change of an advert, a match that began, an attempt that ended. */
 
 import type { EventKind } from './codes.ts';
 import type { AttemptError, DeliveryState } from './delivery.ts';

@@ -1,21 +1,21 @@
 /**
- * A cell is one PostgreSQL with its daemons. Every cell takes all adverts and holds some of the clients; cells share the
- * NATS cluster and nothing on it but `ADVERTS` and `REJECTED`. What else they have there is named after them.
+ * A cell is one PostgreSQL with its daemons. Every cell takes in all adverts and holds some of the clients; cells share
+ * the NATS cluster and, on it, only `ADVERTS` and `REJECTED`. Their other streams and subjects are named after them.
  */
 
 import type { Uuid } from './ids.ts';
 
-/** What stands in names of streams and consumers as well as in subjects, whichever server keeps them in files. */
+/** Characters that are valid in names of streams and consumers and in subjects, and in the file names of servers. */
 const CELL_NAME = /^(?=.{1,32}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** Of the cell that has no name, where it has to be called something. */
+/** The displayed name of the cell without a name. */
 export const UNNAMED_CELL = 'default';
 
 export function isCellName(text: string): boolean {
   return CELL_NAME.test(text);
 }
 
-/** What a cell has on NATS for itself. */
+/** A cell's own names on NATS. */
 export interface CellNames {
   /** Null: the only cell, or the first. */
   readonly cell: string | null;
@@ -39,14 +39,14 @@ export function cellNames(cell: string | null): CellNames {
   };
 }
 
-/** How a key begins, by which proxies find its cell: the prefix that logs show too. */
+/** The beginning of a key, by which proxies find its cell; logs show it too. */
 export function keyMark(prefix: string): string {
   return `vigie_${prefix}`;
 }
 
 const LINK_DIGITS = 12;
 
-/** The same of links in e-mails; it says nothing of the recipient, and opens nothing without the token behind it. */
+/** The beginning of links in e-mails: it neither identifies the recipient nor works without the token that follows. */
 export function linkMark(clientId: Uuid): string {
   // The end of a UUID is random, whichever version it is.
   return `unsubscribe_${clientId.slice(-LINK_DIGITS)}`;

@@ -1,6 +1,6 @@
 /**
- * What one intake message does to the state held of a property: the new state and the events that tell the
- * difference (decisions, section 4). Pure: the state itself knows a message that comes again, by its place in the stream.
+ * Applies one intake message to the held state of a property: the new state and the events that describe the difference
+ * (decisions, section 4). Pure: the state recognises a redelivered message by its position in the stream.
  */
 
 import { createHash } from 'node:crypto';
@@ -25,12 +25,12 @@ export interface HeldProperty {
   readonly crawls: Crawls;
 }
 
-/** Where a message comes from. */
+/** The origin of a message. */
 export interface MessageOrigin {
   /** The number of the stream (store/intake-position.ts). */
   readonly stream: number;
   readonly sequence: number;
-  /** The sequence that a requeued message had before, where it was in the same stream. */
+  /** The former sequence of a requeued message, if it was in the same stream. */
   readonly requeuedFrom?: number;
 }
 
@@ -48,7 +48,7 @@ export interface Change {
   /** The state after the message; null only for `unknown` on an unknown property. */
   readonly held: HeldProperty | null;
   readonly events: readonly AdvertEvent[];
-  /** True when the property itself may read differently, be it only because another advert speaks for it now. */
+  /** True when the property's document may differ, if only because another advert represents it now. */
   readonly mayAffectMatches: boolean;
 }
 
@@ -71,8 +71,9 @@ export function applyMessage(held: HeldProperty | null, message: IntakeMessage, 
 }
 
 /**
- * Whether the state holds the message, or what came after it. In the stream of the last message the sequence says what
- * is read again, whatever its time; otherwise the crawler's clock decides, and the order of arrival between equal times.
+ * Whether the state contains the message or a later one. In the stream of the last message the sequence identifies a
+ * redelivery, whatever the message's time; otherwise the crawler's clock decides, and the order of arrival between
+ * equal times.
  */
 export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string, origin: MessageOrigin): boolean {
   if (origin.stream === stream && origin.sequence <= sequence) return true;
@@ -81,8 +82,8 @@ export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string
 }
 
 /**
- * Whether the message comes again in another stream, where its sequence says nothing, and a later one with the same
- * `crawledAt` has replaced what it says.
+ * Whether the message was read before from another stream, where its sequence says nothing, and a later one with the
+ * same `crawledAt` has replaced it.
  */
 function isSuperseded(
   [lastAt, stream, , ...superseded]: Crawl,
@@ -201,7 +202,7 @@ function numberChange(fieldName: 'price' | 'surface'): DescribeChange {
   });
 }
 
-/** What the event of a changed field says, in the order in which events are recorded. */
+/** The payload of a changed field's event, in the order in which events are recorded. */
 const FIELD_EVENTS: { readonly [Kind in FieldEventKind]: readonly [field: keyof AdvertContent, DescribeChange] } = {
   'ad.update.price': ['price', numberChange('price')],
   'ad.update.surface': ['surface', numberChange('surface')],
@@ -231,7 +232,7 @@ function eventOf(message: IntakeMessage, kind: EventKind, field: FieldChange | n
   return { kind, advertUuid: message.advertUuid, createdAt: message.crawledAt, field };
 }
 
-/** Divides to whole numbers, halves away from zero. */
+/** Integer division, rounding halves away from zero. */
 const Whole = Big();
 Whole.DP = 0;
 Whole.RM = Whole.roundHalfUp;
@@ -252,8 +253,8 @@ function asText(value: number | null): string | null {
 }
 
 /**
- * Whether a value stored once says what one that was decoded now says, in whatever order their members come. The decoder
- * knows every member; what one of them has and another version has not stored is as unknown as null or an empty list.
+ * Whether a stored value equals a decoded one, in any order of members. The decoder knows every member; a member that
+ * only one of them has is unknown, like null or an empty list.
  */
 function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true;
@@ -261,7 +262,7 @@ function isSame(before: unknown, after: unknown): boolean {
   if (before === undefined || before === null || after === null) return (before ?? null) === after;
   if (typeof before !== 'object' || typeof after !== 'object') return false;
   if (Array.isArray(before) && Array.isArray(after) && before.length !== after.length) return false;
-  // Copies of their members would cost more than all the rest.
+  // Copying their members would cost more than everything else here.
   for (const name in after) {
     if (!isSame((before as Record<string, unknown>)[name], (after as Record<string, unknown>)[name])) return false;
   }
@@ -270,7 +271,7 @@ function isSame(before: unknown, after: unknown): boolean {
 
 const EXPIRED = 'expired';
 
-/** Of the message that left the advert in this state. */
+/** The message that left the advert in this state. */
 function hashOfHeld(advert: HeldAdvert): number {
   return hashOf(isLive(advert) ? [advert.content, advert.property] : EXPIRED);
 }
@@ -282,14 +283,14 @@ function hashOfMessage(message: IntakeMessage): number {
 const BYTES = 6;
 
 /**
- * A hash of what a message says of its advert: it identifies a message that comes again in another stream with the
- * `crawledAt` of the state held (decisions, section 4).
+ * A hash of what a message says about its advert: it recognises a message that is read again from another stream with
+ * the `crawledAt` of the held state (decisions, section 4).
  */
 function hashOf(said: unknown): number {
   return createHash('sha256').update(JSON.stringify(said, inOrder)).digest().readUIntBE(0, BYTES);
 }
 
-/** The order in which members stand says nothing, nor one that is null, empty or from before it was known. */
+/** The order of members is irrelevant, and so is a member that is null, empty, or older than its introduction. */
 function inOrder(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const known = Object.entries(value).filter(([, member]) => member !== null && !isEmptyList(member));

@@ -25,7 +25,7 @@ export interface City {
   readonly location: { readonly lat: number; readonly lon: number } | null;
 }
 
-/** What an intake message says of the place of a property. */
+/** An intake message's statements about the place of a property. */
 export interface StatedPlace {
   readonly insee: string | null;
   readonly zipcode: string | null;
@@ -34,7 +34,7 @@ export interface StatedPlace {
   readonly lon: number | null;
 }
 
-/** A commune as matching sees it. */
+/** A commune for matching. */
 export interface ResolvedPlace {
   readonly city: City;
   /** INSEE codes that a search may name to include this place: its own and, for an arrondissement, its commune's. */

@@ -1,9 +1,9 @@
-/** What an operator may say of a client of the REST API, whichever command says it. */
+/** Rules for an operator's input about a client of the REST API, shared by all commands. */
 
 const RATE = { min: 1, max: 1_000_000 };
 const AMOUNT = { min: 0, max: 1_000_000_000 };
 
-/** Of each limit that a client may have instead of the configured one. */
+/** Bounds of each limit that may replace a client's default. */
 export const CLIENT_LIMIT_RANGES = {
   rateLimitPerSecond: RATE,
   rateLimitBurst: RATE,

@@ -34,7 +34,7 @@ export function satisfies(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, 1).length === 0;
 }
 
-/** The same of many properties: which criteria are set is found once. */
+/** The same for many properties: the criteria that are set are found once. */
 export function satisfier(criteria: Criteria): (facts: PropertyFacts) => boolean {
   const asked = CRITERIA.filter((criterion) => criterion.isSet(criteria));
   return (facts) => {
@@ -55,7 +55,7 @@ export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number
   return failures;
 }
 
-/** The judgements of all that are set. */
+/** The evaluations of all criteria that are set. */
 export function judge(criteria: Criteria, facts: PropertyFacts): readonly Judgement[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };
   return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion) => ({
@@ -72,7 +72,7 @@ export function withTexts(judgement: Judgement): CriterionVerdict {
 
 const ROWS = new Map<CriterionName, Criterion>(CRITERIA.map((row) => [row.name, row]));
 
-/** Why the criterion holds or fails, in one sentence: nothing is judged again, but which words a text has. */
+/** Why the criterion holds or fails, in one sentence: nothing is evaluated again except the words of a text. */
 export function criterionReason(judgement: Judgement, language: Language): string {
   return rowOf(judgement).reason(judgement, language);
 }
@@ -87,10 +87,7 @@ export function relativeDistance(judgement: Judgement): number | null {
 
 const LISTED_MAX = 50;
 
-/**
- * What was asked for and what there is, for people. A search may name thousands of cities: the first of a long list are
- * shown.
- */
+/** The requested and the actual values, for people. A long list (a search may name thousands of cities) is shortened. */
 export function shortValues(judgement: Judgement): { readonly expected: unknown; readonly actual: unknown } {
   const { expected, actual } = rowOf(judgement).shown?.(judgement) ?? judgement;
   return { expected: shortened(expected), actual: shortened(actual) };
@@ -102,7 +99,7 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }
 
-/** Those that are set and that a client can leave out, in the order in which they are judged; excluded site categories (`liveAdvert`) last. */
+/** The set criteria that a client can leave out, in evaluation order; excluded site categories (`liveAdvert`) last. */
 export function removableCriteria(criteria: Criteria): readonly RemovableCriterion[] {
   return ASKED_CRITERIA.filter((row) => row.isSet(criteria)).map(({ name }) => name);
 }

@@ -1,19 +1,19 @@
 /**
- * The kinds of criterion that the table in `criteria.ts` is made of. A row says which members of a search ask for it, what
- * it compares with which facts, and how that is explained; whoever stores, publishes, indexes or explains criteria follows the
- * rows. Criteria of no plain kind (areas, words, site categories) are rows of modules of their own.
+ * The kinds of criterion in the table of `criteria.ts`. A row says which members of a search set it, which facts it
+ * compares, and how it is explained; storage, contracts, index and explanations follow the rows. Criteria of no such
+ * kind (areas, words, site categories) are rows of their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
 import type { Polygon } from './geo.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 
-/** What is stored of a member, by the form in which it is written and answered; the REST edge has a rule for each form. */
+/** The stored form of a member, by the form in requests and answers; the REST edge has a rule for each. */
 export interface Forms {
   readonly bound: number | null;
   readonly flag: boolean | null;
   readonly code: number | null;
-  /** In the form it was sent: one code or several. */
+  /** As sent: one code or several. */
   readonly codes: number | readonly number[] | null;
   /** Decimal degrees and kilometres, as text, so that no digit is lost. */
   readonly latitude: string | null;
@@ -31,7 +31,7 @@ export interface Forms {
 }
 export type Form = keyof Forms;
 
-/** A member of a search, and what the contracts say of it where it is asked and where it is answered. */
+/** A member of a search, and the contracts' descriptions of it in requests and answers. */
 export type Member<F extends Form = Form> = {
   readonly form: F;
   readonly unset: Forms[F];
@@ -39,7 +39,7 @@ export type Member<F extends Form = Form> = {
   readonly answered: string;
 } & (F extends 'code' | 'codes' ? { readonly names: readonly string[] } : unknown);
 
-/** What is stored of these members. */
+/** The stored form of these members. */
 export type Stored<Members extends Readonly<Record<string, { readonly form: Form }>>> = {
   readonly [Name in keyof Members]: Forms[Members[Name]['form']];
 };
@@ -67,21 +67,21 @@ export function isInRange(range: Range, value: number | null): boolean {
   return (range.min === null || value >= range.min) && (range.max === null || value <= range.max);
 }
 
-/** What a criterion looks at. */
+/** What a criterion compares. */
 export interface Considered {
   readonly facts: PropertyFacts;
   /** Live ones outside the excluded site categories. */
   readonly adverts: readonly AdvertFacts[];
 }
 
-/** Whether a criterion holds, and the values compared, as they are. */
+/** Whether a criterion holds, and the values compared, unformatted. */
 export interface Judged<Expected = unknown, Actual = unknown> {
   readonly holds: boolean;
   readonly expected: Expected;
   readonly actual: Actual;
 }
 
-/** A fact of the property, or of its adverts, any of which will do. */
+/** A fact of the property, or of its adverts, any of which suffices. */
 export type Source<Value, Fact extends string = string> =
   | { readonly of: 'property'; readonly fact: Fact; readonly read: (facts: PropertyFacts) => Value }
   | { readonly of: 'adverts'; readonly fact: Fact; readonly read: (advert: AdvertFacts) => Value };

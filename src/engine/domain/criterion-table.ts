@@ -1,7 +1,7 @@
 /**
- * The criteria of a search (decisions, section 3), a row each, in the order in which they are evaluated and reported. A row has
- * everything that is particular to its criterion: members and their defaults, the facts it reads, its rule, its words.
- * Criteria, stored members, contracts, the index and the tests' random searches follow from it.
+ * The criteria of a search (decisions, section 3), one row each, in the order in which they are evaluated and reported.
+ * A row has everything specific to its criterion: members and their defaults, the facts it reads, its rule, its words.
+ * Evaluation, stored members, contracts, the index and the tests' random searches are derived from it.
  */
 
 import { AREAS, EXCLUDED_CITIES } from './areas.ts';
@@ -26,7 +26,7 @@ import { EXPRESSIONS } from './expression-criterion.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
 
-/** Of every search: nobody asks for it. */
+/** A condition of every search, set by no member. */
 const LIVE_ADVERT = {
   kind: 'liveAdvert',
   name: 'liveAdvert',
@@ -145,7 +145,7 @@ const ROWS = [...JUDGED, EXCLUDED_SITE_CATEGORIES] as const;
 type Row = (typeof ROWS)[number];
 
 export type CriterionName = (typeof JUDGED)[number]['name'];
-/** What a client can leave out of a search. */
+/** The criteria that a client can leave out. */
 export type RemovableCriterion = Extract<Row, { readonly key: string }>['name'];
 
 export type PlainRow = Extract<Row, { readonly kind: 'range' | 'code' | 'codes' | 'flag' | 'requirement' }>;
@@ -165,12 +165,12 @@ export type FormOf<Name extends CriterionMemberName> = Members[Name] extends { r
   ? F
   : never;
 
-/** A fact that no criterion reads would be carried for nothing; this does not compile with one. */
+/** Does not compile when a fact is read by no criterion: it would be carried for nothing. */
 type FactRead = PlainRow['source']['fact'] | Extract<Row, { readonly reads: unknown }>['reads'][number];
 type FactUnread = Exclude<keyof PropertyFacts | keyof AdvertFacts, FactRead>;
 true satisfies [FactUnread] extends [never] ? true : FactUnread;
 
-/** A row, as those see it who treat all alike. What it is given as judged is what it has judged itself. */
+/** A row as generic code sees it; its evaluation is passed back to it unchanged. */
 export interface Criterion {
   readonly name: CriterionName;
   isSet(criteria: Criteria): boolean;
@@ -180,11 +180,11 @@ export interface Criterion {
   reason(judged: Judged, language: Language): string;
   /** How far what fails is beyond what was asked for, relative to it; null, or absent, without a measure. */
   distance?(judged: Judged): number | null;
-  /** For people, where that is not the values compared. */
+  /** For people, where the compared values are not suitable. */
   shown?(judged: Judged): { readonly expected: unknown; readonly actual: unknown };
 }
 
-/** A row that searches ask for by members. */
+/** A row that members of a search set. */
 interface AskedCriterion {
   readonly name: RemovableCriterion;
   readonly unset: Partial<Criteria>;
@@ -211,7 +211,7 @@ export function isOfAdverts<Row extends PlainRow>(row: Row): row is OfAdverts<Ro
   return row.source.of === 'adverts';
 }
 
-/** Of a search that asks for nothing. */
+/** The members of an empty search. */
 export const ANYTHING: Criteria = Object.assign({}, ...ROWS.map(({ unset }) => unset));
 
 export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member<FormOf<Name>> } = Object.assign(
@@ -219,7 +219,7 @@ export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member
   ...ROWS.map(({ members }) => members),
 );
 
-/** The members of a search that asks for nothing but what it is given unasked. */
+/** The members of an empty search that are answered without being set. */
 export const UNASKED: CriterionMembers = Object.fromEntries(
   Object.entries(CRITERION_MEMBERS).map(([name, { unset }]) => [name, unset]),
 ) as CriterionMembers;

@@ -1,8 +1,8 @@
-/** What sentences about criteria are made of, for the person whose search it is. What only one criterion says is in its row. */
+/** Phrases about criteria, for the owner of the search. A phrase of a single criterion is in its row. */
 
 import type { MailLanguage } from './mail.ts';
 
-/** Of what is shown to people. */
+/** Maximum number of shown values. */
 export type Language = MailLanguage;
 
 export type InLanguages<Text> = Readonly<Record<Language, Text>>;

@@ -1,9 +1,9 @@
-/** What a database is known by to those that share a NATS with it: streams and consumers say whose they are. */
+/** The label of a database on a shared NATS: it names the owner of streams and consumers. */
 
 import { parseUuid, type Uuid } from './ids.ts';
 
 export interface DatabaseLabel {
-  /** Made with the schema; a database that was restored from a dump has that of the original. */
+  /** Created with the schema; a restored dump has that of the original. */
   readonly id: Uuid;
   /** `host:port/name`, for people. */
   readonly address: string;

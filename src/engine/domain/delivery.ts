@@ -1,15 +1,15 @@
 /**
- * The life of a delivery (decisions, section 6). The row in PostgreSQL is the queue: what moves a delivery on is a step of
- * the table below, each has its statement in `store/`, and a test compares the two. No step looks at a clock.
+ * The life of a delivery (decisions, section 6). The row in PostgreSQL is the queue: each transition is a step of the
+ * table below and has its statement in `store/`; a test compares the two. No step reads a clock.
  *
- * An attempt whose process died is aborted. Should its outcome arrive after all, and be a success, it wins over the abort
- * and over every attempt that has followed: the endpoint has the data.
+ * An attempt whose process died is aborted. If its outcome arrives after all and is a success, it wins over the abort
+ * and over every later attempt: the endpoint has the data.
  */
 
 import type { EventKind } from './codes.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 
-/** Open: `queued` is due, `sending` is claimed, `retry_wait` waits for its hour. */
+/** Open: `queued` is due, `sending` is claimed, `retry_wait` waits for its retry. */
 export const DELIVERY_STATES = ['queued', 'sending', 'retry_wait', 'delivered', 'failed', 'cancelled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
@@ -23,24 +23,24 @@ interface Step {
 export const STEPS = {
   /** Counts an attempt, before any byte is sent. */
   claim: { from: ['queued'], to: 'sending' },
-  /** Claimed and not sent: the attempt is not counted after all. */
+  /** Claimed and not sent: the attempt is uncounted. */
   giveBack: { from: ['sending'], to: 'queued' },
   /** By any attempt, however late. */
   deliver: { from: ['queued', 'sending', 'retry_wait', 'failed'], to: 'delivered' },
   /** The present attempt failed, or its process died. */
   retry: { from: ['sending'], to: 'retry_wait' },
   exhaust: { from: ['sending'], to: 'failed' },
-  /** The hour is over. */
+  /** The retry delay is over. */
   release: { from: ['retry_wait'], to: 'queued' },
-  /** Somebody asks for another sending. */
-  sendAgain: { from: ['retry_wait', 'delivered', 'failed', 'cancelled'], to: 'queued' },
+  /** A client or operator asks for another sending. */
+  resend: { from: ['retry_wait', 'delivered', 'failed', 'cancelled'], to: 'queued' },
   cancel: { from: ['queued', 'sending', 'retry_wait'], to: 'cancelled' },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/** `first`: its first attempt is due; `again`: another one, which never stands before anybody's first. */
+/** `first`: its first attempt is due; `again`: a retry or resend is due, which precedes no first attempt. */
 export type Lane = 'first' | 'again';
 
-/** What is announced of a delivery that has become due. */
+/** The announcement of a delivery that has become due. */
 export interface DueDelivery {
   readonly id: Uuid;
   readonly endpointKey: string;
@@ -56,7 +56,7 @@ export const DELIVERY_CHANNELS = [...WEBHOOK_CHANNELS, 'email'] as const;
 export type WebhookChannel = (typeof WEBHOOK_CHANNELS)[number];
 export type DeliveryChannel = (typeof DELIVERY_CHANNELS)[number];
 
-/** Why a delivery is not sent again though somebody asks (decisions, section 11), as it is reported. */
+/** The reported reasons for which a resend is refused (decisions, section 11). */
 export const RESEND_REFUSALS = {
   unwanted: { en: 'its search does not want it any more', fr: 'la recherche n’en veut plus' },
   'no endpoint': { en: 'its search has no endpoint for it', fr: 'la recherche n’a plus d’adresse pour cela' },
@@ -74,9 +74,9 @@ export interface NewDelivery {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
-  /** Its place among the webhooks of its match, from 1. */
+  /** Its position among the webhooks of its match, from 1. */
   readonly sequence: number;
-  /** Of its search, counted up when that is silenced. */
+  /** The search's generation, incremented when it is silenced. */
   readonly generation: number;
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
@@ -88,7 +88,7 @@ export interface NewDelivery {
   readonly traceparent: string | null;
 }
 
-/** Why an attempt did not end with HTTP 200. `aborted`: the daemon died in the middle of it. */
+/** Why an attempt did not end with HTTP 200. `aborted`: the daemon died during it. */
 export const ATTEMPT_ERRORS = [
   'dns',
   'connect',
@@ -108,7 +108,7 @@ export interface AttemptOutcome {
   readonly statusCode: number | null;
   /** Null only for HTTP 200. */
   readonly error: AttemptError | null;
-  /** What went wrong, for the log; null when delivered. */
+  /** The error for the log; null when delivered. */
   readonly reason: string | null;
   /** The first 2 KiB of the answer. */
   readonly responseHead: string | null;
@@ -133,8 +133,9 @@ export function afterAttempt(
 }
 
 /**
- * How long a delivery waits at most, from its recording on, for an earlier one of its match at another endpoint: the
- * thirty seconds of the decisions (section 6, "Order"), less what a courier may need to notice that they are over.
+ * The maximum time from its recording for which a delivery waits for an earlier one of its match at another endpoint:
+ * the thirty seconds of the decisions (section 6, "Order"), less the time in which a courier notices that they are
+ * over.
  */
 export const HELD_BACK_MAX_MS = 28_000;
 

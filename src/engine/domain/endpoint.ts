@@ -1,9 +1,9 @@
 /**
- * What an endpoint is, and what is known of it. Lanes, backlog and health belong to a client and a URL: a client that
- * names the URL of another neither delays nor sees it. An endpoint's key shows that at sight:
+ * The identity of an endpoint, and its observed state. Lanes, backlog and health belong to a client and a URL: a client
+ * that names the URL of another neither delays nor sees it. The key's length shows which it is:
  *
  * - 32 hexadecimal digits are one client's endpoint: the URL (16), the client (8) and the host (8).
- * - 16 digits are the URL alone, whoever names it. An operator's pause of it holds for every client.
+ * - 16 digits are the URL alone, for all clients. An operator's pause of it applies to every client.
  */
 
 import { createHash } from 'node:crypto';
@@ -13,11 +13,11 @@ import type { Uuid } from './ids.ts';
 const URL_DIGITS = 16;
 const OWNER_DIGITS = 8;
 
-/** Every delivery asks, and two hashes take as long as to match its advert. */
+/** Every delivery needs the key, and two hashes take as long as matching its advert. */
 const known = new Map<string, string>();
 const KNOWN_MAX = 10_000;
 
-/** The key of a client's endpoint. It can stand in a NATS subject. */
+/** The key of a client's endpoint. It is valid in a NATS subject. */
 export function endpointKeyOf(clientId: Uuid, url: string): string {
   const asked = `${clientId}${url}`;
   const key = known.get(asked) ?? madeKey(clientId, url);
@@ -37,7 +37,7 @@ export function urlKeyOf(url: string): string {
   return hexHash(normalised(url).text, URL_DIGITS);
 }
 
-/** However it is written: the case of the scheme and the host, a path of nothing, and a fragment, which is not sent. */
+/** Normalised: the case of scheme and host, an empty path, and a fragment, which is not sent. */
 function normalised(url: string): { readonly text: string; readonly host: string } {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null) return { text: url, host: url };
@@ -51,7 +51,7 @@ export function urlKeyOfKey(key: string): string {
   return key.slice(0, URL_DIGITS);
 }
 
-/** The client and the host of an endpoint, which take turns. Keys of a URL alone share one turn. */
+/** The client and the host of an endpoint, which take turns. Keys of a URL alone share one. */
 export function partiesOf(key: string): { readonly client: string; readonly host: string } {
   const owners = key.slice(URL_DIGITS);
   return { client: owners.slice(0, OWNER_DIGITS), host: owners.slice(OWNER_DIGITS) };
@@ -61,20 +61,20 @@ function hexHash(text: string, digits: number): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
 }
 
-/** What one courier has seen of an endpoint since it wrote last. */
+/** One courier's observations of an endpoint since its last write. */
 export interface EndpointObservation {
   readonly key: string;
   readonly url: string;
   readonly succeededAt: Date | null;
   readonly failedAt: Date | null;
   readonly lastError: AttemptError | null;
-  /** Failures after the last success, or all of them when there was none. */
+  /** Failures since the last success, or all of them without one. */
   readonly failuresSinceSuccess: number;
   /** Attempts at once, as adapted. */
   readonly concurrency: number;
 }
 
-/** How an earlier process left it. */
+/** The state that an earlier process stored. */
 export interface RememberedEndpoint {
   readonly key: string;
   readonly failureStreak: number;
@@ -86,7 +86,7 @@ export interface RememberedEndpoint {
 
 export type EndpointState = 'healthy' | 'failing' | 'paused';
 
-/** Failures in a row from which an endpoint is called failing. */
+/** Consecutive failures from which an endpoint counts as failing. */
 export const FAILING_FROM = 3;
 
 export interface EndpointHealth extends Omit<RememberedEndpoint, 'hasAnswered'> {

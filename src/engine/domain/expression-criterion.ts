@@ -30,7 +30,7 @@ export const EXPRESSIONS = {
   expected: ({ expressions }: Asked) => expressions,
   actual: textsOf,
   reason: expressionsReason,
-  /** Texts are in the property's document; here is which words they have, in their sentence. */
+  /** The texts are in the property's document; this finds the matching words, in their sentence. */
   shown: ({ expected, actual }: ExpressionsJudged) => {
     const shown = (entry: ExpressionEntry) => {
       const found = foundWords(entry, actual);
@@ -44,7 +44,7 @@ function textsOf({ facts, adverts }: Considered): readonly string[] {
   return [...facts.texts, ...adverts.flatMap((advert) => advert.texts)];
 }
 
-/** One property is judged by many searches, and folding takes longer than all the rest. */
+/** One property is evaluated against many searches, and folding takes longer than all the rest. */
 const folded = new WeakMap<readonly AdvertFacts[], { readonly facts: PropertyFacts; readonly text: FoldedText }>();
 
 function foldedTextsOf(considered: Considered): FoldedText {
@@ -58,7 +58,7 @@ function foldedTextsOf(considered: Considered): FoldedText {
 
 interface Words {
   readonly holds: string;
-  /** None of these, of which there is one at least. */
+  /** None of these; at least one is given. */
   readonly lacks: (quoted: readonly string[]) => string;
   readonly has: (quoted: readonly string[]) => string;
   readonly quote: (word: string) => string;
@@ -99,7 +99,7 @@ function expressionsReason({ holds, expected, actual }: ExpressionsJudged, langu
       [...new Set(sentences)].map((sentence) => ` ${words.quote(sentence)}`).join('') + '.',
     );
   }
-  // Of the alternatives, the one that lacks least.
+  // The alternative that lacks the fewest words.
   const [nearest = []] = expected
     .map((group) => group.filter((entry) => !entryHolds(entry, text)))
     .sort((a, b) => a.length - b.length);

@@ -1,6 +1,6 @@
 /**
- * Text conditions of a search (specification, section 2.1; decisions, section 2). Groups are alternatives, the
- * entries of one group must all hold. Three input forms are read, one is written: the bracketed query string.
+ * Text conditions of a search (specification, section 2.1; decisions, section 2). Groups are alternatives, the entries
+ * of one group must all hold. Three input forms are read, and one is written: the bracketed query string.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -23,7 +23,7 @@ export type ExpressionGroup = readonly ExpressionEntry[];
 /** Empty: no condition. No group is empty. */
 export type Expressions = readonly ExpressionGroup[];
 
-/** Limits that keep one search from costing every advert: far above anything a person writes. */
+/** Limits far above anything a person writes, which keep one search from costing every advert. */
 export const EXPRESSION_GROUPS_MAX = 50;
 export const EXPRESSION_ENTRIES_MAX = 200;
 export const EXPRESSION_WORD_LENGTH_MAX = 200;
@@ -34,22 +34,22 @@ export class ExpressionsError extends Error {
   readonly code = 'EXPRESSIONS_INVALID';
 }
 
-/** What is wrong with one place of an input. */
+/** An error at one place of an input. */
 export interface ExpressionFault {
   readonly path: readonly (string | number)[];
   /** With `known`: what the last step of the path is no name of. */
   readonly message: InLanguages<string>;
   readonly known?: readonly string[];
-  /** How many more there are like it, at the same place. */
+  /** The number of further errors of this kind at the same place. */
   readonly more?: number;
-  /** The entry has a word that says nothing. */
+  /** The word of the entry is empty after folding. */
   readonly isBlank?: boolean;
 }
 
 export type ReportFault = (fault: ExpressionFault) => void;
 
 /**
- * The expressions of a stored search. What clients may send is `readExpressions`' part: here sizes are not judged again,
+ * The expressions of a stored search. `readExpressions` validates what clients send: here sizes are not checked again,
  * and an entry whose word folds to nothing is no condition. Throws `ExpressionsError`.
  */
 export function parseExpressions(input: unknown): Expressions {
@@ -66,8 +66,8 @@ export function parseExpressions(input: unknown): Expressions {
 const PARSED_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Searches want the same few thousand things; a query string takes fifteen microseconds to parse. Bounded in bytes: of
- * a character, one as it is written and about three in the entries that it is parsed into.
+ * A cache: searches use the same few thousand expressions, and a query string takes fifteen microseconds to parse.
+ * Bounded by bytes: of each character, one as written and about three in the parsed entries.
  */
 const parsed = new LRUCache<string, Expressions>({
   maxSize: PARSED_BYTES_MAX,
@@ -76,9 +76,9 @@ const parsed = new LRUCache<string, Expressions>({
 });
 
 /**
- * Reads any accepted form: the bracketed query string, the same structure nested, or a flat array of
- * `{word, includes, strict}` with one group each. `report` is called for everything that is wrong; sizes come before what
- * they are sizes of. The result means nothing once a fault was reported.
+ * Reads any accepted form: the bracketed query string, the same structure nested, or a flat array of `{word, includes,
+ * strict}` with one group each. `report` is called for every error; an exceeded size is reported before errors in the
+ * values. The result is meaningless once an error was reported.
  */
 export function readExpressions(input: unknown, report: ReportFault): Expressions {
   if (input === null || input === undefined || input === '') return [];
@@ -186,7 +186,7 @@ function parseBrackets(query: string): qs.ParsedQs | null {
   }
 }
 
-/** With their names or positions; none when they are more than there may be. */
+/** With their names or positions; none when there are more than allowed. */
 function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (readonly [string | number, unknown])[] {
   const isList = Array.isArray(value);
   if (!isList && !isRecord(value)) {
@@ -204,7 +204,7 @@ function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (re
   return [];
 }
 
-/** It has a member of an entry, or one that is a misspelt one: groups hold entries, not values. */
+/** The object has a member of an entry, or a misspelt one: groups hold entries, not values. */
 function isEntryLike(value: unknown): boolean {
   if (!isRecord(value)) return false;
   if (ENTRY_MEMBERS.some((name) => Object.hasOwn(value, name))) return true;
@@ -270,7 +270,7 @@ function faultOfWord(word: string): InLanguages<string> | null {
   return foldWords(word).length === 0 ? BLANK : null;
 }
 
-/** Of one object; further ones are counted. */
+/** Errors reported for one object; further ones are counted. */
 const UNKNOWN_REPORTED_MAX = 50;
 
 function reportUnknown(

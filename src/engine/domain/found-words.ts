@@ -1,4 +1,4 @@
-/** Where a text has what an entry looks for: the sentence and the words in it, for who asks why. */
+/** Finds where a text contains an entry: the sentence and the words in it, for explanations. */
 
 import { type ExpressionEntry, entryHolds } from './expressions.ts';
 import { foldTexts } from './folded-text.ts';
@@ -7,17 +7,17 @@ import { phrasesOf, shareLemma } from './word-phrases.ts';
 
 export interface FoundWords {
   readonly sentence: string;
-  /** As they are spelt there. */
+  /** In the spelling of the text. */
   readonly words: readonly string[];
 }
 
-/** No full stop of an abbreviation or a number ends one. */
+/** Full stops in abbreviations and numbers do not end a sentence. */
 const SENTENCE = /[^\n]+?(?:[.!?]+(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|$)/gmu;
 const WORD = /[\p{L}\p{M}\p{N}²]+/gu;
-/** A sentence without an end is cut to so much round the first found word. */
+/** A sentence without an end is cut to this length around the first found word. */
 const SENTENCE_LENGTH_MAX = 240;
 
-/** The first place; null where there is none. A phrase may go on over the end of a sentence. */
+/** The first occurrence; null without one. A phrase may continue across the end of a sentence. */
 export function foundWords(entry: ExpressionEntry, texts: readonly string[]): FoundWords | null {
   const wanted = { ...entry, includes: true };
   for (const text of texts.filter((one) => entryHolds(wanted, foldTexts([one])))) {

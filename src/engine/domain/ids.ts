@@ -7,7 +7,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 
 declare const brand: unique symbol;
 
-/** Made by the functions of this file, by PostgreSQL, or by a schema that has checked it: no other text is one. */
+/** Created by the functions of this file, by PostgreSQL, or by a schema that has validated it. */
 export type Uuid = string & { readonly [brand]: 'Uuid' };
 /** Internal number of a search: positive, fits in 31 bits, never reused. */
 export type SearchNumber = number & { readonly [brand]: 'SearchNumber' };
@@ -45,7 +45,7 @@ export function createdAtOf(id: Uuid): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
 }
 
-/** Below every time-ordered UUID that was made at `at` or later, above all that were made before. */
+/** Below every time-ordered UUID created at `at` or later, above all earlier ones. */
 export function firstUuidAt(at: Date): Uuid {
   const hex = at.getTime().toString(16).padStart(12, '0');
   return branded(`${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`);
@@ -73,8 +73,8 @@ const RANDOM_BITS = 74n;
 const LOW_RANDOM_BITS = 62n;
 
 /**
- * The same, and above `previous`, whatever the clock says: one that was made at the same moment or a later one is counted
- * up by a random step (RFC 9562, section 6.2, method 2). Null: there is none before.
+ * The same, above `previous` whatever the clock says: after a UUID of the same or a later time, the next one is
+ * incremented by a random step (RFC 9562, section 6.2, method 2). Null: there is no previous one.
  */
 export function uuidAfter(previous: Uuid | null, at: Date): Uuid {
   if (previous === null || createdAtOf(previous) < at) return timeOrderedUuid(at);
@@ -102,7 +102,7 @@ function pooledRandomBytes(count: number): Buffer {
   return taken;
 }
 
-/** The only place where text becomes a UUID unseen. */
+/** The only place where text becomes a UUID unchecked. */
 function branded(text: string): Uuid {
   return text as Uuid;
 }

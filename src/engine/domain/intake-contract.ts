@@ -1,7 +1,7 @@
 /**
- * The schema of the validator that runs, in the words of JSON Schema 2020-12 alone, for crawlers. What it accepts the
- * validator accepts, and the other way round, but for two things that JSON Schema has no words for: half a surrogate
- * pair in a text, and an instant that leaves the years 1 to 9999 when its offset is taken off.
+ * The schema of the running validator in JSON Schema 2020-12, for crawlers. Both accept the same messages, with two
+ * exceptions that JSON Schema cannot express: half a surrogate pair in a text, and an instant that leaves the years 1
+ * to 9999 when its offset is subtracted.
  */
 
 import { MESSAGE_SCHEMAS, NUMBER_FORMATS, type SentMessage, TEXT_FORMATS } from './intake-schema.ts';
@@ -12,7 +12,7 @@ export interface PublishedSchema {
   readonly items?: PublishedSchema;
 }
 
-/** Both coordinates or none: a rule of the decoder, which has words for it. */
+/** Both coordinates or none: a rule of the decoder, which has a message for it. */
 const PLACE = {
   anyOf: [
     { properties: { lat: { type: 'null' }, lon: { type: 'null' } } },

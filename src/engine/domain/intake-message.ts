@@ -1,6 +1,7 @@
 /**
- * The intake contract (decisions, section 8): bytes from a crawler become an `IntakeMessage` or a `RejectedMessageError` that
- * says what is wrong with them. Members that the contract does not know are reported and ignored; an absent member is unknown.
+ * The intake contract (decisions, section 8): decodes a crawler's bytes into an `IntakeMessage`, or throws a
+ * `RejectedMessageError` with the reasons. Members that the contract does not define are reported and ignored; an
+ * absent member is unknown.
  */
 
 import type { AdvertContent } from './advert.ts';
@@ -32,12 +33,12 @@ export interface ExpireMessage extends IntakeMessageBase {
 
 export type IntakeMessage = UpsertMessage | ExpireMessage;
 
-/** A message that no retry can make understood. */
+/** A message that no retry can make valid. */
 export class RejectedMessageError extends Error {
   readonly code = 'REJECTED';
-  /** The first of them; empty when it is no message at all. */
+  /** The first errors; empty when the bytes are no message at all. */
   readonly violations: readonly IntakeViolation[];
-  /** As far as it can be read. */
+  /** As far as it could be decoded. */
   readonly propertyUuid: Uuid | null;
 
   constructor(
@@ -50,7 +51,7 @@ export class RejectedMessageError extends Error {
   }
 }
 
-/** Throws `RejectedMessageError`. `tellUnknown`: called for members that the contract does not know. */
+/** Throws `RejectedMessageError`. `tellUnknown`: called for members that the contract does not define. */
 export function decodeIntakeMessage(bytes: Uint8Array, tellUnknown: TellUnknown = () => undefined): IntakeMessage {
   const sent = validated(parseJson(bytes), tellUnknown);
   const { kind } = sent;
@@ -67,7 +68,10 @@ export function decodeIntakeMessage(bytes: Uint8Array, tellUnknown: TellUnknown 
   return { ...identity, kind, property: statedProperty(sent.property), advert: advertContent(sent.advert) };
 }
 
-/** Throws `RejectedMessageError` when the subject names another property than the message, whose watchers would miss it. */
+/**
+ * Throws `RejectedMessageError` when the subject names another property than the message: subscribers of that property
+ * would miss it.
+ */
 export function onItsSubject(subject: string, message: IntakeMessage): IntakeMessage {
   const { propertyUuid } = message;
   const named = propertyOf(null, subject);
@@ -83,7 +87,7 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (cause) {
-    // The reason quotes the bytes, and is stored itself.
+    // The reason quotes the bytes, and is stored too.
     const reason = storable((cause as Error).message);
     throw new RejectedMessageError(`not JSON in UTF-8: ${reason}`, { cause });
   }
@@ -147,7 +151,7 @@ function placeOf(sent: SentPlace): StatedProperty['locations'] {
   return { lat: sent.lat, lon: sent.lon };
 }
 
-/** Of an instant that the schema admits, no other form is as long and ends like this. */
+/** The schema admits only one form of this length with this ending. */
 const LENGTH_IN_UTC = '2026-03-10T08:15:00.000Z'.length;
 
 function inUtc(instant: string): string {

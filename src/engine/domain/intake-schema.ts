@@ -62,7 +62,7 @@ interface Format<Value> {
   readonly published: Schema;
 }
 
-/** Nothing gets through that PostgreSQL refuses in text, json or timestamptz: it would refuse the whole batch. */
+/** Excludes everything that PostgreSQL refuses in text, json or timestamptz: it would refuse the whole batch. */
 export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
   uuid: {
     isMet: (value) => z.regexes.guid.test(value),
@@ -215,19 +215,19 @@ const identified = record({ uuid }, ['uuid']);
 const message = (kind: string, members: Readonly<Record<string, Schema>>): Schema =>
   record({ kind: { const: kind }, crawledAt: instant, ...members }, ['kind', 'crawledAt', 'property', 'advert']);
 
-/** By kind of message, in the words of the compiler: `format` may be one of `TEXT_FORMATS` or `NUMBER_FORMATS`. */
+/** By kind of message, in the compiler's keywords: `format` may be one of `TEXT_FORMATS` or `NUMBER_FORMATS`. */
 export const MESSAGE_SCHEMAS: Readonly<Record<SentMessage['kind'], Schema>> = {
   upsert: message('upsert', { property: record(PROPERTY, ['uuid']), advert: record(ADVERT, ['uuid']) }),
   expire: message('expire', { property: identified, advert: identified, expiredAt: unknownInstant }),
 };
 
-/** By kind of message; what they admit, they leave complete. */
+/** By kind of message; a validator completes what it accepts. */
 export const VALIDATORS: Readonly<Record<SentMessage['kind'], ValidateFunction<SentMessage>>> = {
   upsert: compiler.compile<SentMessage>(MESSAGE_SCHEMAS.upsert),
   expire: compiler.compile<SentMessage>(MESSAGE_SCHEMAS.expire),
 };
 
-/** What is wrong with a message, at one place. */
+/** One error in a message. */
 export interface IntakeViolation {
   /** Such as `advert.pictures.0`; empty for the message as a whole. */
   readonly propertyPath: string;
@@ -237,7 +237,7 @@ export interface IntakeViolation {
 }
 
 export function violationsOf(errors: readonly ErrorObject[]): readonly IntakeViolation[] {
-  // What an item does not meet is reported of the item; the list's own `if` says nothing more.
+  // An item's error is reported for the item; the list's `if` adds nothing.
   return errors.filter(({ keyword }) => keyword !== 'if').map(violationOf);
 }
 

@@ -1,7 +1,7 @@
 /**
- * By what a property is found: its adverts, their URLs, its places. Each is a whole number, a hash of what is no code of a
- * place, so that a URL of any length takes as much room as a zip code. Two things may have one key: who finds a
- * property compares what was hashed.
+ * Keys by which a property is found: its adverts, their URLs, its places. Each is a whole number; except for codes of
+ * places it is a hash, so that a URL of any length takes as much space as a zip code. Keys may collide: the reader
+ * compares the hashed values.
  */
 
 import type { Uuid } from './ids.ts';
@@ -43,18 +43,21 @@ export function lookupKeys(
   return [...keys];
 }
 
-/** What distinguishes one page of a portal from another. */
+/** The part of a URL that identifies a page of a portal. */
 export function withoutFragment(url: string): string {
   const start = url.indexOf('#');
   return start === -1 ? url : url.slice(0, start);
 }
 
-/** In the order of it, the first properties are a sample of all: always the same one, and spread evenly. */
+/** The first properties in this order are a sample of all: always the same one, and evenly spread. */
 export function sampleKeyOf(property: Uuid): number {
   return hashOf(`sample:${property}`)[0];
 }
 
-/** Two numbers of 32 bits. Nobody gains by a collision, and it is made several times a change: cyrb53's two lanes. */
+/**
+ * Two 32-bit numbers. A collision has no benefit for an attacker, and the hash is computed several times per change:
+ * cyrb53's two lanes.
+ */
 function hashOf(text: string): readonly [high: number, low: number] {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];
   for (let position = 0; position < text.length; position++) {

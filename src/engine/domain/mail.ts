@@ -1,6 +1,6 @@
 /**
- * E-mail of a search (decisions, section 12): to whom it goes, how often, and what its state is called. A recipient is a
- * client and an address, whatever its letters' case: what one client's recipient gets or refuses is nothing to another.
+ * E-mail settings of a search (decisions, section 12): address, frequency and state. A recipient is a client and an
+ * address, ignoring case: each client's recipients are independent.
  */
 
 import { endpointKeyOf } from './endpoint.ts';
@@ -26,7 +26,7 @@ export interface MailRoute {
 export const RECIPIENT_MAILS_MAX = 20;
 export const CLIENT_MAILS_MAX = 10_000;
 
-/** Where a delivery by e-mail goes, as other deliveries name their URL (RFC 6068). */
+/** The destination of a delivery by e-mail, in the form of a URL (RFC 6068). */
 export function mailEndpointOf(address: string): string {
   return `mailto:${address}`;
 }
@@ -36,7 +36,7 @@ export function mailKeyOf(clientId: Uuid, address: string): string {
   return endpointKeyOf(clientId, mailEndpointOf(address));
 }
 
-/** What is known of the e-mail of a search. */
+/** The stored facts about the e-mail of a search. */
 export interface MailStanding {
   readonly hasAddress: boolean;
   readonly isRefused: boolean;

@@ -2,12 +2,12 @@
 
 import { distance } from 'fastest-levenshtein';
 
-/** Of the letters of the longer name, those that must change: with more, another thing is meant. */
+/** Share of letters that may differ, relative to the longer name: beyond it, another name was meant. */
 const CHANGED_SHARE_MAX = 1 / 2;
 
-/** Null when none is near. Case is ignored. */
+/** Null when no name is near. Ignores case. */
 export function nearestName(name: string, known: readonly string[]): string | null {
-  // Far longer than any member: the rest cannot bring it nearer, and the cost is a product of lengths.
+  // Far longer than any member; the cost is the product of the lengths.
   const typed = name.slice(0, 64).toLowerCase();
   let nearest: string | null = null;
   let shareMax = CHANGED_SHARE_MAX;
@@ -20,7 +20,7 @@ export function nearestName(name: string, known: readonly string[]): string | nu
   return nearest;
 }
 
-/** To end a message with; empty when none is near. */
+/** A suffix for an error message; empty when no name is near. */
 export function nearestHint(name: string, known: readonly string[], prefix = ''): string {
   const nearest = nearestName(name, known);
   return nearest === null ? '' : `; the nearest one is ${prefix}${nearest}`;

@@ -1,7 +1,7 @@
 /**
- * JSON without the names of members, which are half of what is stored of an advert: a shape knows which value stands
- * where. What an older version has written lacks the last ones, so a new member is added at the end of its shape, and
- * none ever moves or goes.
+ * JSON without the names of members, which are half of the stored bytes of an advert: a shape defines the position of
+ * each value. Rows of older versions lack the last values, so a new member is appended to its shape, and no member is
+ * ever moved or removed.
  */
 
 /** A value as it is; a list of values that is empty when it is not known; a record, or null; a list of records, or null. */
@@ -18,7 +18,7 @@ export function shapeOf<T>(kinds: { readonly [name in keyof Required<T>]: Kind }
 
 type Packed = readonly unknown[];
 
-/** Ready for `JSON.stringify`. What is unknown at the end is left out. */
+/** For `JSON.stringify`. Unknown values at the end are left out. */
 export function pack<T>(value: T, { names, kinds }: Shape<T>): Packed {
   const packed = new Array<unknown>(names.length);
   let length = 0;
@@ -38,7 +38,7 @@ function packedMember(member: unknown, kind: Kind): unknown {
   return isShape(kind) ? pack(member as never, kind) : (member as never[]).map((each) => pack(each, kind[0]));
 }
 
-/** Every member is there, and in the same order: copies of what it answers are cheap. */
+/** Every member is present, in the same order: its results are cheap to copy. */
 export function unpack<T>(packed: Packed, { names, kinds }: Shape<T>): T {
   const value: Partial<Record<string, unknown>> = {};
   for (let i = 0; i < names.length; i++) value[names[i] as string] = member(packed[i], kinds[i] as Kind);

@@ -1,4 +1,4 @@
-/** Points of interest (specification, section 2.4): what they are, whatever source they come from. */
+/** Points of interest (specification, section 2.4), whatever their source. */
 
 /** The categories a client may ask for (specification, section 4.5). */
 export const FACILITIES = ['kindergarten', 'school', 'restaurant', 'hospital', 'parking'] as const;

@@ -1,6 +1,6 @@
 /**
- * How large the state of a property may grow (decisions, section 8): every change of it reads, writes and sends all of
- * it, so one without bounds would stand before all others.
+ * The maximum size of a property's state (decisions, section 8): every change of it reads, writes and sends all of it,
+ * so an unbounded one would delay all others.
  */
 
 import type { HeldProperty } from './change.ts';
@@ -30,7 +30,7 @@ export function stateBytes({ adverts }: PropertyState): number {
   return adverts.reduce((sum, advert) => sum + advertBytes(advert), FRAME_BYTES);
 }
 
-/** Why the property must not grow from `before` to `after`, which names the bound; null when it may. */
+/** Why the property must not grow from `before` to `after`, naming the exceeded bound; null when it may. */
 export function excessOf(before: HeldProperty | null, after: HeldProperty, bounds: PropertyBounds): string | null {
   const { advertsMax, bytesMax } = bounds;
   const count = after.state.adverts.length;

@@ -75,12 +75,12 @@ export function propertyDocument(
   };
 }
 
-/** What the held state says of the property, read once for all who ask. */
+/** The held state of the property in derived form, read once for all uses. */
 export interface PropertyReading {
   readonly state: PropertyState;
   readonly values: PropertyValues;
   readonly place: ResolvedPlace | null;
-  /** What price coherence judges the property by, and what its market learns from it. */
+  /** The values by which price coherence evaluates the property, and by which it counts in its market. */
   readonly priced: PricedProperty;
 }
 
@@ -128,7 +128,7 @@ type PropertyValues = Omit<StatedProperty, 'pictures'> & {
   readonly pictures: readonly string[];
 };
 
-/** The stated value, else the speaking advert's own (decisions, section 5). */
+/** The stated value, otherwise that of the representative advert (decisions, section 5). */
 function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
   const { property, content } = representativeAdvert(state, crawls);
   const price = property.price ?? content.price;

@@ -1,6 +1,6 @@
 /**
- * What matching sees of a property: the values its criteria compare, and nothing else.
- * `null` is unknown, and a criterion on an unknown value fails (decisions, section 3).
+ * A property as matching sees it: the values that criteria compare, and nothing else. `null` is unknown, and a
+ * criterion on an unknown value fails (decisions, section 3).
  */
 
 import { type ComparedFlags, eachComparedFlag } from './property-flags.ts';
@@ -38,7 +38,7 @@ export interface PropertyFacts extends ComparedFlags {
   readonly isPriceCoherent: boolean;
 }
 
-/** A property, and an advert, of which nothing is known: what is compared first comes first. */
+/** A property, and an advert, of which nothing is known; members that are compared first come first. */
 export const NOTHING_KNOWN: PropertyFacts = {
   price: null,
   pricePerMeter: null,
@@ -70,7 +70,7 @@ const { adverts: _, ...OWN } = NOTHING_KNOWN;
 const OWN_FACTS = namesOf(OWN);
 const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
 
-/** Whether matching cannot distinguish the two: most changes of an advert touch nothing that it compares. */
+/** Whether matching cannot distinguish the two: most changes of an advert affect nothing that it compares. */
 export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
   if (!sameValues(a, b, OWN_FACTS) || a.adverts.length !== b.adverts.length) return false;
   return a.adverts.every((advert, i) => sameValues(advert, b.adverts[i] as AdvertFacts, ADVERT_FACTS));

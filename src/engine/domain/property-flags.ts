@@ -1,8 +1,8 @@
 /**
- * What a property has or has not, a row each, as its crawlers state it of the property or of an advert; null is unknown.
- * The intake contract, the stored state, the property document, what matching compares, the schemas of REST and the
- * console follow from the rows. A new one is added at the end (packed.ts). What `isCompared` needs a row of
- * `criterion-table.ts`: without it nothing compiles.
+ * Features that a property has or lacks, a row each, as crawlers state them for the property or for an advert; null is
+ * unknown. The intake contract, the stored state, the property document, matching, the REST schemas and the console are
+ * derived from the rows. A new one is appended (packed.ts). A row with `isCompared` needs a row of
+ * `criterion-table.ts`: otherwise nothing compiles.
  */
 
 import type { InLanguages } from './criterion-words.ts';

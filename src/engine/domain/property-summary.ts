@@ -1,7 +1,7 @@
 /**
- * What is kept of a property for questions over many of them: everything that a search compares but its texts, in a few
- * hundred bytes of JSON, with the recorded changes of price and surface that say since when it has satisfied a search.
- * It is made of the same reading as the facts that matching sees, and gives them back.
+ * What is stored of a property for queries over many of them: everything that a search compares except texts, in a few
+ * hundred bytes of JSON, with the recorded changes of price and surface that show since when it has satisfied a search.
+ * It is derived from the same reading as the facts of matching, and converts back to them.
  */
 
 import type { Uuid } from './ids.ts';
@@ -35,7 +35,7 @@ export interface PropertySummary {
   readonly changes: readonly SummarizedChange[];
 }
 
-/** A property with more has been repriced every other day for months. */
+/** A property with more changes was repriced every other day for months. */
 const CHANGES_KEPT = 50;
 
 /** `median`: of the comparable prices known in a market, null while too few are known. */
@@ -84,10 +84,7 @@ export interface PropertyTexts {
 
 export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 
-/**
- * What matching would see of the property, judged by these medians. Facts that the version did not know which wrote the
- * summary are unknown.
- */
+/** The property as matching sees it with these medians. Facts that the writing version did not know are unknown. */
 export function factsOf(
   { facts, adverts }: PropertySummary,
   median: MedianOf,
@@ -98,7 +95,7 @@ export function factsOf(
     ...NOTHING_KNOWN,
     ...facts,
     texts: own,
-    // With its UUID: leaving it out costs more than judging the property.
+    // With its UUID: removing it costs more than evaluating the property.
     adverts: adverts.map((advert) => ({
       ...NOTHING_KNOWN_OF_ADVERT,
       ...advert,
@@ -126,10 +123,10 @@ export function beforeLastChange(summary: PropertySummary): PropertySummary | nu
   };
 }
 
-/** Flags that came later are stored behind all others. */
+/** Flags that were added later are stored after all others. */
 const { furnished, ...laterFlags } = eachComparedFlag(() => 'value' as const);
 
-/** See packed.ts before a member is added. Those that are rarely known come last. */
+/** See packed.ts before adding a member. Members that are rarely known come last. */
 const SUMMARY = shapeOf<PropertySummary>({
   facts: shapeOf<PropertySummary['facts']>({
     transactionType: 'value',

@@ -1,6 +1,6 @@
 /**
- * The state held of a property: what its adverts said last. Everything a client sees of a property is derived from
- * it (property-document.ts), so there is one truth and nothing to keep in step.
+ * The held state of a property: the last statements of its adverts. Every representation for clients is derived from it
+ * (property-document.ts), so there is one truth and nothing to synchronise.
  */
 
 import type { AdvertContent, AdvertEvent } from './advert.ts';
@@ -74,7 +74,7 @@ export interface PropertyState {
  */
 export type Crawl = readonly [crawledAt: string, stream: number, sequence: number, ...superseded: number[]];
 
-/** Crawlers that stamp whole minutes, or the start of a run, change an advert a few times under one time. */
+/** Crawlers that state whole minutes, or the start of a run, change an advert a few times with the same `crawledAt`. */
 export const SUPERSEDED_KEPT = 32;
 
 /** The last crawl of each advert of a property, by advert UUID. Kept apart: it changes with every crawl. */
@@ -87,14 +87,14 @@ export function isLive(advert: HeldAdvert): boolean {
   return advert.expiredAt === null;
 }
 
-/** When the property changed last, by the crawlers' clocks. */
+/** The time of the property's last change, by the crawlers' clocks. */
 export function changedAtOf({ adverts }: PropertyState): string {
   return adverts.map(({ changedAt }) => changedAt).reduce((latest, at) => (at > latest ? at : latest));
 }
 
 /**
- * When the property was created, as far as this advert knows: the earliest that any of its messages has stated, or its
- * first crawl. Portals state a new date for an advert that is published again.
+ * The creation time of the property, as far as this advert knows: the earliest that any of its messages has stated, or
+ * its first crawl. Portals state a new date for an advert that is published again.
  */
 export function creationOf({ property, content, createdBefore, firstCrawledAt }: HeldAdvert): string {
   const stated = [property.createdAt ?? content.createdAt, createdBefore];
@@ -117,8 +117,8 @@ function lastCrawledAdvert(adverts: readonly HeldAdvert[], crawls: Crawls): Held
 }
 
 /**
- * The advert that speaks for the property: the most recently crawled live one, or the last crawled of all when none
- * is live (decisions, section 5).
+ * The advert that represents the property: the most recently crawled live one, or the last crawled of all when none is
+ * live (decisions, section 5).
  */
 export function representativeAdvert(state: PropertyState, crawls: Crawls): HeldAdvert {
   const live = state.adverts.filter(isLive);

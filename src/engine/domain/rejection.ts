@@ -1,27 +1,27 @@
-/** What a crawler learns of a message of its own that was rejected (decisions, section 8). */
+/** The notification of a crawler about its rejected message (decisions, section 8). */
 
 import { parseUuid, type Uuid } from './ids.ts';
 import type { IntakeViolation } from './intake-schema.ts';
 
 export interface Rejection {
   readonly reason: string;
-  /** What is wrong with the message, one by one; empty when it is no message, or nothing is wrong with it. */
+  /** The errors of the message; empty when it is no message, or when the message itself is valid. */
   readonly violations: readonly IntakeViolation[];
-  /** The message was published on. */
+  /** The subject of the message. */
   readonly subject: string;
-  /** Its number in the stream. */
+  /** Its sequence in the stream. */
   readonly sequence: number;
   /** `Nats-Msg-Id`, if it had one. */
   readonly messageId: string | null;
-  /** When the stream took it. */
+  /** When the stream stored it. */
   readonly receivedAt: string;
 }
 
-/** Crawlers choose both: a rejection must not be larger than a message. */
+/** Limits on values that crawlers choose: a rejection must not be larger than a message. */
 export const REASON_LENGTH_MAX = 2_000;
 export const MESSAGE_ID_LENGTH_MAX = 1_024;
 
-/** Instead of the words of a bug, which are the operators'. */
+/** Replaces the text of a bug, which is for operators. */
 const FAILED = 'could not be recorded: a bug of the service, whose operators are notified';
 
 export interface RejectedMessage {
@@ -32,7 +32,7 @@ export interface RejectedMessage {
   readonly storedAtMs: number;
   readonly reason: string;
   readonly violations: readonly IntakeViolation[];
-  /** Not null when a bug keeps it from being recorded. */
+  /** Set when a bug keeps it from being recorded. */
   readonly failedKey: string | null;
 }
 
@@ -48,7 +48,7 @@ export function rejectionOf(message: RejectedMessage): Rejection {
   };
 }
 
-/** The property that the message names, or its subject; null when neither does. */
+/** The property that the message names, or that of its subject; null when neither names one. */
 export function propertyOf(stated: Uuid | null, subject: string): Uuid | null {
   return stated ?? parseUuid(subject.slice(subject.indexOf('.') + 1));
 }

@@ -1,5 +1,5 @@
 /**
- * How long what has had its day is kept, and nothing that is still needed is part of it: open deliveries with their
+ * How long expired data is kept. Data that is still needed never expires: open deliveries with their
  * bytes, live properties with their matches, and the events that a property document shows (they are in its state).
  *
  * | Grows with | Table | Goes |
@@ -52,7 +52,7 @@ export interface RetentionDays {
   readonly expired: number;
 }
 
-/** What happened before goes; null keeps for ever. */
+/** Older data is removed; null keeps it for ever. */
 export type RetentionHorizons = Readonly<Record<keyof RetentionDays, Date | null>>;
 
 const DAY_MS = 86_400_000;

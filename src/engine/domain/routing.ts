@@ -1,7 +1,7 @@
 /**
- * Who is notified of a change (specification, section 6.1; decisions, section 4): a match that begins goes to
- * `endpointRecipient`, every event to the `eventEndpoint` of searches that subscribed to its kind; where there is no
- * endpoint, the feed shows it all the same (decisions, section 11).
+ * Decides who is notified of a change (specification, section 6.1; decisions, section 4): a match that begins goes to
+ * `endpointRecipient`, an event to the `eventEndpoint` of searches that subscribed to its kind; without an endpoint the
+ * feed shows it all the same (decisions, section 11).
  */
 
 import type { AdvertEvent, FieldChange } from './advert.ts';
@@ -11,7 +11,7 @@ import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailRoute } from './mail.ts';
 import { propertyIri } from './property-document.ts';
 
-/** What routing needs to know of a search that is not silent; it is read in the transaction that records the change. */
+/** What routing needs of a search that notifies; read in the transaction that records the change. */
 export interface SearchRoute {
   readonly number: SearchNumber;
   readonly id: Uuid;
@@ -20,11 +20,11 @@ export interface SearchRoute {
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
   readonly hidePropertyContact: boolean;
-  /** Counted up when it is silenced. */
+  /** Incremented when it is silenced. */
   readonly generation: number;
-  /** Counted up by each change that its history keeps. */
+  /** Incremented by each change that its history keeps. */
   readonly version: number;
-  /** Null when nothing goes by e-mail. */
+  /** Null when nothing is sent by e-mail. */
   readonly mail: MailRoute | null;
 }
 
@@ -37,7 +37,7 @@ export interface MatchRecord {
 export interface Notice {
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
-  /** Null: nobody delivers it, the feed alone shows it. */
+  /** Null: not delivered, shown by the feed only. */
   readonly endpoint: string | null;
   /** `adEvent` of the body; null leaves the member out. */
   readonly field: (FieldChange & { readonly createdAt: string }) | null;

@@ -1,7 +1,7 @@
 /**
- * What a client may have in all of its searches (decisions, section 7). Corners of polygons and excluded words are what
- * one client's searches cost every advert of everybody: nothing else has to be tried on as many adverts. What they match is
- * recorded.
+ * Limits on all searches of a client (decisions, section 7). Corners of polygons and excluded words are what one
+ * client's searches cost every advert: nothing else is evaluated for as many adverts. The matches of the searches are
+ * limited because they are recorded.
  */
 
 import type { SearchMembers } from './search.ts';
@@ -14,14 +14,14 @@ export interface SearchLimits {
   readonly matchesPerAdvert: number;
 }
 
-/** What one search adds to the totals of its client. */
+/** What one search adds to its client's totals. */
 export type SearchWeight = Pick<SearchLimits, 'polygonCorners' | 'excludedWords'>;
 
 export function weightOf({ geoShapes, expressions }: SearchMembers): SearchWeight {
   return { polygonCorners: cornersOf(geoShapes), excludedWords: expressions?.match(EXCLUDED)?.length ?? 0 };
 }
 
-/** What a change of a search adds; negative where it takes away. */
+/** The difference that a change of a search makes. */
 export function weightAdded(present: SearchMembers, next: SearchMembers): SearchWeight {
   const [before, after] = [weightOf(present), weightOf(next)];
   return {
@@ -30,7 +30,7 @@ export function weightAdded(present: SearchMembers, next: SearchMembers): Search
   };
 }
 
-/** Values in the query string are percent-encoded: brackets stand in names alone. */
+/** Values in the query string are percent-encoded: brackets occur in names only. */
 const EXCLUDED = /\[includes\]=false/g;
 
 function cornersOf(polygons: SearchMembers['geoShapes']): number {

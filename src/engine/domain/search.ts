@@ -21,7 +21,7 @@ export interface SearchMembers extends CriterionMembers {
   readonly endpointRecipient: string | null;
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
-  /** The client's own: any JSON, which its webhooks carry; null when there is none. */
+  /** The client's own JSON, which its webhooks carry; null without one. */
   readonly context: unknown;
 }
 
@@ -59,7 +59,7 @@ function askedFlags(members: SearchMembers): Pick<Criteria, RowOf<'flag'>['name'
   return flags;
 }
 
-/** What the members of a search ask for. Written out: a million of them are made when the index loads. */
+/** The criteria in the members of a search. Written out: the index creates a million of them when it loads. */
 export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
   return {
     transactionType: members.transactionType,

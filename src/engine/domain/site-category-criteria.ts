@@ -1,6 +1,6 @@
 /**
- * Site categories, stored by id and compared by name, as `publisher.category` states them. Included ones are a criterion;
- * excluded ones take their adverts out of consideration before any criterion looks.
+ * Site categories, stored by id and compared by name, as `publisher.category` states them. Included ones are a
+ * criterion; excluded ones remove their adverts before any criterion is evaluated.
  */
 
 import { type Considered, keyed, member, verdictReason } from './criterion-kinds.ts';
@@ -41,7 +41,7 @@ export const INCLUDED_SITE_CATEGORIES = {
   }),
 } as const;
 
-/** Not judged by itself: what has no advert beside the excluded ones fails by `liveAdvert`. See `consideredAdverts`. */
+/** Not evaluated by itself: without other adverts the property fails by `liveAdvert`. See `consideredAdverts`. */
 export const EXCLUDED_SITE_CATEGORIES = {
   kind: 'siteCategories',
   name: 'liveAdvert',

@@ -8,7 +8,7 @@ import { eachFlag } from './property-flags.ts';
 
 const ENERGY = shapeOf<EnergyRating>({ category: 'value', value: 'value' });
 
-/** Flags that came later are stored behind all others. */
+/** Flags that were added later are stored after all others. */
 const { elevator, furnished, ...laterFlags } = eachFlag(() => 'value' as const);
 
 /** Members that are rarely known come last. */
@@ -76,7 +76,7 @@ const PROPERTY = shapeOf<StatedProperty>({
   ...laterFlags,
 });
 
-/** The advert's UUID is not said again. */
+/** The advert's UUID is not repeated. */
 const EVENT = shapeOf<Omit<AdvertEvent, 'advertUuid'>>({
   kind: 'value',
   createdAt: 'value',

@@ -13,11 +13,11 @@ export const ADVERTS = {
   duplicateWindowMs: 2 * 60_000,
 } as const;
 
-/** What was refused of it. */
+/** Rejections of messages in the stream. */
 export const REJECTED = {
   name: 'REJECTED',
   subjects: 'adverts-rejected.*',
-  /** Null when nobody knows which. */
+  /** Null when the crawler is unknown. */
   subjectOf: (propertyUuid: string | null): string => `adverts-rejected.${propertyUuid ?? 'unknown'}`,
   keptMs: 7 * DAY_MS,
   bytesMax: 256 * MIB,

@@ -22,21 +22,21 @@ export function foldWords(text: string): readonly string[] {
 
 /** What `letterOf` answers for a character that ends a word. */
 export const SEPARATOR = 1;
-/** For one that leaves no trace, such as a combining accent. */
+/** The character leaves no trace, such as a combining accent. */
 export const SILENT = 2;
 /** For one that folds to several letters, see `lettersOf`. */
 export const LIGATURE = 3;
-/** For one whose folding needs its neighbours or leaves ASCII: `foldWords` decides, `isSeparatorPair` for surrogates. */
+/** Folding needs its neighbours or leaves ASCII: `foldWords` decides, `isSeparatorPair` for surrogates. */
 export const IRREGULAR = 4;
 
-/** Answers of `letterOf` so far, by unit; 0 where it has not been asked. */
+/** Cached results of `letterOf` by unit; 0 where it was not called. */
 const knownLetters = new Uint8Array(0x10000);
 const expansions = new Map<number, string>();
 const separatorPairs = new LRUCache<number, boolean>({ max: 2000 });
 
 /**
- * How `foldWords` treats one UTF-16 unit wherever it stands: the code of the ASCII letter or digit it becomes, or one
- * of the codes above. Lets a reader of many adverts fold them without making strings.
+ * How `foldWords` treats one UTF-16 unit in any position: the code of the ASCII letter or digit it becomes, or one of
+ * the codes above. With it, a reader of many adverts folds them without creating strings.
  */
 export function letterOf(unit: number): number {
   const known = knownLetters[unit] as number;
@@ -46,7 +46,7 @@ export function letterOf(unit: number): number {
   return letter;
 }
 
-/** Whether `foldWords` takes the character that these two units make, such as an emoji, for the end of a word. */
+/** Whether `foldWords` treats the character of these two units, such as an emoji, as the end of a word. */
 export function isSeparatorPair(high: number, low: number): boolean {
   const pair = (high << 16) | low;
   let isSeparator = separatorPairs.get(pair);

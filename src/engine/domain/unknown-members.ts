@@ -1,6 +1,6 @@
 /**
- * Members of an intake message that the contract does not know: a misspelt one has no effect, and nobody would find out
- * why. They are taken out and reported, at most a few of each message.
+ * Members of an intake message that the contract does not define: a misspelt one has no effect, and would go unnoticed.
+ * They are removed and reported, at most a few per message.
  */
 
 import { LIST_LENGTH_MAX, MESSAGE_SCHEMAS, type SentMessage } from './intake-schema.ts';
@@ -9,7 +9,7 @@ export interface UnknownMember {
   /** Such as `advert.prix`, whatever the position in lists on the way. */
   readonly path: string;
   readonly name: string;
-  /** What the object may have instead. */
+  /** The names that the object may have instead. */
   readonly known: readonly string[];
 }
 
@@ -24,7 +24,7 @@ interface Schema {
   readonly else?: { readonly items: Schema };
 }
 
-/** Stated in the specification's table of an advert, and stated by `crawledAt` already: no news to anybody. */
+/** Listed in the specification's table of an advert and equivalent to `crawledAt`: not worth a report. */
 const WITHOUT_EFFECT = 'advert.lastCrawledAt';
 const TOLD_MAX = 20;
 
@@ -34,7 +34,7 @@ const shapeOf = ({ properties, else: longer }: Schema): Shape | null => {
 };
 
 const UPSERT = shapeOf(MESSAGE_SCHEMAS.upsert) as Shape;
-/** One that expires an advert may repeat everything that is known of it. */
+/** A message that expires an advert may repeat everything known about it. */
 const SHAPES: Readonly<Record<SentMessage['kind'], Shape>> = {
   upsert: UPSERT,
   expire: new Map([...(shapeOf(MESSAGE_SCHEMAS.expire) as Shape), ...UPSERT]),

@@ -1,6 +1,6 @@
 /**
- * What is not sent again: a search that hides contacts gets nothing again that was recorded with them (decisions,
- * section 5).
+ * What is not resent: a search that hides contacts gets nothing again that was recorded with them (decisions, section
+ * 5).
  */
 
 interface RecordedDocument {

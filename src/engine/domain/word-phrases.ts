@@ -1,6 +1,6 @@
 /**
- * What an entry that is not strict looks for (decisions, section 2): its words in order, each in one of its forms, with
- * at most two others between neighbours; or another spelling of them, whose words are adjacent.
+ * What a non-strict entry looks for (decisions, section 2): its words in order, each in one of its forms, with at most
+ * two others between neighbours; or another spelling of them, whose words are adjacent.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -32,13 +32,13 @@ const SPELLINGS: readonly (readonly (readonly string[])[])[] = [
   ['rdj', 'r d j', 'rez de jardin'],
 ].map((spellings) => spellings.map((spelling) => spelling.split(/[ ']/)));
 
-/** Of one entry, whatever spellings it has. */
+/** Alternatives of one entry at most. */
 const PHRASES_MAX = 16;
 
-/** Searches want the same few thousand things. */
+/** A cache: searches use the same few thousand phrases. */
 const known = new LRUCache<string, readonly Phrase[]>({ max: 10_000 });
 
-/** Any of them will do; none for a text without a word. */
+/** Any of them suffices; none for a text without a word. */
 export function phrasesOf(text: string): readonly Phrase[] {
   let phrases = known.get(text);
   if (phrases === undefined) {
@@ -83,7 +83,7 @@ function spellingsAt(words: readonly string[], at: number): Spelled | null {
   return null;
 }
 
-/** What `#` stands for, empty where there is none; null when these words are not spelt so. */
+/** The replacement for `#`, empty without one; null when these words are not spelt so. */
 function numberIn(words: readonly string[], spelling: readonly string[]): string | null {
   let number = '';
   for (const [i, expected] of spelling.entries()) {

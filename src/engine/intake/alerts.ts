@@ -1,6 +1,6 @@
 /**
- * Derives the alerts of a batch of changes: deliveries with the property document as of each change, and the matches that
- * they belong to. A pair of which nobody is notified leaves nothing. Pure, but for fresh identifiers.
+ * Derives the alerts of a batch of changes: deliveries with the property document as of each change, and their matches.
+ * A pair that causes no notification produces nothing. Pure, except for fresh identifiers.
  */
 
 import type { AdvertEvent } from '../domain/advert.ts';
@@ -27,7 +27,7 @@ export interface EvaluatedChange {
   readonly traceparent: string | null;
 }
 
-/** A pair that is notified of a change, by webhook, by the feed alone or by a feature. */
+/** A pair that is notified of a change: by webhook, by the feed alone, or by a feature. */
 export interface NotifiedPair {
   readonly route: SearchRoute;
   readonly match: Match;
@@ -36,9 +36,9 @@ export interface NotifiedPair {
   readonly hasBegun: boolean;
 }
 
-/** What a feature does about notified pairs; the engine writes their matches, sequences and rows of the feed. */
+/** How a feature records notified pairs; the engine writes their matches, sequences and feed rows. */
 export interface PairFeature {
-  /** Asked for each notified pair. */
+  /** Called for each notified pair. */
   readonly wants: (route: SearchRoute) => boolean;
   /** Statements of the transaction that records the pairs. */
   readonly record: (pairs: readonly NotifiedPair[], now: Date) => readonly Statement[];
@@ -49,9 +49,9 @@ export interface PairFeature {
 export type AddressedDelivery = NewDelivery & { readonly endpointKey: string };
 
 export interface Alerts {
-  /** Pairs that were never notified before. */
+  /** Pairs without an earlier notification. */
   readonly newMatches: readonly Match[];
-  /** Known ones that are notified again, those that begin now included. */
+  /** Known pairs that are notified again, including those that begin to match now. */
   readonly changedMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly AddressedDelivery[];
@@ -59,13 +59,13 @@ export interface Alerts {
   readonly feedItems: readonly FeedItem[];
   /** Deliveries and items, by client. */
   readonly feedEntries: readonly FeedEntry[];
-  /** What each of the features wants, in their order. */
+  /** What each feature wants, in the order of the features. */
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
-  /** Matches that began, known or not before. */
+  /** Matches that began, known before or not. */
   readonly began: readonly Match[];
 }
 
-/** What `changes` may touch pairs of, each once; of the searches only those that are thought to notify. */
+/** The pairs that `changes` may affect, each once; only searches that are likely to notify. */
 export function touchedBy(
   changes: readonly EvaluatedChange[],
   isNotifying: (number: SearchNumber) => boolean = () => true,
@@ -83,8 +83,8 @@ export function touchedBy(
 }
 
 /**
- * `routes`: the searches that want to be notified, and null for those that are gone; the rest is silent. `known`: at least
- * the pairs of the changed properties that a change touches. `sequenceFloor`: every new sequence is above it.
+ * `routes`: the searches that notify, and null for deleted ones; all others are silent. `known`: at least the pairs of
+ * the changed properties that a change affects. `sequenceFloor`: every new sequence is above it.
  */
 export function deriveAlerts(
   changes: readonly EvaluatedChange[],
@@ -146,11 +146,11 @@ export function deriveAlerts(
   };
 }
 
-/** A (search, property) pair while the batch goes over it. */
+/** A (search, property) pair while the batch is processed. */
 interface Pair {
-  /** By the table. */
+  /** As the table holds it. */
   readonly isKnown: boolean;
-  /** As known, or as written by a change of the batch. */
+  /** As known, or as written by an earlier change of the batch. */
   match: (KnownMatch & Partial<Pick<Match, 'cause'>>) | null;
 }
 
@@ -163,7 +163,7 @@ function byProperty(
   return pairs;
 }
 
-/** Of the asked ones, searches that the property starts to satisfy and, when there is an event, those that are notified of it. */
+/** Of the given searches, those that the property starts to satisfy and those that are notified of an event. */
 function searchesTouchedBy(
   { before, after, events }: EvaluatedChange,
   isAsked: (number: SearchNumber) => boolean,
@@ -179,8 +179,8 @@ function headOf(notice: Notice, route: SearchRoute, { id, createdAt, updatedAt, 
 }
 
 /**
- * The moment that the ids of a change are made for, which is not before those of the property's last deliveries: ids of a
- * match ascend though a clock was set back, and a snapshot's is never later than those of its deliveries.
+ * The time for the ids of a change: at least that of the property's last deliveries. So ids of a match ascend even when
+ * a clock is set back, and a snapshot's id is never later than those of its deliveries.
  */
 function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   let last: Uuid | null = null;
@@ -195,7 +195,7 @@ function notBefore(now: Date, pairs: Iterable<Pair>): Date {
 /** A match before its notifications are counted. */
 type OpenedMatch = Omit<Match, 'lastDeliveryId'> & { readonly lastDeliveryId: Uuid | null };
 
-/** Members by name and in one order: copies by spread cost half of the stage. */
+/** Members by name and in one order: copying by spread costs half of the stage. */
 function opened(
   match: Pair['match'],
   { number, version }: SearchRoute,
@@ -217,7 +217,7 @@ function opened(
   };
 }
 
-/** The match with one more delivery, or item of the feed. */
+/** The match with one more delivery or feed item. */
 function counted(match: OpenedMatch, at: Date, sequenceFloor: number): Match {
   const { id, searchNumber, propertyUuid, hasBegun, createdAt, updatedAt, lastSequence, lastDeliveryId, cause } = match;
   return {
@@ -239,7 +239,7 @@ interface Notifications {
   readonly feedEntries: FeedEntry[];
 }
 
-/** `match`: with this notification counted. */
+/** `match`: this notification included. */
 function notify(
   { deliveries, feedItems, feedEntries }: Notifications,
   { channel, kind, endpoint }: Notice,

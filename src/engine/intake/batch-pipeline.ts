@@ -1,7 +1,7 @@
 /**
- * Batches that are evaluated in the order of the stream: while one is written, the next one is evaluated, so that the
- * process computes while PostgreSQL writes. What a batch that is not written yet is about waits for it, as part of a later
- * batch. A batch that could not be written is recorded again, and whatever it is about goes alone until it is written.
+ * Evaluates batches in the order of the stream. While one batch is written, the next one is evaluated, so that the
+ * process computes while PostgreSQL writes. An item whose key is being written waits for that write, as part of a later
+ * batch. A batch whose write failed is recorded again, and its keys are recorded alone until they are written.
  */
 
 interface Part<Item> {
@@ -11,42 +11,42 @@ interface Part<Item> {
 
 interface PipelineWork<Item, Recorded extends Part<Item>> {
   /**
-   * Resolves when the items are written; with null when nothing is to be recorded any more. `onEvaluated`: called with what
-   * is deferred, when the next batch may be evaluated.
+   * Resolves when the items are written; with null when the term is over. `onEvaluated`: called with the deferred items
+   * as soon as the next batch may be evaluated.
    */
   readonly record: (
     items: readonly Item[],
     onEvaluated: (deferred: readonly Item[]) => void,
   ) => Promise<Recorded | null>;
-  /** Called with what is written; resolves when there is room for more. */
+  /** Called with what was written; resolves when there is room for more. */
   readonly handOn: (recorded: Recorded) => Promise<void>;
   readonly keyOf: (item: Item) => unknown;
 }
 
-/** A batch that is evaluated and not written, or not handed on. */
+/** A batch that is evaluated, and not yet written or handed on. */
 interface Writing<Item> {
   readonly items: Item[];
   readonly keys: ReadonlySet<unknown>;
-  /** Resolves when it is handed on, or has failed; rejects when nobody takes what is handed on. */
+  /** Resolves when the batch is handed on or has failed; rejects when handing on fails. */
   readonly ended: Promise<void>;
   hasFailed: boolean;
 }
 
-/** Written while the next one is evaluated: more would share the same core. */
+/** Batches written while the next one is evaluated: more would share the same core. */
 const BESIDE_MAX = 1;
 
 /** `receive` and `settle` are an actor's: see `ActorOptions`. */
 export class BatchPipeline<Item, Recorded extends Part<Item>> {
   readonly #work: PipelineWork<Item, Recorded>;
   readonly #writing = new Set<Writing<Item>>();
-  /** What batches that could not be written are about. */
+  /** Keys of batches that could not be written. */
   readonly #doubtful = new Set<unknown>();
 
   constructor(work: PipelineWork<Item, Recorded>) {
     this.#work = work;
   }
 
-  /** Resolves with what is deferred: when the batch is evaluated or, if it is alone, written. */
+  /** Resolves with the deferred items: when the batch is evaluated or, if it is alone, written. */
   async receive(items: readonly Item[]): Promise<readonly Item[]> {
     const isDoubtful = items.some((item) => this.#doubtful.has(this.#work.keyOf(item)));
     const isAlone = isDoubtful || !items.some((item) => this.#isFree(item));
@@ -58,13 +58,13 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
     return [...waiting, ...(await (isAlone ? this.#recordAlone(own) : this.#recordBeside(own)))];
   }
 
-  /** Resolves when what was begun is written, or when `arrival` does: with what has to be recorded again. */
+  /** Resolves when the batches under way are written, or when `arrival` resolves, with the items to record again. */
   async settle(arrival: Promise<void>): Promise<readonly Item[]> {
     await Promise.race([this.#untilWriting(0), arrival]);
     return this.#takeFailed();
   }
 
-  /** Records one out of its order, in the place of one that is given up. */
+  /** Records `item` out of order, in place of one that was abandoned. */
   async replace(givenUp: Item, item: Item): Promise<void> {
     await this.#untilWriting(0);
     this.#doubtful.delete(this.#work.keyOf(givenUp));
@@ -108,14 +108,14 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
           if (part !== null) await handOn(part);
           this.#writing.delete(writing);
         },
-        // It is met again when the batch is recorded alone.
+        // The error occurs again when the batch is recorded alone.
         () => {
           writing.hasFailed = true;
         },
       ),
     };
     this.#writing.add(writing);
-    // Whoever waits for it meets the error.
+    // The next caller that waits for this batch receives the error.
     writing.ended.catch(() => undefined);
   }
 

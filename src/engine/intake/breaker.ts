@@ -1,8 +1,8 @@
 /**
- * Keeps a bug from emptying the stream into the dead letters. A message that a bug keeps from being recorded is set
- * aside; when that has happened to more different properties lately than it may, the messages are not to blame: intake
- * rests, so that another instance may lead, perhaps with another version. When it meets the bug again after its rest,
- * the process has to end.
+ * A circuit breaker: keeps a bug from emptying the stream into the dead letters. A message that a bug keeps from being
+ * recorded is dead-lettered; when that happens to more properties within the window than allowed, the messages are not
+ * the cause: intake rests, so that another instance may lead, perhaps with another version. When this instance meets
+ * the bug again after its rest, the process must end.
  */
 
 export interface BreakerOptions {
@@ -12,16 +12,16 @@ export interface BreakerOptions {
   readonly restMs: number;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
-  /** Told why the process must end. */
+  /** Called with the reason for which the process must end. */
   readonly onHopeless: (reason: string) => void;
 }
 
 export interface IntakeBreaker {
   /** Why intake rests; null while it may lead. */
   readonly restReason: string | null;
-  /** Counts what was dead-lettered before this term, by whichever instance: milliseconds ago, by property. */
+  /** Counts what any instance dead-lettered before this term: milliseconds ago, by property. */
   recall(agesMs: ReadonlyMap<string, number>): void;
-  /** True when a message of the property may be dead-lettered because of `error`; else intake rests from now on. */
+  /** True when a message of the property may be dead-lettered because of `error`; otherwise intake rests. */
   admits(property: string, error: Error): boolean;
 }
 
@@ -62,7 +62,7 @@ export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
   };
 }
 
-/** As operators read it. */
+/** In the words for operators. */
 export function describe({ name, message }: Error): string {
   return `${name}: ${message}`;
 }

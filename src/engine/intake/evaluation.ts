@@ -1,8 +1,8 @@
 /**
- * Applies a batch of messages to their properties, one message after the other: the new states, and the searches that
- * each property satisfies before and after its change. Small properties are evaluated all at once. What a transaction
- * holds of large ones is bounded, so some of their messages are deferred to the next batch; if the messages of one
- * property come faster than they can be recorded, the surplus is rejected.
+ * Applies a batch of messages to their properties, one message after the other: computes the new states, and the
+ * searches that each property satisfies before and after its change. Small properties are evaluated all at once. The
+ * bytes of large properties in one transaction are bounded, so some of their messages are deferred to the next batch;
+ * if the messages of one property come faster than they can be recorded, the surplus is rejected.
  */
 
 import { yieldToOthers } from '../actor/waiting.ts';
@@ -34,28 +34,28 @@ export interface RecordBounds extends PropertyBounds {
 export interface IntakeEntry {
   readonly message: IntakeMessage;
   readonly origin: MessageOrigin;
-  /** When the stream took it. */
+  /** When the stream stored it. */
   readonly storedAtMs?: number | undefined;
-  /** Of the message as it came. */
+  /** Bytes of the message as received. */
   readonly bytes: number;
-  /** The trace that it belongs to, as its sender wrote it. */
+  /** The trace context, as its sender wrote it. */
   readonly traceparent: string | null;
-  /** It was acknowledged once, so it was recorded, and no news to a database that forgets nothing. */
+  /** It was acknowledged before, so it was recorded; a database that was not restored already holds it. */
   readonly wasAcknowledged?: boolean;
 }
 
 export interface EvaluatedBatch {
   /** The last state of every property that a message touched. */
   readonly latest: ReadonlyMap<Uuid, HeldProperty>;
-  /** That of the properties that may read differently; the other touched ones were only seen again. */
+  /** The properties whose document may differ; the other affected ones were only crawled again. */
   readonly readings: ReadonlyMap<Uuid, PropertyReading>;
   readonly changes: readonly EvaluatedChange[];
   readonly outcomes: Record<ChangeOutcome, number>;
-  /** Why, by the message's position. */
+  /** The reason, by the message's position. */
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of messages that are deferred to the next batch. */
   readonly deferred: readonly number[];
-  /** What was acknowledged once is news: the database was restored to an older state. */
+  /** A message that was acknowledged before changes the state: the database was restored to an older state. */
   readonly isRestored: boolean;
 }
 
@@ -65,20 +65,20 @@ export interface EvaluationDependencies {
   readonly bounds: RecordBounds;
 }
 
-/** Changes evaluated before timers and sockets are looked at. */
+/** Changes evaluated before timers and sockets are served. */
 const CHANGES_PER_SLICE = 16;
 /** A property above this counts against what a transaction may hold. */
 const LIGHT_BYTES = 64 * 1_024;
 /** Above this a transaction may be about one property alone. */
 const VERY_LARGE_BYTES = 1_024 * 1_024;
-/** Of its bytes as sent, what a message adds to a state at most: numbers may be longer, absent members are null. */
+/** Factor from a message's bytes to its share of a state at most: numbers may grow, absent members become null. */
 const GROWTH_FACTOR = 3;
 const GROWTH_BYTES = 8 * 1_024;
 /** Pairs of changes and searches in one transaction, about; and those of them that are notified. One change may exceed it. */
 const PAIRS_MAX = 50_000;
 const NOTIFIED_PAIRS_MAX = 2_000;
 
-/** `known`: the held ones of the messages' properties; one whose state is null is evaluated in another batch. */
+/** `known`: the stored state of each known property; one whose state is null is evaluated in another batch. */
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly IntakeEntry[],
@@ -118,7 +118,7 @@ class Evaluation implements EvaluatedBatch {
     this.#dependencies = dependencies;
   }
 
-  /** Answers how many bytes were looked at, about. */
+  /** Returns about how many bytes were read. */
   take(position: number, entry: IntakeEntry): number {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
@@ -189,7 +189,7 @@ class Evaluation implements EvaluatedBatch {
     return this.#pairs > PAIRS_MAX || this.#notifiedPairs >= NOTIFIED_PAIRS_MAX;
   }
 
-  /** By what the matcher knows: most that a change concerns it concerns before and after. */
+  /** Derived from the index: most searches that a change affects are affected before and after. */
   #countNotified(...lists: readonly (readonly SearchNumber[])[]): number {
     const { notifying } = this.#dependencies.matcher;
     return Math.max(...lists.map((numbers) => numbers.filter((number) => notifying.has(number)).length));
@@ -204,7 +204,7 @@ class Evaluation implements EvaluatedBatch {
     return this.#dependencies.matcher.match(propertyFacts(reading, this.#medians.median));
   }
 
-  /** An upper bound that costs nothing, as long as that is enough to know that the property is a light one. */
+  /** A cheap upper bound, used while it suffices to classify the property as small. */
   #bytesAfter({ message, bytes }: IntakeEntry, after: HeldProperty): number {
     const uuid = message.propertyUuid;
     const before = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
@@ -217,7 +217,7 @@ class Evaluation implements EvaluatedBatch {
     return state.adverts.length > advertsMax || bytes > bytesMax;
   }
 
-  /** An expiry is never rejected: nothing else would take its advert off. */
+  /** An expiry is never rejected: no other message would expire the advert. */
   #defer(position: number, { message }: IntakeEntry): void {
     const uuid = message.propertyUuid;
     const { waitingMax } = this.#dependencies.bounds;

@@ -1,12 +1,12 @@
 /**
- * While a client is moved between cells, neither records anything beyond one message of the stream (store/client-move.ts).
- * What was pulled waits here, for seconds.
+ * While a client is moved between cells, neither cell records messages beyond one position of the stream
+ * (store/client-move.ts). Pulled messages wait here for seconds.
  */
 
 import { pause } from '../actor/waiting.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 
-/** Nothing beyond the message `behind` is to be recorded for now. */
+/** Messages beyond position `behind` must not be recorded for now. */
 export class BarrierError extends Error {
   readonly code = 'HELD';
   readonly behind: number;
@@ -23,7 +23,7 @@ interface Pulled {
 
 const PAUSE_MS = 200;
 
-/** Records what comes before the hold, for it waits for that; else tries again a moment later. */
+/** Records the messages before the barrier, which the move waits for; otherwise retries a moment later. */
 export async function recordUpToBarrier<Item extends Pulled, Part extends { readonly deferred: readonly Item[] }>(
   held: BarrierError,
   items: readonly Item[],

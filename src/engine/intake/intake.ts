@@ -16,11 +16,11 @@ export interface Intake {
   readonly depth: number;
   /** Messages pulled and not yet acknowledged. */
   readonly inFlight: number;
-  /** False once it must end: the term is over, messages were lost on the way, or a bug meets too many of them. */
+  /** False once it must end: the term is over, messages were lost in transit, or the circuit breaker has opened. */
   readonly isSound: boolean;
   /** Stops pulling, then finishes what was pulled. */
   drain(): Promise<void>;
-  /** Stops pulling and forgets what is not recorded: the next term begins with it. */
+  /** Stops pulling and drops what is not recorded: the next term begins with it. */
   abandon(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
       extendsWait: true,
       onMessage: inOrder.take,
       onTransientError,
-      ensure: () => ensureIntake(broker).then(marks.look),
+      ensure: () => ensureIntake(broker).then(marks.check),
       ...(gate === undefined ? {} : { gate }),
     });
     const end = async (): Promise<void> => {

@@ -1,8 +1,8 @@
 /**
- * Stands for the leadership of the intake until this instance is stopped: waits for the one that leads to go, leads for a term, and
- * stands again when the term has ended. A term ends when PostgreSQL gives its session up (store/intake-leader.ts), when another
- * term has begun, or when the connection to NATS has broken: then another instance may reach it, and a new term of this
- * one begins with what was lost on the way.
+ * Campaigns for the leadership of the intake until this instance stops: waits for the present leader to end, leads for
+ * a term, and campaigns again afterwards. A term ends when PostgreSQL ends its session (store/intake-leader.ts), when
+ * another term has begun, or when the connection to NATS has broken: then another instance may still reach NATS, and
+ * this instance's next term begins with the messages that were lost in transit.
  */
 
 import type { Supervisor, Watch } from '../actor/supervisor.ts';
@@ -13,11 +13,11 @@ import type { LeaderSession, Term } from '../store/intake-leader.ts';
 export interface LeadershipDependencies {
   /** Rejects when PostgreSQL cannot be reached. */
   readonly openSession: () => Promise<LeaderSession>;
-  /** False while this instance could not do the work. */
+  /** False while this instance cannot do the work. */
   readonly isFit: () => boolean;
-  /** Takes the work up for a term. */
+  /** Starts the work of a term. */
   readonly lead: (term: Term) => Promise<LeaderTask>;
-  /** Told of each term of this instance that begins, and with null of its end. */
+  /** Called with each term of this instance that begins, and with null at its end. */
   readonly onTerm: (term: Term | null) => void;
   readonly supervisor: Pick<Supervisor, 'watch'>;
 }
@@ -28,7 +28,7 @@ export interface LeaderTask {
   readonly isSound: boolean;
   /** Finishes what is under way. */
   drain(): Promise<void>;
-  /** Lets go of what is under way; resolves when nothing more of it will happen here. */
+  /** Drops what is under way; resolves when none of it runs here any more. */
   abandon(): Promise<void>;
 }
 
@@ -37,9 +37,9 @@ export interface Leadership {
   stop(): Promise<void>;
 }
 
-const LOOK_EVERY_MS = 500;
+const CHECK_EVERY_MS = 500;
 
-/** Resolves when this instance leads or has found that it must wait. */
+/** Resolves when this instance leads or waits for another one to end. */
 export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
   const { openSession, isFit, lead, onTerm, supervisor } = dependencies;
   const watch = supervisor.watch('leadership');
@@ -53,7 +53,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     }
   }
 
-  /** As long as one session lasts, but for one term at most. */
+  /** For one session, and for at most one term. */
   async function holdSession(stopping: AbortSignal): Promise<void> {
     const session = await openSession();
     try {
@@ -62,7 +62,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
         if (term === null) watch.recovered();
         if (term !== null) return await runTerm(session, term, stopping);
         noteFirstLook();
-        await pause(LOOK_EVERY_MS, stopping);
+        await pause(CHECK_EVERY_MS, stopping);
       }
     } finally {
       await session.close();
@@ -71,25 +71,25 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
 
   async function runTerm(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
     const task = await lead(term);
-    // What cannot be shown now is shown with a later beat: the work of the term goes on.
+    // A heartbeat that fails now succeeds later: the work of the term continues.
     await session.showLead().catch((error: Error) => noteFailure(watch, error));
     watch.recovered();
     onTerm(term);
     noteFirstLook();
-    while (!stopping.aborted && !session.isLost && task.isSound) await pause(LOOK_EVERY_MS, stopping);
+    while (!stopping.aborted && !session.isLost && task.isSound) await pause(CHECK_EVERY_MS, stopping);
     if (stopping.aborted && !session.isLost && task.isSound) {
       await task.drain();
       onTerm(null);
     } else {
       onTerm(null);
-      // Closed first: the next term need not wait for what is let go.
+      // Closed first: the next term need not wait for the dropped work.
       await session.close();
       await task.abandon();
     }
   }
 
   const onTransientError = (_: string, error: Error): void => noteFailure(watch, error);
-  const times = { everyMs: LOOK_EVERY_MS, isDueAtOnce: true };
+  const times = { everyMs: CHECK_EVERY_MS, isDueAtOnce: true };
   const task = startTask({ what: 'leadership', ...times, work: campaign, onTransientError });
   await looked;
   return {
@@ -108,7 +108,7 @@ function createLook(): { readonly promise: Promise<void>; readonly note: () => v
   return { promise, note };
 }
 
-/** A term that cannot begin, whatever the reason: the lock is left to another instance, and this one stands again. */
+/** A term that cannot begin: the lock is released for another instance, and this one campaigns again. */
 function noteFailure(watch: Watch, error: Error): void {
-  watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: LOOK_EVERY_MS });
+  watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: CHECK_EVERY_MS });
 }

@@ -1,4 +1,6 @@
-/** Medians move with each change of a batch, so that the batch's size makes no difference; `undo` takes it all back. */
+/**
+ * Medians change with each change of a batch, so that the batch's size makes no difference; `undo` reverts all of it.
+ */
 
 import { comparablePrice, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
 import type { MarketMedians } from '../matching/market-medians.ts';

@@ -1,16 +1,19 @@
-/** Counts what one in a hundred judged properties matches, which corrects what searches were estimated to match. */
+/**
+ * Counts which searches one in a hundred evaluated properties matches. The counts correct the estimated matches of
+ * searches.
+ */
 
 import type { SearchNumber } from '../domain/ids.ts';
 import type { MatchSample } from '../store/search-totals.ts';
 import type { Matcher } from './matcher.ts';
 
 const JUDGED_PER_SAMPLE = 100;
-/** Of searches counted: a sample of more ends early. */
+/** Matches counted at most: a sample of more ends early. */
 const SEARCHES_MAX = 100_000;
 
 export interface MatchSampling {
   readonly match: Matcher['match'];
-  /** What was counted since the last call. */
+  /** The counts since the last call. */
   readonly take: () => MatchSample;
 }
 

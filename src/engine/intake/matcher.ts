@@ -1,6 +1,6 @@
 /**
- * Keeps the index in step with the saved searches, and is its only writer. PostgreSQL is polled for what changed since
- * the last look; a search written on this instance, or announced by another, only brings the next look forward.
+ * Keeps the index in step with the saved searches, and is its only writer. It polls PostgreSQL for changes since the
+ * last poll; a search written on this instance, or announced by another, only makes the next poll earlier.
  */
 
 import { ask, type Reply, spawn } from '../actor/actor.ts';
@@ -31,33 +31,33 @@ export interface MatcherDependencies {
 export interface Matcher {
   readonly medians: MarketMedians;
   readonly stats: SearchIndexStats;
-  /** When every search was last read. */
+  /** When all searches were last read. */
   readonly builtAt: Date;
   has(number: SearchNumber): boolean;
   /** Numbers of the searches that the property satisfies. */
   match(facts: PropertyFacts): readonly SearchNumber[];
-  /** Which searches have notifications, as far as it has looked. */
+  /** Which searches have notifications, as of its last poll. */
   readonly notifying: NotifyingSearches;
   /** Resolves when the index holds every search committed before the call. */
   refresh(): Promise<void>;
-  /** Reads every search into a new index while the old one answers; resolves when the new one has taken over. */
+  /** Reads all searches into a new index while the old one answers; resolves when the new one has replaced it. */
   rebuild(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A hint: what was written since may be otherwise. */
+/** A hint: searches written since may differ. */
 export interface NotifyingSearches {
-  /** Every search that was visible in it is known. Null before the first look. */
+  /** Every search that was visible in it is known. Null before the first poll. */
   readonly horizon: SearchHorizon | null;
   has(number: SearchNumber): boolean;
 }
 
 /** How late an instance may learn of a search whose announcement was lost. */
 const POLL_MS = 1_000;
-/** Writers that wait for one look at PostgreSQL together. */
+/** Writers that wait for the same poll of PostgreSQL. */
 const REFRESHES_MAX = 10_000;
 const REFRESH_TIMEOUT_MS = 30_000;
-/** A million searches are read in about ten seconds, on a busy machine in a minute. */
+/** A million searches load in about ten seconds, on a busy machine in a minute. */
 const REBUILD_TIMEOUT_MS = 10 * 60_000;
 
 const SLICE_MS = 2;
@@ -73,7 +73,7 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     name: 'matcher',
     mailboxMax: REFRESHES_MAX,
     batchMax: REFRESHES_MAX,
-    // To read once more harms nothing, and nobody is served by an end of the process: whatever fails is tried again.
+    // Reading once more is harmless, and ending the process would help no user: every failure is retried.
     supervisor: { watch: (name) => ({ ...dependencies.supervisor.watch(name), isOperational: () => true }) },
     async receive(waiting) {
       if (waiting.some(({ isRebuild }) => isRebuild)) await followed.rebuild();
@@ -81,12 +81,12 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
       for (const { resolve } of waiting) resolve();
     },
   });
-  const look = (isRebuild: boolean, timeoutMs: number): Promise<void> =>
+  const requestPoll = (isRebuild: boolean, timeoutMs: number): Promise<void> =>
     ask(actor, (reply: Reply<void>) => ({ ...reply, isRebuild }), timeoutMs);
   const poll = (): void => {
-    const look = { resolve: () => undefined, reject: () => undefined, isRebuild: false };
-    // One that drains needs no look.
-    if (actor.depth === 0) void actor.tell(look).catch(() => undefined);
+    const request = { resolve: () => undefined, reject: () => undefined, isRebuild: false };
+    // A matcher that drains needs no poll.
+    if (actor.depth === 0) void actor.tell(request).catch(() => undefined);
   };
   const polling = startTask({ what: 'matcher', everyMs: POLL_MS, work: poll });
   return {
@@ -100,8 +100,8 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     has: (number) => followed.index.has(number),
     match: (facts) => followed.index.match(facts),
     notifying: followed,
-    refresh: () => look(false, REFRESH_TIMEOUT_MS),
-    rebuild: () => look(true, REBUILD_TIMEOUT_MS),
+    refresh: () => requestPoll(false, REFRESH_TIMEOUT_MS),
+    rebuild: () => requestPoll(true, REBUILD_TIMEOUT_MS),
     async stop() {
       await polling.stop();
       await actor.drain();
@@ -109,7 +109,7 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
   };
 }
 
-/** The index and how far it has followed the saved searches. One call at a time. */
+/** The index and its position in the changes of saved searches. One call at a time. */
 class LiveIndex implements NotifyingSearches {
   readonly #dependencies: MatcherDependencies;
   #index: SearchIndex;
@@ -146,14 +146,14 @@ class LiveIndex implements NotifyingSearches {
     return this.#notifying.has(number);
   }
 
-  /** Reads what changed since the last look. */
+  /** Reads what changed since the last poll. */
   async catchUp(): Promise<void> {
     const horizon = await this.#follow(this.#horizon, this.#index, this.#notifying);
     if (isSetBack(horizon, this.#horizon)) await this.rebuild();
     else this.#horizon = horizon;
   }
 
-  /** Reads every search into another index, which takes over when it has them all. */
+  /** Reads all searches into another index, which replaces the current one when it has them all. */
   async rebuild(): Promise<void> {
     const fresh = this.#dependencies.createIndex();
     const notifying = new NumberBits();
@@ -175,7 +175,7 @@ class LiveIndex implements NotifyingSearches {
       this.#apply(index, change, nameOf);
       return slices.take();
     };
-    // Most looks find nothing, and need no names.
+    // Most polls find nothing, and need no names.
     return this.#dependencies.changedSince(horizon, (change) =>
       siteCategoryName === null
         ? this.#dependencies.readSiteCategoryNames().then((nameOf) => take(change, nameOf))
@@ -199,7 +199,10 @@ async function inSlices(steps: Iterable<null>): Promise<void> {
   for (const _ of steps) await slices.take();
 }
 
-/** Others work in between: `take` says after each step whether to wait. In no line, since the recorder waits for searches. */
+/**
+ * Other work runs in between: `take` returns after each step whether to wait. It does not queue, because the recorder
+ * waits for searches.
+ */
 function createSlices(): { take(): Promise<void> | undefined } {
   let endMs = performance.now() + SLICE_MS;
   return {

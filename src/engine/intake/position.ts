@@ -1,8 +1,9 @@
 /**
- * From where a term takes the stream of adverts in, and how far it has come. The rows decide (store/intake-position.ts):
- * what JetStream has had acknowledged and this database has not seen, because it was restored from a copy, is taken in
- * again. The position is written down once a second, after the fact, so each term takes in what came in the last second
- * of the one before once more: the adverts' states know it by its place in the stream.
+ * Where a term starts to take the stream of adverts in, and how far it has come. The rows decide
+ * (store/intake-position.ts): messages that JetStream has acknowledged and this database does not hold, because it was
+ * restored from a copy, are taken in again. The position is stored once a second, after the fact, so each term takes in
+ * the last second of the previous one again: the adverts' states recognise those messages by their position in the
+ * stream.
  */
 
 import { singleFlight } from '../actor/in-flight.ts';
@@ -33,23 +34,23 @@ export interface IntakeStart {
   /** Every message up to this one is recorded. */
   readonly recordedUpTo: number;
   readonly stream: NumberedStream & { readonly createdAt: string };
-  /** Messages that were acknowledged once and are taken in again. */
+  /** Messages that were acknowledged before and are taken in again. */
   readonly behind: number;
-  /** False: the stream was restored or made anew, and shows by its clock alone what was recorded. */
+  /** False: the stream was restored or created anew, and only its timestamps show what was recorded. */
   readonly isKnownStream: boolean;
-  /** The database may have notified clients of what it does not know any more. */
+  /** The database may have notified clients of matches that it no longer holds. */
   readonly isRestored: boolean;
-  /** Up to here a message that is news to the database has been forgotten by it. */
+  /** Up to here, a message that changes the database was forgotten by it. */
   readonly handedOutUpTo: number;
-  /** How long nobody had taken adverts in, as far as the database knows. */
+  /** How long no instance had taken adverts in, as far as the database knows. */
   readonly unledSeconds: number;
 }
 
 export interface PositionMarks {
-  /** Looks whether the stream is still the one of the term; for when it may have been made anew. */
-  look(): Promise<void>;
+  /** Checks whether the stream is still that of the term; for when it may have been created anew. */
+  check(): Promise<void>;
   stop(): Promise<void>;
-  /** Once more, for an end in order: then the next term takes nothing in twice. Never rejects. */
+  /** Stores the position at an orderly end, so that the next term takes nothing in twice. Never rejects. */
   markLast(): Promise<void>;
 }
 
@@ -69,41 +70,41 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
     stream: { number: known.number + (isKnownStream ? 0 : 1), createdAt },
     behind: Math.max(0, acknowledgedUpTo - stillThere),
     isKnownStream,
-    // What the stream has dropped meanwhile nobody can take in again, and see whether it is news.
+    // Messages that the stream has dropped meanwhile cannot be taken in again to compare them.
     isRestored: isCopied || !isKnownStream || Math.min(acknowledgedUpTo, stillThere) > sequence,
-    // What a primary had recorded, and nobody had acknowledged yet, may be lost with it as well.
+    // What a primary had recorded, and had not acknowledged yet, may also be lost with it.
     handedOutUpTo: isPromoted ? at.handedOutUpTo : acknowledgedUpTo,
     unledSeconds,
   };
 }
 
-/** Of an election and of what the new leader applies then. */
+/** Milliseconds for an election and for what the new leader applies then. */
 const CATCH_UP_MAX_MS = 15_000;
-const LOOK_AGAIN_AFTER_MS = 500;
+const RETRY_EVERY_MS = 500;
 
 /**
- * A server that has just begun to lead a replicated stream answers with what it has applied, which may lack messages that
- * the one before had committed: a stream that seems shorter than what is recorded is looked at again.
+ * A server that has just become the leader of a replicated stream answers with what it has applied, which may lack
+ * messages that its predecessor had committed: a stream that seems shorter than what is recorded is read again.
  */
 async function readAppliedPosition(
   broker: Broker,
   { recorded, reach, stream }: KeptPosition,
 ): Promise<ConsumerPosition> {
   const known = Math.max(recorded.sequence, reach?.sequence ?? 0);
-  for (let waitedMs = 0; ; waitedMs += LOOK_AGAIN_AFTER_MS) {
+  for (let waitedMs = 0; ; waitedMs += RETRY_EVERY_MS) {
     const at = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
     const mayLag = at.isReplicated && at.createdAt === stream.createdAt && at.lastSequence < known;
     if (!mayLag || waitedMs >= CATCH_UP_MAX_MS) return at;
-    await pause(LOOK_AGAIN_AFTER_MS);
+    await pause(RETRY_EVERY_MS);
   }
 }
 
-/** Clocks of NATS servers differ by less. */
+/** The clocks of NATS servers differ by less. */
 const CLOCKS_APART_MAX_MS = 60_000;
 
 /**
- * In another stream, or an older copy that has gone on by itself, the numbers of messages say nothing: what it took before
- * the recorded message is recorded as well, or lost; all that it took afterwards may be news.
+ * In another stream, or in an older copy that has continued by itself, sequences say nothing: messages stored before
+ * the recorded one are recorded as well, or lost; messages stored later may be new.
  */
 async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): Promise<number> {
   if (storedAt === null) return 0;
@@ -112,8 +113,8 @@ async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): 
 }
 
 /**
- * Told by the last message that the rows know, which a stream that was restored elsewhere holds as well, and an older copy
- * does not; where it cannot be compared, by when the stream was made.
+ * Compares the last message that the rows know, which a stream restored elsewhere also holds and an older copy does
+ * not; where it cannot be compared, the creation time of the stream decides.
  */
 async function isOfStream(
   broker: Broker,
@@ -128,10 +129,10 @@ async function isOfStream(
   return stored === null ? isSameAge : Math.abs(Date.parse(stored) - reach.storedAtMs) <= ROUNDED_MS;
 }
 
-/** Consumers get the time as a number of nanoseconds, which JavaScript rounds. */
+/** Consumers receive the time as a number of nanoseconds, which JavaScript rounds. */
 const ROUNDED_MS = 1;
 
-/** `settledUpTo`: how far what is taken in again is recorded. `onOtherStream`: called when the term must end. */
+/** `settledUpTo`: how far repeated messages are recorded. `onOtherStream`: called when the term must end. */
 export function startPositionMarks(
   term: Term,
   { recordedUpTo, handedOutUpTo, stream }: IntakeStart,
@@ -150,7 +151,7 @@ export function startPositionMarks(
 ): PositionMarks {
   let marked = recordedUpTo;
 
-  /** Null when the stream is another one than at the start of the term. */
+  /** Null when the stream is not the one of the term's start. */
   async function readPosition(): Promise<ConsumerPosition | null> {
     const position = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
     if (position.createdAt === stream.createdAt) return position;
@@ -159,7 +160,7 @@ export function startPositionMarks(
   }
 
   async function mark(): Promise<void> {
-    // Asked first: what is settled after that is not counted.
+    // Read first: what is settled after that does not count.
     const settled = settledUpTo();
     const position = await readPosition();
     if (position === null) return;
@@ -174,20 +175,20 @@ export function startPositionMarks(
   const what = 'intake position';
   const { stop } = startTask({ what, everyMs: MARK_EVERY_MS, work: mark, onTransientError });
   return {
-    look: async () => void (await readPosition()),
+    check: async () => void (await readPosition()),
     stop,
     markLast: () => mark().catch((error: Error) => onTransientError(what, error)),
   };
 }
 
 /**
- * Whether the database has forgotten what it had recorded, as the messages of a term show: what was acknowledged once is
- * no news to a database that was not restored.
+ * Detects that the database has forgotten recorded messages: a message that was acknowledged before changes nothing in
+ * a database that was not restored.
  */
 export interface RestoreDetector {
   /** Messages up to this one show whether the database was restored; 0 once that is known. */
   readonly evidenceUpTo: number;
-  /** Raises the numbers of notifications from now on, once, whichever shares find out. */
+  /** Raises the numbers of notifications from now on, once. */
   noteRestored(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** What becomes of a recorded batch after the commit. */
+/** What happens to a recorded batch after the commit. */
 
 import type { PulledMessage } from '../broker/pull.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
@@ -11,7 +11,7 @@ export type DeadLetteredMessage = PulledMessage &
   Pick<DeadLetter, 'reason' | 'failedKey'> & {
     readonly violations: readonly IntakeViolation[];
     readonly storedAtMs: number;
-    /** Null when nobody knows whose it is. */
+    /** Null when the crawler is unknown. */
     readonly propertyUuid: Uuid | null;
   };
 

@@ -1,8 +1,9 @@
 /**
- * Records a batch of intake messages in one transaction: lock the properties, compare, match, and write the new state
- * with its events, matches and deliveries. Nothing is signalled before the commit. A batch that fails leaves no trace,
- * in memory included, and can simply be recorded again. What one `Promise.all` names is one round trip: PostgreSQL runs
- * it in that order. What the transaction ends with is sent together with the commit, once all of it is built.
+ * Records a batch of intake messages in one transaction: locks the properties, compares, matches, and writes the new
+ * states with their events, matches and deliveries. Nothing is signalled before the commit. A batch that fails leaves
+ * no trace, in memory included, and can simply be recorded again. The statements of one `Promise.all` are one round
+ * trip: PostgreSQL runs them in that order. The last statements are sent together with the commit, once all of them are
+ * built.
  */
 
 import type { ChangeOutcome, HeldProperty } from '../domain/change.ts';
@@ -48,15 +49,15 @@ export interface RecorderDependencies {
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
   readonly clock: () => Date;
-  /** Resolves when the matcher knows every search that is committed; without it none ever comes from another cell. */
+  /** Resolves when the matcher knows every committed search; without it no search ever comes from another cell. */
   readonly refreshSearches?: () => Promise<void>;
-  /** Record something of their own with the pairs that they want. */
+  /** Features that record rows of their own with the pairs that they want. */
   readonly features?: readonly PairFeature[];
 }
 
 export interface Recorded {
   readonly deliveries: readonly AddressedDelivery[];
-  /** Clients whose feed has something new. */
+  /** Clients whose feed has news. */
   readonly fedClients: ReadonlySet<Uuid>;
   /** What each of the features wanted, in their order. */
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
@@ -65,18 +66,18 @@ export interface Recorded {
   readonly snapshots: readonly Snapshot[];
   /** Matches that began. */
   readonly began: readonly Match[];
-  /** Why entries were rejected, and kept in the dead letters, by their position. */
+  /** Why entries were rejected and dead-lettered, by position. */
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of the entries that are not recorded yet: they come first in the next batch. Never all of them. */
   readonly deferred: readonly number[];
 }
 
-/** A message, and itself as a dead letter: why is known when it is rejected. */
+/** A message, and itself as a dead letter: the reason is known when it is rejected. */
 export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'failedKey'> };
 
 /**
- * The database turned out to have been restored to an older state: nothing may be numbered before its numbers are raised
- * above what it may have sent.
+ * The database was restored to an older state: it must raise its numbers above everything that it may have sent before
+ * it assigns new ones.
  */
 export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';
@@ -95,7 +96,7 @@ class SearchesCameError extends Error {
 
 /**
  * Rejects with `TermOverError` when another instance leads, and with `RestoredError` and `BarrierError`. `onEvaluated`:
- * called with what is deferred, once nothing of the batch changes what others are evaluated by.
+ * called with the deferred entries, once nothing of the batch can affect the evaluation of others.
  */
 export type Recorder = (
   term: Term,
@@ -145,7 +146,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   return record;
 }
 
-/** Reads the large ones in the order of their messages, as far as they go together; one in any case. */
+/** Reads the large ones in the order of their messages, as many as fit together and at least one. */
 async function withLargeOnes(
   client: Queryable,
   locked: ReadonlyMap<Uuid, LockedProperty>,
@@ -222,7 +223,7 @@ async function recordEntries(
   };
 }
 
-/** Of those that are deferred to the next batch as well: that much may be known, and no more. */
+/** Includes messages that are deferred to the next batch: this much may be known, and no more. */
 function reachOf(entries: readonly RecordedEntry[]): readonly Statement[] {
   const [first, ...rest] = entries;
   if (first === undefined) return [];
@@ -240,13 +241,13 @@ function writeProperties(
   });
   const isKnown = ({ held }: PropertyWrite): boolean => known.has(held.state.uuid);
   const [present, fresh] = [writes.filter(isKnown), writes.filter((write) => !isKnown(write))];
-  const seenAgain = [...latest.values()].filter(({ state }) => !readings.has(state.uuid));
+  const crawledOnly = [...latest.values()].filter(({ state }) => !readings.has(state.uuid));
   return [
     ...insertProperties(fresh),
     ...updateProperties(present),
     ...insertSummaries(fresh),
     ...updateSummaries(present),
-    ...updateCrawls(seenAgain),
+    ...updateCrawls(crawledOnly),
   ];
 }
 

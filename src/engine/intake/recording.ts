@@ -41,23 +41,23 @@ export interface IntakeDependencies {
   readonly recordBatchMax: number;
   /** Of messages, and of those that are being pulled. */
   readonly recordBatchBytesMax: number;
-  /** Closed, it pauses the stage. */
+  /** While closed, it pauses the stage. */
   readonly gate?: PauseGate;
   /** Called with where the term begins. */
   readonly onStart: (start: IntakeStart) => void;
-  /** Called when the database turns out to have been restored to an older state. */
+  /** Called when the database was found to be restored to an older state. */
   readonly onRestored: () => void;
-  /** Called again and again while a move of a client keeps messages from being recorded. */
+  /** Called repeatedly while a move of a client keeps messages from being recorded. */
   readonly onHeld?: (error: Error) => void;
   /** Called with the deliveries of each recorded batch. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
-  /** `seconds`: what recording took. */
+  /** `seconds`: the duration of the recording. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;
   readonly breaker: Pick<IntakeBreaker, 'admits'>;
-  /** Called for members of messages that the contract does not know. */
+  /** Called for members of messages that the contract does not define. */
   readonly onUnknownMember: TellUnknown;
-  /** Counts rejections that were published for their crawlers, and those that could not be. */
+  /** Counts rejections that were published for their crawlers, and those that could not be published. */
   readonly onPublished: (count: number) => void;
   readonly onUnpublished: (count: number) => void;
   readonly onTransientError: (what: string, error: Error) => void;
@@ -68,16 +68,16 @@ export interface Recording {
   readonly depth: number;
   /** Messages admitted and not yet acknowledged. */
   readonly inFlight: number;
-  /** True once the term has ended, or nothing more is to be recorded in it. */
+  /** True once the term has ended, or nothing further is recorded in it. */
   readonly isOver: boolean;
   readonly admit: (pulled: PulledMessage) => Promise<void>;
   /** Records nothing more. */
   forget(): void;
-  /** Resolves when everything admitted is recorded, or forgotten; within one grace for all of it. */
+  /** Resolves when everything admitted is recorded, or dropped after one shared grace. */
   readonly drain: () => Promise<void>;
 }
 
-/** An error that is no `RejectedMessageError` is a bug of the decoder. */
+/** An error other than `RejectedMessageError` is a bug of the decoder. */
 interface Decoded {
   readonly pulled: PulledMessage;
   readonly message: IntakeMessage | Error;
@@ -111,12 +111,12 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     record: recorded.record,
     async handOn({ batch }) {
       inFlight -= batch.deadLettered.length;
-      // One that has ended lets go: the messages come again.
+      // An ended term drops its messages: they are redelivered.
       await Promise.all([rejections.publish(batch.deadLettered), acknowledger.tell(batch)]).catch((cause: Error) => {
         throw new RetryAbandonedError('the acknowledger has ended', { cause });
       });
     },
-    // What cannot be read is dead-lettered in its order.
+    // A message that cannot be decoded is dead-lettered in its order.
     keyOf: ({ message }) => (message instanceof Error ? null : message.propertyUuid),
   });
   const recorder = spawn<Decoded>({
@@ -169,12 +169,12 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
       await acknowledgeAll(understood);
       onEnded(understood.length);
     },
-    // Its messages come again to be recognised as recorded.
+    // Its messages are redelivered and recognised as recorded.
     deadLetter: async ({ understood }) => onEnded(understood.length),
   });
 }
 
-/** What is recorded in the term, as long as it is not over. */
+/** What is recorded in the term, until the term is over. */
 function startTerm(term: Term, start: IntakeStart, dependencies: IntakeDependencies) {
   const { breaker } = dependencies;
   const restores = createRestoreDetector(term, start, dependencies);
@@ -193,7 +193,7 @@ function startTerm(term: Term, start: IntakeStart, dependencies: IntakeDependenc
         const recordPart = (part: readonly Decoded[]) => record(part, () => undefined);
         return recordUpToBarrier(error, decoded, recordPart, dependencies.onHeld);
       }
-      // Nobody knows whether the batch is recorded: the next term reads the truth, and what it missed, anew.
+      // Whether the batch is recorded is unknown: the next term reads the truth, and then takes in what is missing.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
       isOver = true;
       return null;
@@ -203,9 +203,9 @@ function startTerm(term: Term, start: IntakeStart, dependencies: IntakeDependenc
     get isOver() {
       return isOver;
     },
-    /** Resolves with null when nothing is to be recorded any more. */
+    /** Resolves with null when nothing further is recorded. */
     record,
-    /** Whether a message that a bug keeps from being recorded may be dead-lettered; if not, nothing more is recorded. */
+    /** Whether a message may be dead-lettered because of a bug; if not, nothing further is recorded. */
     mayDeadLetter(decoded: Decoded, error: Error): boolean {
       if (!isOver && !breaker.admits(keyOf(decoded), error)) isOver = true;
       return !isOver;
@@ -245,7 +245,7 @@ function deadLetterOf({ pulled, message, failedKey }: Decoded, error: RejectedMe
   return { ...pulled, storedAtMs, reason: error.message, failedKey, violations, propertyUuid };
 }
 
-/** Throws the decoder's bug, if there was one. */
+/** Throws the error of the decoder, if there was one. */
 async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],

@@ -1,8 +1,9 @@
 /**
- * Publishes rejections: which of a crawler's messages were rejected. This comes after the rejection is recorded and before
- * the message is terminated, so that what a crash interrupts is redelivered and published then, at least once. It never
- * blocks intake: what NATS does not take is not published, and is in the dead letters all the same. While publishing
- * fails, one batch at a time tries it, and the others are terminated at once.
+ * Publishes rejections, so that crawlers learn which messages were rejected and why. This happens after the rejection
+ * is recorded and before the message is terminated, so that a rejection that a crash interrupts is published at the
+ * redelivery: at least once. It never blocks intake: when NATS does not accept a rejection, it is not published, and
+ * remains in the dead letters. While publishing fails, one batch at a time retries it, and the other messages are
+ * terminated at once.
  */
 
 import { type Actor, type Grace, spawn } from '../actor/actor.ts';
@@ -34,7 +35,7 @@ export interface Rejections {
 const WAITING_MAX = 512;
 const WAITING_BYTES_MAX = 8 * 1_024 * 1_024;
 const BATCH_MAX = 256;
-/** After a failure, before it is tried again. */
+/** The pause after a failure, before the next attempt. */
 const REST_MS = 5_000;
 
 export function startRejections(dependencies: RejectionDependencies): Rejections {
@@ -68,23 +69,23 @@ class Publisher {
   inFlight = 0;
   readonly #dependencies: RejectionDependencies;
   /** Null while publishing works. */
-  #againAtMs: number | null = null;
+  #retryAtMs: number | null = null;
 
   constructor(dependencies: RejectionDependencies) {
     this.#dependencies = dependencies;
   }
 
-  /** It has failed; when it has rested, the first message that comes tries it. */
+  /** Publishing has failed; after the pause, the next message retries it. */
   get isHopeless(): boolean {
-    return this.#isResting || (this.#againAtMs !== null && this.inFlight > 0);
+    return this.#isResting || (this.#retryAtMs !== null && this.inFlight > 0);
   }
 
   get #isResting(): boolean {
-    return this.#againAtMs !== null && performance.now() < this.#againAtMs;
+    return this.#retryAtMs !== null && performance.now() < this.#retryAtMs;
   }
 
   async publish(messages: readonly DeadLetteredMessage[]): Promise<void> {
-    // Those that waited while the ones before them failed.
+    // Messages that waited while earlier ones failed.
     if (this.#isResting) return this.drop(messages);
     const { broker, onPublished, onTransientError } = this.#dependencies;
     const { disconnections } = broker;
@@ -93,15 +94,15 @@ class Publisher {
       await publishRejections(broker, messages.map(publicationOf));
     } catch (error) {
       if (!isBrokerOutage(error)) throw error;
-      this.#againAtMs = performance.now() + REST_MS;
+      this.#retryAtMs = performance.now() + REST_MS;
       onTransientError('publish rejections', error as Error);
-      // What is not terminated comes again, with everything else that was on its way.
+      // Messages that are not terminated are redelivered, with everything else in transit.
       const isUnbroken = wasConnected && broker.isConnected() && broker.disconnections === disconnections;
       if (isUnbroken) await this.drop(messages);
       else this.inFlight -= messages.length;
       return;
     }
-    this.#againAtMs = null;
+    this.#retryAtMs = null;
     onPublished(messages.length);
     await this.#terminate(messages);
   }
@@ -117,7 +118,7 @@ class Publisher {
   }
 }
 
-/** Once more where there was no stream: somebody may have deleted it. */
+/** Retried once where the stream is missing: it may have been deleted. */
 async function publishRejections(broker: Broker, publications: readonly Publication[]): Promise<void> {
   try {
     await publishAll(broker, publications);
@@ -127,7 +128,7 @@ async function publishRejections(broker: Broker, publications: readonly Publicat
   }
 }
 
-/** The same one for a message that comes again; a stream that was made anew counts from 1, at another time. */
+/** The same id for a redelivered message; a stream that was created anew counts from 1, at another time. */
 function publicationOf(message: DeadLetteredMessage): Publication {
   const { stream, sequence, storedAtMs } = message;
   return {

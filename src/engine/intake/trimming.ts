@@ -1,6 +1,6 @@
 /**
- * Keeps room in `ADVERTS` for what is new: from four fifths of its bound on the leader removes what is recorded. What a
- * backlog or a dump that may be restored needs stays, so crawlers are refused only when that alone fills the stream.
+ * Keeps room in `ADVERTS` for new messages: above four fifths of its bound the leader removes recorded ones. Messages
+ * that a backlog or a restorable dump needs stay, so crawlers are refused only when those alone fill the stream.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -13,18 +13,18 @@ import { readIntakePosition } from '../store/intake-position.ts';
 export interface TrimmingOptions {
   readonly broker: Broker;
   readonly database: Database;
-  /** How old the oldest dump is that may be restored. */
+  /** The maximum age of a dump that may be restored. */
   readonly keptMs: number;
   readonly everyMs?: number;
-  /** Told of what was removed, and when something else begins to hold it up. */
+  /** Called with what was removed, and when another obstacle to removal appears. */
   readonly onTrim: (trim: Trim) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-const LOOK_EVERY_MS = 10_000;
+const CHECK_EVERY_MS = 10_000;
 
 export function startTrimming(options: TrimmingOptions): Task {
-  const { broker, database, keptMs, everyMs = LOOK_EVERY_MS, onTrim, onTransientError } = options;
+  const { broker, database, keptMs, everyMs = CHECK_EVERY_MS, onTrim, onTransientError } = options;
   let heldBy: string | null = null;
   async function trim(): Promise<void> {
     const { recorded } = await readIntakePosition(database);

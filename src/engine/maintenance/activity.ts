@@ -1,6 +1,7 @@
 /**
- * Tells watchers what this instance does. Nothing is built or sent while nobody watches: a watcher makes itself known
- * every two seconds and is forgotten after ten. It begins when every living instance has answered that it publishes.
+ * Reports to watchers what this instance does. Nothing is built or sent without a watcher: a watcher announces itself
+ * every two seconds and is forgotten after ten. A watch begins when every living instance has confirmed that it
+ * publishes.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -20,11 +21,11 @@ import { listInstances } from '../store/instances.ts';
 
 export interface ActivityFeed {
   readonly isWatched: boolean;
-  /** `build` is called only while somebody watches. */
+  /** `build` is called only while there is a watcher. */
   tell(build: () => readonly Activity[]): void;
   /**
-   * Resolves when the activities of every living instance are seen, or when one has not answered for a second; the
-   * result ends the watch. Rejects with `BrokerUnavailableError` when NATS does not answer at all.
+   * Resolves when the activities of every living instance arrive, or when one has not answered for a second; the result
+   * ends the watch. Rejects with `BrokerUnavailableError` when NATS does not answer at all.
    */
   watch(onActivities: (activities: readonly Activity[]) => void): Promise<() => void>;
 }
@@ -32,9 +33,9 @@ export interface ActivityFeed {
 export interface ActivityFeedOptions {
   readonly broker: Broker;
   readonly database: Queryable;
-  /** As the others know this instance. */
+  /** The name by which other instances know this one. */
   readonly instanceId: string;
-  /** For instances that have died within the last seconds. */
+  /** An instance that died within the last seconds is still listed. */
   readonly answersWithinMs?: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Cancels in the background what store/cancellations.ts has marked, page by page, with rests in between that leave most
- * of PostgreSQL to others. A mark outlives its pages by a minute: a change that was being recorded when the search was
- * silenced may come late. Every delivering instance does it; what two of them do twice does no harm.
+ * Cancels in the background what store/cancellations.ts has marked, page by page, with pauses that leave most of
+ * PostgreSQL's time to other work. A mark outlives its pages by a minute, because a change that was being recorded when
+ * the search was silenced may come late. Every delivering instance does this; two at once do no harm.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -22,21 +22,21 @@ export interface CancellationsDependencies {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 const MARKED_MAX = 1_000;
 const PAGE = 1_000;
 const SEARCHES_PAGE = 500;
-/** Of the time that a page took. */
+/** Pause after a page, as a multiple of its duration. */
 const REST_FACTOR = 2;
 /** Longer than any recording transaction. */
 const LATE_MAX_MS = 60_000;
 
-/** Stopped, it finishes the page that it is at. */
+/** When stopped, it finishes the current page. */
 export function startCancellations({ database, onTransientError }: CancellationsDependencies): Task {
-  /** Marks whose pages have been walked through, by the search. */
+  /** Marks whose pages are complete, by search. */
   let walked = new Map<number, number>();
 
-  async function look(stopping: AbortSignal): Promise<void> {
+  async function cancelMarked(stopping: AbortSignal): Promise<void> {
     const inPages = async (page: () => Promise<boolean>): Promise<void> => {
       while (!stopping.aborted && (await rested(page, REST_FACTOR, stopping)));
     };
@@ -65,8 +65,14 @@ export function startCancellations({ database, onTransientError }: Cancellations
     await inPages(async () => (await cancelMailItems(database, marked, PAGE)) > 0);
   }
 
-  return startTask({ what: 'cancellations', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTransientError });
+  return startTask({
+    what: 'cancellations',
+    everyMs: CHECK_EVERY_MS,
+    isDueAtOnce: true,
+    work: cancelMarked,
+    onTransientError,
+  });
 }
 
-/** Does `page` with rests in between, until it says that there is no other one. */
+/** Runs `page` with pauses in between, until it reports that there is no further page. */
 type InPages = (page: () => Promise<boolean>) => Promise<void>;

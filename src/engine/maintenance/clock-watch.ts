@@ -1,6 +1,6 @@
 /**
- * Whether the clocks of this daemon, PostgreSQL and NATS agree, as exactly as half a round trip. Nothing that is promised
- * depends on it, but what people read does: `/readyz` and an alarm say so, and the service goes on.
+ * Checks whether the clocks of this daemon, PostgreSQL and NATS agree, to within half a round trip. No guarantee
+ * depends on it, but displayed times do: `/readyz` and an alarm report a difference, and the service continues.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -13,56 +13,56 @@ export interface ClockWatchOptions {
   readonly database: Database;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
-  /** Told when they begin to differ, in words, and with null when they agree again. */
+  /** Called with a sentence when they begin to differ, and with null when they agree again. */
   readonly onChange: (difference: string | null) => void;
 }
 
 export interface ClockWatch {
-  /** Seconds by which a clock is ahead of this daemon's, of those that could be read. */
+  /** Seconds by which each readable clock is ahead of this daemon's. */
   readonly aheadSeconds: ReadonlyMap<string, number>;
-  /** In words, which clocks differ by more than they may; null when they agree. */
+  /** A sentence about the clocks that differ by more than allowed; null when they agree. */
   readonly difference: string | null;
   stop(): Promise<void>;
 }
 
-const LOOK_EVERY_MS = 10_000;
+const CHECK_EVERY_MS = 10_000;
 const DIFFERENCE_MAX_SECONDS = 5;
-/** What takes longer says too little. */
+/** A slower answer is too imprecise. */
 const ROUND_TRIP_MAX_MS = 2_000;
 const DAEMON = 'this daemon';
 
-/** Resolves when it has looked once. */
+/** Resolves after the first check. */
 export async function startClockWatch({ broker, database, nowMs, onChange }: ClockWatchOptions): Promise<ClockWatch> {
   const aheadSeconds = new Map([[DAEMON, 0]]);
   let difference: string | null = null;
   const readNats = brokerClock(broker);
 
-  async function look(name: string, read: () => Promise<number>): Promise<void> {
+  async function check(name: string, read: () => Promise<number>): Promise<void> {
     const beganAtMs = nowMs();
-    // A server that cannot be asked is reported by those who need it.
+    // Other parts report a server that does not answer.
     const atMs = await read().catch(() => null);
     const tookMs = nowMs() - beganAtMs;
     if (atMs === null || tookMs < 0 || tookMs > ROUND_TRIP_MAX_MS) aheadSeconds.delete(name);
     else aheadSeconds.set(name, (atMs - beganAtMs - tookMs / 2) / 1_000);
   }
 
-  async function lookAtAll(): Promise<void> {
+  async function checkAll(): Promise<void> {
     await Promise.all([
-      look('PostgreSQL', async () => {
+      check('PostgreSQL', async () => {
         const { rows } = await database.query<{ atMs: number }>(
           'select extract(epoch from clock_timestamp())::float8 * 1000 as "atMs"',
         );
         return (rows[0] as { atMs: number }).atMs;
       }),
-      look('NATS', readNats),
+      check('NATS', readNats),
     ]);
     const before = difference;
     difference = describe([...aheadSeconds]);
     if ((before === null) !== (difference === null)) onChange(difference);
   }
 
-  await lookAtAll();
-  const task = startTask({ what: 'clocks', everyMs: LOOK_EVERY_MS, work: lookAtAll });
+  await checkAll();
+  const task = startTask({ what: 'clocks', everyMs: CHECK_EVERY_MS, work: checkAll });
   return {
     aheadSeconds,
     get difference() {

@@ -1,6 +1,7 @@
 /**
- * Keeps in memory what importers and operators replace in its table as a whole: commune centres, by which the next advert
- * is placed, and points of interest. A new set is built beside the current one, so a query sees the old or the new whole.
+ * Keeps in memory the tables that importers and operators replace as a whole: commune centres, which place the next
+ * advert, and points of interest. A new set is built beside the current one, so a query sees either the old or the new
+ * one as a whole.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -14,7 +15,7 @@ type OnTransientError = (what: string, error: Error) => void;
 /** How late an instance may learn of an import whose announcement was lost. */
 const POLL_MS = 2_000;
 
-/** Resolves when the centres imported before are in place. */
+/** Resolves when the centres imported earlier are in place. */
 export function keepCoordinates(
   database: Database,
   relocate: (centres: ReadonlyMap<string, CommuneCentre>) => void,
@@ -28,7 +29,7 @@ export function keepCoordinates(
   return keep('commune centres', () => coordinatesRevision(database), load, onTransientError);
 }
 
-/** Resolves when the points known now are loaded. */
+/** Resolves when the points imported earlier are loaded. */
 export function keepPoints(
   database: Database,
   index: PointsOfInterest,
@@ -44,7 +45,7 @@ export function keepPoints(
   return keep('points of interest', () => pointsRevision(database), load, onTransientError);
 }
 
-/** `load` resolves with the revision that it found; null is that of a table that nobody has filled. */
+/** `load` resolves with the revision that it found; null for a table that was never filled. */
 async function keep<Revision>(
   what: string,
   readRevision: () => Promise<Revision | null>,

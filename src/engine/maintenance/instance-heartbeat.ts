@@ -1,7 +1,7 @@
 /**
- * How an instance follows its operators and shows itself to them. It looks at the controls every two seconds, and at
- * once when one is announced; it then closes or opens its gates, rebuilds its index when that is asked for, and writes
- * down what it does. PostgreSQL being away leaves everything as it is.
+ * Connects an instance to its operators. It polls the controls every two seconds, and at once when one is announced; it
+ * then closes or opens its gates, rebuilds its index on request, and stores what it does. While PostgreSQL is away,
+ * everything stays as it is.
  */
 
 import { hostname } from 'node:os';
@@ -22,12 +22,12 @@ import {
 } from '../store/instances.ts';
 import { refusalOf } from '../store/schema.ts';
 
-/** A stage of this instance: its gate, and what it has under way beyond the batches being pulled. */
+/** A stage of this instance: its gate, and its work under way beyond the batches being pulled. */
 export interface FollowedStage {
   readonly name: string;
   readonly gate: PauseGate;
   readonly inFlight: () => number;
-  /** Absent for a stage that every instance of its role runs. */
+  /** Absent for a stage that runs in every instance of its role. */
   readonly leads?: () => boolean;
 }
 
@@ -43,12 +43,12 @@ export interface InstanceHeartbeatOptions {
   readonly roles: readonly string[];
   readonly version: string;
   readonly clock: () => Date;
-  /** What has been failing here for a while. */
+  /** Actors that have been failing here for a while. */
   readonly failing: () => readonly FailingPart[];
-  /** While true every stage rests as if an operator had paused it. */
+  /** While true, every stage rests as if an operator had paused it. */
   readonly isHeld: () => boolean;
   readonly onTransientError: (what: string, error: Error) => void;
-  /** Told why this version may not go on: a newer one has upgraded the database beyond it. */
+  /** Called with the reason for which this version must stop: a newer one has upgraded the database beyond it. */
   readonly onOutdated: (reason: string) => void;
 }
 
@@ -56,17 +56,17 @@ export interface InstanceHeartbeat {
   /** `instances/{id}` is its name. */
   readonly id: string;
   readonly startedAt: Date;
-  /** Follows the stage from now on; it starts closed when it is paused. */
+  /** Controls the stage from now on; it starts closed when it is paused. */
   addStage(stage: FollowedStage): Promise<void>;
   setIndex(index: ShownIndex): void;
-  /** Looks at the controls, acts on them and shows the result. */
-  look(): Promise<void>;
+  /** Polls the controls, applies them and stores the result. */
+  refresh(): Promise<void>;
   stop(): Promise<void>;
 }
 
-const LOOK_EVERY_MS = 2_000;
+const CHECK_EVERY_MS = 2_000;
 
-/** Resolves when the instance has shown itself once. */
+/** Resolves when the instance has stored its first heartbeat. */
 export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions): Promise<InstanceHeartbeat> {
   const { broker, database, isHeld } = options;
   const identity = identityOf(options);
@@ -75,7 +75,7 @@ export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions):
   let index: ShownIndex | null = null;
   let generation = (await readControls(database)).get('index')?.generation ?? 0;
 
-  async function look(): Promise<void> {
+  async function refresh(): Promise<void> {
     const controls = await readControls(database);
     for (const stage of stages) follow(stage, controls, isHeld());
     await show();
@@ -95,11 +95,11 @@ export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions):
     });
   }
 
-  await look();
+  await refresh();
   const task = startTask({
     what: 'controls',
-    everyMs: LOOK_EVERY_MS,
-    work: look,
+    everyMs: CHECK_EVERY_MS,
+    work: refresh,
     onTransientError: options.onTransientError,
   });
   onControlChange(broker, task.ask);
@@ -113,7 +113,7 @@ export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions):
     setIndex(followed) {
       index = followed;
     },
-    look: task.run,
+    refresh: task.run,
     async stop() {
       await task.stop();
       await removeInstance(database, id).catch((error: Error) => options.onTransientError('controls', error));

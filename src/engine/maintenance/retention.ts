@@ -1,8 +1,8 @@
 /**
- * Forgets what has had its day (domain/retention.ts), every ten minutes and in small batches. After each batch it rests
- * four times as long as the batch took: what a backlog costs the hot path stays below a fifth of one connection, and it
- * is worked off all the same (some thousand rows a second). The instance that takes adverts in does it. A sweep cut short
- * loses nothing: the next one finds what is left.
+ * Removes expired data (domain/retention.ts), every ten minutes and in small batches. After each batch it pauses for
+ * four times the batch's duration: a backlog costs the hot path less than a fifth of one connection, and still shrinks
+ * by some thousand rows a second. The leader of the intake does this. An interrupted run loses nothing: the next one
+ * finds what is left.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -28,25 +28,25 @@ import {
 export interface RetentionDependencies {
   readonly database: Database;
   readonly days: RetentionDays;
-  /** Remove rows of their own, before what these refer to. */
+  /** Remove a feature's rows, before the rows that these refer to. */
   readonly features?: readonly { readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches }[];
-  /** A property is forgotten that counted in this market. */
+  /** Called when a property is removed that counted in this market. */
   readonly onForgotten: (market: Market, price: number) => void;
   readonly onSwept: (sweep: Sweep) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** Rows removed from each table; tables that lost none are left out. */
+/** Rows removed from each table; tables without removals are left out. */
 export interface Sweep {
   readonly removed: Partial<Readonly<Record<ForgetfulTable, number>>>;
   readonly durationMs: number;
 }
 
 const SWEEP_EVERY_MS = 600_000;
-/** Of the time that a batch took. */
+/** Pause after a batch, as a multiple of its duration. */
 const REST_FACTOR = 4;
 
-/** Stopped, it finishes the batch that it is at. */
+/** When stopped, it finishes the current batch. */
 export function startRetention(dependencies: RetentionDependencies): Task {
   return startTask({
     what: 'retention',
@@ -57,7 +57,7 @@ export function startRetention(dependencies: RetentionDependencies): Task {
   });
 }
 
-/** Removes all that has had its day by PostgreSQL's clock, the one clock of all instances. */
+/** Removes all expired data by PostgreSQL's clock, the one clock of all instances. */
 export async function sweep(
   {
     database,
@@ -82,7 +82,7 @@ export async function sweep(
   return { removed, durationMs: Math.round(performance.now() - startedAt) };
 }
 
-/** What refers to something goes before it: deliveries before their snapshots and searches. */
+/** Referring rows go first: deliveries before their snapshots and searches. */
 async function* allBatches(
   database: Database,
   horizons: RetentionHorizons,

@@ -1,7 +1,7 @@
 /**
- * What a search needs of a property, a bit each: the value that a flag or a single code asks for. A property that lacks
- * one of the bits fails. The first bits, in the order of the table of criteria, are columns of the kernel; the others are
- * left to the exact check, and so are lists of several codes, which have no bit.
+ * A search's needs, one bit each: the value that a flag or a single code requires. A property that lacks one of the
+ * bits fails. The first bits, in the order of the table of criteria, are columns of the kernel; the others are left to
+ * the exact check, and so are lists of several codes, which have no bit.
  */
 
 import { RENT, SALE } from '../domain/codes.ts';
@@ -49,7 +49,7 @@ function layOut(rows: readonly NeedRow[]): readonly Needs[] {
   return needs;
 }
 
-/** Null with a code that nobody knows. */
+/** Null with an unknown code. */
 export function needsOf(criteria: Criteria): number | null {
   let all = 0;
   for (const needs of NEEDS) {
@@ -76,7 +76,7 @@ function bitOf({ count, first }: Omit<Needs, 'row'>, value: number | boolean | n
   return position >= 0 && position < count && Number.isInteger(position) ? 1 << (first + position) : 0;
 }
 
-/** What all live adverts together provide: a search that considers fewer of them can only find less. */
+/** The needs that all live adverts together provide: a search that considers fewer of them can only find less. */
 export function needsProvidedBy(facts: PropertyFacts): number {
   let provided = needsProvidedByAdverts(facts.adverts);
   for (const needs of OF_PROPERTY) provided |= bitOf(needs, needs.row.source.read(facts));

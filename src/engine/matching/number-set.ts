@@ -1,4 +1,7 @@
-/** Numbers already met, for one question after the other: forgotten all at once, without touching what held them. */
+/**
+ * The numbers already met in one query: all of them are forgotten at once, without writing to the memory that held
+ * them.
+ */
 
 const HASH_FACTOR = 0x9e3779b1 | 0;
 const GENERATION_MAX = 2 ** 31 - 1;

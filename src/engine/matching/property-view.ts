@@ -1,4 +1,6 @@
-/** One property in the codes of the index: what the kernel's query and the exact check of single searches read. */
+/**
+ * One property in the codes of the index: the input of the kernel's query and of the exact check of single searches.
+ */
 
 import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
@@ -87,7 +89,7 @@ export function readTexts(view: PropertyView, expressions: ExpressionTable): voi
   view.hasReadTexts = true;
 }
 
-/** Each once: a property mostly says what the advert says that speaks for it. */
+/** Each once: a property mostly repeats its representative advert's values. */
 export function textsOf(facts: PropertyFacts, adverts: readonly AdvertFacts[]): readonly string[] {
   const texts = [...facts.texts];
   for (const advert of adverts) for (const text of advert.texts) if (!texts.includes(text)) texts.push(text);

@@ -1,5 +1,5 @@
 /**
- * One property against all saved searches, in memory, exact while searches come and go. `satisfies` in
+ * Matches one property against all saved searches, in memory and exactly, while searches come and go. `satisfies` in
  * `domain/criteria` is the definition that every answer agrees with.
  *
  * Filter, then refine: a search has a row of quantised columns for each place or area it names (`search-rows`), a
@@ -46,7 +46,7 @@ export interface SearchIndexStats {
   readonly expressions: number;
   /** Rows that the kernel tested for the last property. */
   readonly testedRows: number;
-  /** Rows and records; what JavaScript holds besides is a twentieth of it. */
+  /** Bytes of rows and records; other JavaScript objects are a twentieth of that. */
   readonly bytes: number;
   /** `simd` or `plain`. */
   readonly kernel: string;
@@ -60,8 +60,8 @@ export interface SearchIndex {
   /** False when the search is not in the index. */
   delete(number: SearchNumber): boolean;
   /**
-   * Lays out the searches of a new index for matching, in steps of less than a millisecond. The first match does it in
-   * one go where it is not done, and so does a change while it is under way. Before it, searches come and go faster.
+   * Lays out the searches of a new index for matching, in steps of less than a millisecond. The first match does it at
+   * once where it is not done, and so does a change while it is under way. Before it, changes of searches are cheaper.
    */
   layOut(): Iterable<null>;
   /** The searches that the property satisfies: exact, each once, in no particular order. */
@@ -101,7 +101,7 @@ class ColumnarSearchIndex implements SearchIndex {
   /** Of the match under way. */
   #view: PropertyView | null = null;
   readonly #matched = new NumberList<SearchNumber>();
-  /** What `#matched` answers, until a search changes: the state after one change is the state before the next. */
+  /** The result of `#matched`, until a search changes: the state after one change is the state before the next. */
   #lastFacts: PropertyFacts | null = null;
   readonly #repeated = new NumberSet();
   readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#expressions, this.#shapes);
@@ -250,9 +250,9 @@ class ColumnarSearchIndex implements SearchIndex {
 const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 
 /**
- * Has what the checks of a property's rows will read near before they begin. A check reads a record, an expression,
- * polygons, one after the other and each where the one before says, all over hundreds of megabytes. Loops that read one
- * step of all the checks, and branch on nothing that they read, let the processor wait for all of them at once.
+ * Prefetches what the checks of a property's rows will read. A check reads a record, an expression, polygons, one after
+ * the other and each at an address that the previous one names, all over hundreds of megabytes. Loops that read one
+ * step of all the checks, without a branch that depends on the data, let the processor wait for all of them at once.
  */
 class ReadAhead {
   readonly #records: RecordArena;

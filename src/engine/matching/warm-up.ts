@@ -15,7 +15,7 @@ const TRIANGLES = 400;
 /** Multiples of these scatter, modulo 1. */
 const [ACROSS, UP] = [Math.SQRT2, Math.sqrt(3)];
 
-/** Puts searches of nobody into an empty index that nobody uses, and takes them out again, step by step. */
+/** Adds searches to an unused, empty index, and removes them again, step by step. */
 export function* warmUp(index: SearchIndex): Generator<null> {
   yield* index.layOut();
   for (let i = 1; i <= SEARCHES; i++) {

@@ -1,4 +1,4 @@
-/** Communes by what people and forms know of them: codes, a part of the name, its slug. A walk over all 35,000. */
+/** Finds communes by codes, a part of the name, or its slug. A scan of all 35,000. */
 
 import type { City } from '../domain/city.ts';
 import { foldText, foldWords } from '../domain/text.ts';
@@ -35,7 +35,7 @@ export type FindCities = (filter: CityFilter, page?: CityPage) => FoundCities;
 
 const EVERYTHING: CityPage = { offset: 0, limit: Number.POSITIVE_INFINITY };
 
-/** Folding 35,000 names takes 60 ms: the orders are made when they are first asked for. */
+/** Folding 35,000 names takes 60 ms: the orders are computed at their first use. */
 export function createCityFinder(
   communes: readonly CommuneRecord[],
   cityOf: (commune: CommuneRecord) => City,

@@ -1,6 +1,6 @@
 /**
- * Where communes lie: centres of the table, those of communes merged into them included, imported ones before them.
- * Coordinates lead to the commune of the nearest centre.
+ * The locations of communes: centres of the table, including those of merged communes; imported ones take precedence.
+ * Coordinates map to the commune of the nearest centre.
  */
 
 import type { CommuneRecord } from './commune-records.ts';
@@ -42,7 +42,7 @@ export function locateCommunes(source: LocationSource): CommuneLocations {
   const points: Centre[] = [];
   const communes: (CommuneRecord | null)[] = [];
   for (const [commune, itsPoints] of byCommune) {
-    // Paris as a whole stands aside: one of its arrondissements is meant.
+    // Paris as a whole is skipped: one of its arrondissements is meant.
     if (commune !== null && arrondissements.has(commune.insee)) continue;
     for (const point of itsPoints) {
       points.push(point);

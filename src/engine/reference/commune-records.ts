@@ -1,7 +1,7 @@
 /**
  * The official list of communes, departments and regions (INSEE's Code officiel géographique, as the package
- * `@etalab/decoupage-administratif` ships it) read into small records. Its main entry cannot be imported and would
- * parse every file; the three files that matter are read directly.
+ * `@etalab/decoupage-administratif` ships it) as small records. Its main entry cannot be imported and would parse every
+ * file; this module reads the three relevant files directly.
  */
 
 import { readFile } from 'node:fs/promises';

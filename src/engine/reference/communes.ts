@@ -1,7 +1,7 @@
 /**
- * All communes of France in memory, by INSEE code, id, zip code and name, with the departments and regions round them.
- * Read from an npm package and a table of places at start-up (a quarter of a second). Only imported coordinates change it afterwards, at
- * once and for everyone who holds it. `City` objects are built when first asked for and kept until then.
+ * All communes of France in memory, by INSEE code, id, zip code and name, with their departments and regions. Read from
+ * an npm package and a table of places at start-up (a quarter of a second). Afterwards only imported coordinates change
+ * it, at once and for all holders. `City` objects are created at their first use and kept.
  */
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
@@ -29,9 +29,9 @@ export interface Reference {
   readonly resolvePlace: ResolvePlace;
   /** Communes that meet every given filter, in order of folded name unless asked otherwise. */
   readonly findCities: FindCities;
-  /** What may be meant by the words typed so far, most inhabitants first. */
+  /** Matches of the typed words, most inhabitants first. */
   readonly completePlaces: CompletePlaces;
-  /** Makes these the imported commune centres, by INSEE code, and no others: they go before those of the table. */
+  /** Replaces the imported commune centres, by INSEE code: they take precedence over those of the table. */
   relocate(coordinates: ReadonlyMap<string, Centre>): void;
 }
 
@@ -91,13 +91,16 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
   };
 }
 
-/** The first search among cities and places sorts them, which takes longer than any request may: for who answers requests. */
+/**
+ * The first search among cities and places sorts them, which takes longer than a request may: call it before serving
+ * requests.
+ */
 export function sortPlaces({ findCities, completePlaces }: Reference): void {
   findCities({}, { offset: 0, limit: 0 });
   completePlaces('', { offset: 0, limit: 0 });
 }
 
-/** What coordinates have a say in. */
+/** The uses of coordinates. */
 interface LocatedCommunes extends CommuneLocations {
   readonly cityOf: (commune: CommuneRecord) => City;
 }

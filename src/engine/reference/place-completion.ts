@@ -1,7 +1,7 @@
 /**
- * Places while their name is being typed: cities, departments and zip codes that have a word for each word typed, or one
- * that begins with it. A sorted list of all words leads to the places, which stand in the order of their inhabitants, so
- * what is found is in the order that people expect; only who types a whole code finds its place before all others.
+ * Completes the name of a place: cities, departments and zip codes that have a word for each typed word, or one that
+ * begins with it. A sorted list of all words leads to the places, which are ordered by inhabitants, so results are in
+ * the expected order; only a complete code puts its place first.
  */
 
 import { foldWords } from '../domain/text.ts';
@@ -42,7 +42,7 @@ export interface PlaceSource {
   readonly nameOf: (commune: CommuneRecord) => string;
 }
 
-/** Reading all words takes a tenth of a second: it is done when the first place is asked for. */
+/** Reading all words takes a tenth of a second: it happens at the first use. */
 export function createPlaceCompletion(source: PlaceSource): CompletePlaces {
   let index: PlaceIndex | null = null;
   return (text, { offset, limit }) => {
@@ -81,7 +81,7 @@ class PlaceIndex {
 
   /** Ranks of the places that have them all, best first; none when there are no words. */
   find(words: readonly string[]): readonly number[] {
-    // The longest word leads to the fewest places: the others are looked for in those.
+    // The longest word has the fewest places: the other words are checked in those.
     const [first, ...others] = [...new Set(words)].sort((a, b) => b.length - a.length).map(beginningsOf);
     if (first === undefined) return [];
     this.#isMet.fill(0);

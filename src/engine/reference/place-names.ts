@@ -1,6 +1,6 @@
 /**
- * Commune names as adverts write them. `St Maur`, `SAINT-MAUR CEDEX 2` and `Saint-Maur` fold to the same key, as do
- * `Paris 15e`, `Paris 15ème arrondissement`, `PARIS 15` and `Paris XV`.
+ * Commune names in the spellings of adverts. `St Maur`, `SAINT-MAUR CEDEX 2` and `Saint-Maur` fold to the same key, as
+ * do `Paris 15e`, `Paris 15ème arrondissement`, `PARIS 15` and `Paris XV`.
  */
 
 import { foldWords } from '../domain/text.ts';
@@ -43,7 +43,7 @@ function arrondissementKey(city: string, words: readonly string[]): string {
   return [city, ...kept].join(' ');
 }
 
-/** The word that an abbreviation stands for, null when it is none or stands for several. */
+/** The word for an abbreviation, null when it is none or ambiguous. */
 export function fullWordOf(word: string): string | null {
   const full = Object.hasOwn(ABBREVIATIONS, word) ? ABBREVIATIONS[word] : undefined;
   return full === undefined || full.includes(' ') ? null : full;

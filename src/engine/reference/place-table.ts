@@ -1,6 +1,6 @@
 /**
- * What `places/places.tsv.gz` knows of communes: centres, zip codes that the package of communes lacks, and names of
- * localities. Made from La Poste's file by `places/build.ts`, which describes its lines.
+ * The data of `places/places.tsv.gz` about communes: centres, zip codes that the package of communes lacks, and names
+ * of localities. `places/build.ts` creates it from La Poste's file, and describes its lines.
  */
 
 import { readFile } from 'node:fs/promises';

@@ -1,6 +1,7 @@
 /**
- * Which commune an advert means (decisions, section 5): its INSEE code, else what two of zip code, name and coordinates
- * agree on, else coordinates, name or zip code alone. Each step is tried only when the one before found nothing.
+ * Resolves the commune of an advert (decisions, section 5): its INSEE code, else what two of zip code, name and
+ * coordinates agree on, else coordinates, name or zip code alone. Each step is tried only when the previous one found
+ * nothing.
  */
 
 import type { City, ResolvedPlace, ResolvePlace, StatedPlace } from '../domain/city.ts';
@@ -37,7 +38,7 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
     const agreed = names.pick(inZipcode, name) ?? (at === null || name === null ? null : nearbyOfName(at, name));
     if (agreed !== null) return agreed;
     if (zipcode !== null && inZipcode.length === 0) {
-      // CEDEX codes and `75000` are in no list: their first digits are the department's all the same.
+      // CEDEX codes and `75000` are in no list: their first digits are still the department's.
       const inDepartment = names.only(name, (one) => isOfDepartment(one, zipcode));
       if (inDepartment !== null) return inDepartment;
     }
@@ -90,7 +91,7 @@ function resolved(
 ): ResolvedPlace {
   const inseeCodes = [commune.insee];
   if (commune.parentInsee !== null) inseeCodes.push(commune.parentInsee);
-  // A search that names the code of a merged commune still finds the adverts that state it.
+  // A search with the code of a merged commune still finds the adverts that state it.
   const isMerged = insee !== null && !inseeCodes.includes(insee) && parts.communeOf(insee) === commune;
   if (isMerged) inseeCodes.push(insee);
   const isKnownZipcode = zipcode !== null && parts.communesOfZipcode(zipcode).length > 0;
@@ -98,12 +99,14 @@ function resolved(
   return {
     city: parts.cityOf(commune),
     inseeCodes,
-    // Of several, nobody knows which it is.
+    // Several candidates are ambiguous.
     zipcodes: zipcodes.length === 1 ? zipcodes : [],
   };
 }
 
-/** Trimmed and in upper case, with the leading zero that spreadsheets eat; null when that is no five-character code. */
+/**
+ * Trimmed and in upper case, with the leading zero that spreadsheets drop; null when that is no five-character code.
+ */
 function fiveCharacters(code: string | null): string | null {
   if (code === null) return null;
   const trimmed = code.trim().toUpperCase();
@@ -118,11 +121,11 @@ interface NameKeys {
   readonly others: readonly string[];
 }
 
-/** Communes by the names that adverts give them: their own, those of communes merged into them, and of localities. */
+/** Communes by the names in adverts: their own, those of communes merged into them, and of localities. */
 class CommuneNames {
   readonly #communes: readonly CommuneRecord[];
   readonly #communeOf: (insee: string) => CommuneRecord | null;
-  /** Folding is slow: each commune's names are folded once, when they are first compared. */
+  /** Folding is slow: each commune's names are folded once, at the first comparison. */
   readonly #keysOf = new Map<CommuneRecord, NameKeys>();
   /** All communes by own names, by others, by own ones without article; made when first all of them are asked for. */
   #byKey: readonly CommunesByKey[] | null = null;
@@ -133,8 +136,8 @@ class CommuneNames {
   }
 
   /**
-   * The commune that `name` means among `communes`: the first of the same name, one of its own before another one; else
-   * the only one whose name begins like it (`Saint-Maur` for `Saint-Maur-des-Fossés`).
+   * The commune that `name` means among `communes`: the first of the same name, by its own name before another one;
+   * else the only one whose name begins with it (`Saint-Maur` for `Saint-Maur-des-Fossés`).
    */
   pick(communes: readonly CommuneRecord[], name: string | null): CommuneRecord | null {
     const key = communes.length === 0 || name === null ? '' : placeKey(name);
@@ -164,7 +167,7 @@ class CommuneNames {
   #keys(commune: CommuneRecord): NameKeys {
     const known = this.#keysOf.get(commune);
     if (known !== undefined) return known;
-    // Who says Paris and stands in the 15th arrondissement means it.
+    // Paris with coordinates in the 15th arrondissement means the arrondissement.
     const parent = commune.parentInsee === null ? null : this.#communeOf(commune.parentInsee);
     const others = parent === null ? commune.otherNames : [parent.officialName];
     const keys = { own: placeKey(commune.officialName), others: others.map(placeKey) };

@@ -1,4 +1,4 @@
-/** Array parameters without the client's escaping of every element, which is most of the cost of a long one. */
+/** Array parameters without the client library's escaping of every element, which is most of the cost of a long one. */
 
 /** `{a,b,…}`. For what needs no quotes: identifiers, codes, numbers, instants as ISO 8601. */
 export function arrayLiteral(values: readonly (string | number | boolean | null)[]): string {

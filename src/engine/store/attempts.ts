@@ -1,4 +1,4 @@
-/** The log of attempts, and what each one does to its delivery. */
+/** The log of attempts, and the effect of each one on its delivery. */
 
 import type { AfterAttempt, AttemptOutcome, DueDelivery, Lane } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -18,15 +18,16 @@ export interface SettledAttempt {
   readonly attemptCount: number;
   readonly outcome: AttemptOutcome;
   readonly after: AfterAttempt;
-  /** From the moment of recording, on PostgreSQL's clock: what counts when `after` is a retry. */
+  /** From the moment of recording, by PostgreSQL's clock: applies when `after` is a retry. */
   readonly retryInMs: number;
   readonly traceparent?: string | null;
 }
 
 /**
- * Records how attempts ended and what follows; resolves with what was let in by that. A delivery cancelled meanwhile stays
- * cancelled; its attempt is logged all the same. A success that comes after its attempt was aborted wins over the abort
- * and over whatever has followed: the endpoint has the data. Served by the primary keys and open_undecided.
+ * Records how attempts ended and what follows; resolves with the deliveries that this admitted. A delivery that was
+ * cancelled meanwhile stays cancelled; its attempt is logged all the same. A success that arrives after its attempt was
+ * aborted wins over the abort and over everything that followed: the endpoint has the data. Served by the primary keys
+ * and open_undecided.
  */
 export async function recordAttempts(
   database: Database,
@@ -94,9 +95,9 @@ const SETTLE = `
     and o.attempt_count = s.number`;
 
 /**
- * Of each match the first that waits for an earlier one, at each of its endpoints: what it waited for may be what has
- * just ended. A statement of its own, after the one that locks the settled rows: whoever made a row wait had a lock on
- * the one that it waits for (delivery-claims.ts), so this one sees it.
+ * Of each match the first delivery that waits for an earlier one, at each of its endpoints: its predecessor may have
+ * just ended. A separate statement, after the one that locks the settled rows: a claim that made a row wait had locked
+ * its predecessor (delivery-claims.ts), so this statement sees the row.
  */
 const LET_IN = `
   with first as materialized (
@@ -113,8 +114,8 @@ const LET_IN = `
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /**
- * What was asked for while the attempt was under way is due now. A statement of its own, after the one that locks the
- * settled rows: it sees who asked before that. Served by open_resent, which is as good as empty.
+ * A resend that was requested during the attempt is due now. A separate statement, after the one that locks the settled
+ * rows: it sees earlier requests. Served by open_resent, which is nearly empty.
  */
 const RESEND = `
   with resent as materialized (select id from open_deliveries where is_resent)
@@ -123,7 +124,7 @@ const RESEND = `
   where o.id = resent.id and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
   returning o.id, o.endpoint_key as "endpointKey"`;
 
-/** When searches last had a success, by their numbers. In key order: couriers that write at once must not lock each other out. */
+/** The last success of each search, by number. In key order, so that concurrent couriers do not deadlock. */
 export async function noteAlerts(client: Queryable, alertedAt: ReadonlyMap<SearchNumber, Date>): Promise<void> {
   if (alertedAt.size === 0) return;
   await client.query({
@@ -173,7 +174,7 @@ export type AbandonedAttempt = Pick<
   'id' | 'searchNumber' | 'matchId' | 'endpointKey' | 'lane' | 'holder' | 'attemptCount'
 > & { readonly attemptsSpent: number; readonly startedAt: Date };
 
-/** Reads all that is open, at the end of a courier alone. */
+/** Reads everything that is open, at the end of a courier only. */
 export async function readAbandoned(
   client: Queryable,
   holders: readonly number[],

@@ -1,13 +1,13 @@
 /**
- * Statements on behalf of a caller who may leave. When the signal is aborted, the statement under way is cancelled in
- * PostgreSQL too: nobody waits for its answer, and a lock that it waits for, or holds, must not outlive the call.
+ * Statements for a caller that may leave. When the signal is aborted, the running statement is also cancelled in
+ * PostgreSQL: its answer is not needed, and its locks and waits must not outlive the call.
  */
 
 import { connect } from 'node:net';
 import type { PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { Database } from './database.ts';
 
-/** The same database, for statements that end with `signal`. They reject with its reason, or with PostgreSQL's 57014. */
+/** The same database, whose statements end with `signal`. They reject with its reason, or with PostgreSQL's 57014. */
 export function cancellable(database: Database, signal: AbortSignal): Database {
   async function borrow(): Promise<PoolClient> {
     signal.throwIfAborted();
@@ -16,7 +16,7 @@ export function cancellable(database: Database, signal: AbortSignal): Database {
     signal.throwIfAborted();
     const onAbort = (): void => {
       cancel(client);
-      // No later statement of the call, a commit least of all, may slip through.
+      // No later statement of the call, in particular no commit, may run.
       void client.end();
     };
     signal.addEventListener('abort', onAbort, { once: true });
@@ -32,7 +32,7 @@ export function cancellable(database: Database, signal: AbortSignal): Database {
   const query = async (statement: string | QueryConfig, values?: unknown[]): Promise<QueryResult> => {
     const client = await borrow();
     let broken: Error | undefined;
-    // One that breaks says so in an event too, which would end the process.
+    // A connection that breaks also emits an event, which would end the process.
     const onBroken = (error: Error): void => {
       broken = error;
     };
@@ -57,8 +57,7 @@ const CANCEL_REQUEST_BYTES = 16;
 
 /**
  * Sends a CancelRequest (PostgreSQL, "Frontend/Backend Protocol", 55.2.8). It needs none of the server's connections,
- * which may all be waiting for the same lock, and it is answered by nothing. When it cannot be sent, the statement ends
- * in its own time.
+ * which may all wait for the same lock, and gets no answer. When it cannot be sent, the statement ends in its own time.
  */
 function cancel(client: PoolClient): void {
   const { processID, secretKey } = client as unknown as BackendKey;

@@ -1,20 +1,20 @@
 /**
- * Cancelling what is open of a search that was deleted or silenced. There may be hundreds of thousands of deliveries, and
- * nobody waits for so many rows: the search is marked, which claims and reads honour at once, and its deliveries are
- * cancelled page by page behind it. The same for the searches of a deleted client.
+ * Cancels the open deliveries of a search that was deleted or silenced. There may be hundreds of thousands of them, and
+ * no request waits for so many rows: the search is marked, which claims and reads honour at once, and its deliveries
+ * are cancelled page by page in the background. The same applies to the searches of a deleted client.
  */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import { NEVER_DELIVERED, OPEN } from './delivery-states.ts';
 
-/** Of a delivery `d` (all-deliveries.ts) and its search `s`: it is cancelled, though its row may not say so yet. */
+/** For a delivery `d` (all-deliveries.ts) and its search `s`: it is cancelled, though its row may not show it yet. */
 export const IS_CANCELLED = `(coalesce(d.generation < s.generation, false) and d.state in ${OPEN})`;
 /** Whether the search still wants the delivery. */
 export const IS_WANTED = `s.deleted_at is null and s.notification_enabled and not ${IS_CANCELLED}`;
 export const STATE = `case when ${IS_CANCELLED} then 'cancelled' else d.state end`;
 export const FINISHED_AT = `case when ${IS_CANCELLED} then coalesce(s.silenced_at, s.updated_at) else d.finished_at end`;
-/** What silences a search, in an update of it. */
+/** The assignments that silence a search, in an update of it. */
 export const SILENCE = 'generation = generation + 1, silenced_at = clock_timestamp()';
 
 /** `parameter`: a state, for example `$2`. Leaves `d.state` to the indexes of a state. */
@@ -39,7 +39,7 @@ export async function readMarkedSearches(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** Items of e-mails; there are few in the space of a week. Served by mail_items_search. */
+/** Items of e-mails; a search has few. */
 export async function cancelMailItems(
   client: Queryable,
   { number, generation }: MarkedSearch,
@@ -57,17 +57,16 @@ export async function cancelMailItems(
   return rowCount ?? 0;
 }
 
-/** Where a page of deliveries ended. */
+/** The position where a page of deliveries ended. */
 export interface CancelledPlace {
   readonly id: Uuid;
   readonly createdAt: string;
 }
 
 /**
- * Cancels what is open among the next `limit` deliveries of the search, newest first, behind `after`. Null when there are
- * no more. One that is being sent at this moment finishes, and its outcome finds no open row. A row that somebody has
- * locked is theirs for now: a claim or a settling, which look at the generation, or have it end. Served by
- * deliveries_search and the primary key.
+ * Cancels the open ones among the next `limit` deliveries of the search, newest first, after `after`. Null when there
+ * are no more. A delivery that is being sent finishes, and its outcome finds no open row. A locked row is skipped: the
+ * claim or settling that locks it checks the generation, or ends it. Served by deliveries_search and the primary key.
  */
 export async function cancelPage(
   client: Queryable,
@@ -98,7 +97,7 @@ export async function cancelPage(
 
 const SMALLEST_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** Everything that the mark stood for is cancelled. Leaves a newer mark. Served by the primary key. */
+/** Everything that the mark stands for is cancelled. Keeps a newer mark. Served by the primary key. */
 export async function removeMark(client: Queryable, { number, generation }: MarkedSearch): Promise<void> {
   await client.query('update searches set silenced_at = null where number = $1 and generation = $2', [
     number,

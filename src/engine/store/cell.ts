@@ -1,4 +1,4 @@
-/** Which cell a database is of, what version it is, and by what proxies know its clients. */
+/** The cell and version of a database, and the prefixes by which proxies know its clients. */
 
 import { keyMark, linkMark, UNNAMED_CELL } from '../domain/cell.ts';
 import type { DatabaseLabel } from '../domain/database-label.ts';
@@ -6,7 +6,7 @@ import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import { addressOf } from './unreachable.ts';
 
-/** The name of the database's cell, which is `cell` when nobody has said so before; null is the cell without a name. */
+/** The name of the database's cell; `cell` becomes it when none is stored. Null is the cell without a name. */
 export async function noteCell(database: Queryable, cell: string | null): Promise<string> {
   const { rows } = await database.query<{ name: string }>(
     `with noted as (update cell set name = $1 where name is null returning name)
@@ -16,20 +16,23 @@ export async function noteCell(database: Queryable, cell: string | null): Promis
   return (rows[0] as { name: string }).name;
 }
 
-/** What a NATS that several databases share knows this one by. `url`: where it is, as a process is configured. The table has one row. */
+/**
+ * The label of this database on a NATS that several databases share. `url`: its location, as the process is configured.
+ * The table has one row.
+ */
 export async function readDatabaseLabel(database: Queryable, url: string): Promise<DatabaseLabel> {
   const { rows } = await database.query<{ id: Uuid }>('select database_id as id from cell');
   return { id: (rows[0] as { id: Uuid }).id, address: addressOf(url) };
 }
 
 export interface CellState {
-  /** Null when none has been noted. */
+  /** Null when none is stored. */
   readonly cell: string | null;
-  /** The number of the newest migration that was run; 0 when there is none. */
+  /** The number of the newest applied migration; 0 when there is none. */
   readonly newestMigration: number;
 }
 
-/** Of any database, ours or not. The tables have one row, and one a migration. */
+/** Of any database, ours or not. One table has one row, the other a row per migration. */
 export async function readCellState(database: Queryable): Promise<CellState> {
   const { rows } = await database.query<{ hasMigrations: boolean; hasCell: boolean }>(
     `select to_regclass('schema_migrations') is not null as "hasMigrations", to_regclass('cell') is not null as "hasCell"`,
@@ -43,13 +46,13 @@ export async function readCellState(database: Queryable): Promise<CellState> {
   return { cell: noted.rows[0]?.name ?? null, newestMigration: Number.parseInt(newest.rows[0]?.name ?? '0', 10) };
 }
 
-/** What a request shows of whose it is, and how its client is called. */
+/** The prefix in requests that identifies the client, and the client's name. */
 export interface ClientMark {
   readonly mark: string;
   readonly clientName: string;
 }
 
-/** Of every key and every link of the cell's clients, in their order. Reads both tables: clients are counted in hundreds. */
+/** Of every key and every link of the cell's clients, in order. Reads both tables: there are hundreds of clients. */
 export async function readClientMarks(database: Queryable): Promise<readonly ClientMark[]> {
   const { rows } = await database.query<{ id: Uuid; name: string; prefixes: readonly string[] }>(
     `select id, name, array(

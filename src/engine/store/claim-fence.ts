@@ -1,20 +1,20 @@
 /**
- * No attempt begins after a search was silenced, an endpoint paused or a client closed, and that was answered. A claim
- * reads what forbids it without locking it: searches, a million of them, would each be written for that. So whoever
- * forbids something waits, once it is committed, for the claims that began before.
+ * Guarantees that no attempt begins after the answer to a silenced search, a paused endpoint or a closed client. A
+ * claim reads these states without locking them: each of a million searches would have to be written for that. So the
+ * writer of such a state waits, after its commit, for the claims that began before.
  *
  * Proof. A claim takes the fence, shared, in a statement before its own: its snapshot is made under the fence. `passed`
- * reads who has the fence after the commit. A claim that has it then is waited for. One that takes it later makes its
- * snapshot after the commit, and sees it.
+ * reads the holders of the fence after the commit. A claim that holds it then is waited for. A claim that takes it
+ * later makes its snapshot after the commit, and sees the new state.
  */
 
 import { pause } from '../actor/waiting.ts';
 import type { Queryable, Statement } from './database.ts';
 
-/** Any number that nothing else in the database locks. */
+/** An arbitrary number that nothing else in the database locks. */
 const FENCE = 7_640_891_578n;
 
-/** For the beginning of a claiming transaction: it ends with it. */
+/** At the beginning of a claiming transaction; released at its end. */
 export const passFence: Statement = {
   name: 'pass-fence',
   text: `select pg_advisory_xact_lock_shared(${FENCE})`,
@@ -26,11 +26,11 @@ const HOLDERS = `select virtualtransaction as "holder" from pg_locks
   where locktype = 'advisory' and objsubid = 1 and classid = ${FENCE >> 32n} and objid = ${FENCE & 0xffffffffn}
     and granted and database = (select oid from pg_database where datname = current_database())`;
 
-const LOOK_EVERY_MS = 2;
-/** A claim that its courier has not confirmed for so long is not used any more (delivery/send.ts). */
+const CHECK_EVERY_MS = 2;
+/** A claim that its courier has not confirmed for this long is no longer used (delivery/send.ts). */
 export const CLAIM_USED_WITHIN_MS = 7_500;
 
-/** Resolves when every claim that may not have seen what is committed has ended. Served by no index: locks are few. */
+/** Resolves when every claim that may have missed the commit has ended. Served by no index: there are few locks. */
 export async function passed(client: Queryable): Promise<void> {
   const since = performance.now();
   const read = async (): Promise<ReadonlySet<string>> => {
@@ -39,7 +39,7 @@ export async function passed(client: Queryable): Promise<void> {
   };
   let left = await read();
   while (left.size > 0 && performance.now() - since < CLAIM_USED_WITHIN_MS) {
-    await pause(LOOK_EVERY_MS);
+    await pause(CHECK_EVERY_MS);
     const held = await read();
     left = new Set([...left].filter((holder) => held.has(holder)));
   }

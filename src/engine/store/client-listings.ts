@@ -1,8 +1,8 @@
 /**
- * What a client has over all its searches, by time: matches and deliveries know their search alone, and an index by
- * client would be paid by each of them when it is written. So the list is merged from the lists of the searches: one
- * look at the head of each, then only those that reach into the page. Exact, and bounded: at most `LISTED_MAX` rows are
- * listed and counted; who wants more names a search.
+ * Lists over all searches of a client, by time. Matches and deliveries refer to their search only, and an index by
+ * client would cost every write of them. So the list is merged from the lists of the searches: first the head of each,
+ * then only those that reach into the page. Exact, and bounded: at most `LISTED_MAX` rows are listed and counted; a
+ * caller that needs more names a search.
  */
 
 import type { Uuid } from '../domain/ids.ts';
@@ -11,7 +11,7 @@ import type { Queryable } from './database.ts';
 
 export const LISTED_MAX = 10_000;
 
-/** Newest first is `desc`. */
+/** `desc`: newest first. */
 export type Direction = 'asc' | 'desc';
 
 export interface ListedPage {
@@ -25,7 +25,7 @@ export interface ListedIds {
   readonly ids: readonly Uuid[];
   /** On all pages together, `LISTED_MAX` at most. */
   readonly total: number;
-  /** True: there may be more than were looked at. */
+  /** True: there may be more than were read. */
   readonly isCut: boolean;
 }
 
@@ -44,7 +44,7 @@ export const LISTED_DELIVERIES: ListedTable = { name: ALL_DELIVERIES, condition:
  */
 export function listedOfClient({ name, condition }: ListedTable, direction: Direction): string {
   const [beyond, last, endless] = direction === 'desc' ? ['>=', 'min', '-infinity'] : ['<=', 'max', 'infinity'];
-  // The lateral limits keep it a look into an index for each search, whatever the planner thinks of the tables.
+  // The lateral limits force one index read per search, whatever the planner's estimates.
   return `with heads as materialized (
       select s.number, head.at from searches s cross join lateral (
         select one.created_at as at from ${name} one where one.search_number = s.number and ${condition}
@@ -64,7 +64,7 @@ export function listedOfClient({ name, condition }: ListedTable, direction: Dire
     )`;
 }
 
-/** Of the rows that `listedOfClient` knows, the first as many as were asked for: a tie may have brought more. */
+/** The first of the rows that `listedOfClient` knows, as many as requested: a tie may have brought more. */
 export function cutOfListed(direction: Direction): string {
   return `(select id, at from listed order by at ${direction}, id ${direction} limit $2::bigint)`;
 }

@@ -1,7 +1,7 @@
 /**
- * Clients and their API keys. A key is shown once, when it is created; PostgreSQL holds its SHA-256 only, which is
- * enough for 256 random bits. A verified key is remembered for a few seconds, so that a busy client does not cost a
- * query per request; a revoked one is forgotten when that is announced, and everywhere within `KEY_STALENESS_MAX_MS`.
+ * Clients and their API keys. A key is shown once, when it is created; PostgreSQL stores only its SHA-256, which
+ * suffices for 256 random bits. A verified key is cached for a few seconds, so that a busy client does not cost a query
+ * per request; a revoked key is dropped at its announcement, and everywhere within `KEY_STALENESS_MAX_MS`.
  */
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -38,7 +38,7 @@ export interface ApiKey {
   readonly revokedAt: Date | null;
 }
 
-/** Who a request acts for. */
+/** The client on whose behalf a request acts. */
 export interface Principal extends ClientLimits {
   readonly keyId: Uuid;
   readonly keyPrefix: string;
@@ -46,7 +46,7 @@ export interface Principal extends ClientLimits {
   readonly clientName: string;
   /** The cell that the client lives in; null: this one. */
   readonly movedTo: string | null;
-  /** Nothing of it may be read or written for a moment. */
+  /** Reads and writes of this client are refused for a moment. */
   readonly isMoving: boolean;
 }
 
@@ -113,7 +113,7 @@ function limitValues(limits: Partial<ClientLimits>): (number | null)[] {
   return LIMITS.map((limit) => limits[limit] ?? null);
 }
 
-/** By name, the deleted ones apart. A sequential scan: clients are counted in hundreds. */
+/** By name; deleted clients have none. A sequential scan: there are hundreds of clients. */
 export async function listClients(database: Queryable): Promise<readonly Client[]> {
   const { rows } = await database.query<Client>(
     `select ${CLIENT_COLUMNS} from clients where deleted_at is null and moved_to is null order by name`,
@@ -133,7 +133,7 @@ export async function isClient(database: Queryable, id: Uuid): Promise<boolean> 
   return rowCount === 1;
 }
 
-/** The only moment the key itself exists outside its owner's hands. Throws `ClientUnknownError`. */
+/** The only moment at which the key exists outside its owner's hands. Throws `ClientUnknownError`. */
 export async function createApiKey(
   database: Queryable,
   clientId: Uuid,
@@ -195,18 +195,18 @@ export const KEY_STALENESS_MAX_MS = 5_000;
 const KEYS_REMEMBERED_MAX = 10_000;
 const KEY_PATTERN = /^vigie_[0-9a-f]{8}_[A-Za-z0-9_-]{43}$/;
 
-/** Null when the key is malformed, unknown or revoked. At once for a key that was verified just before. */
+/** Null when the key is malformed, unknown or revoked. Immediate for a key that was verified recently. */
 export type VerifyApiKey = (key: string) => Principal | null | Promise<Principal | null>;
 
 export interface ApiKeyVerifier {
   readonly verify: VerifyApiKey;
-  /** What was verified before no longer counts: a key was revoked, or what its client may do was changed. */
+  /** Drops the cache: a key was revoked, or a client's limits changed. */
   forget(): void;
 }
 
 /**
- * With a memory of its own; one per process. `nowMs` is any clock that never goes backwards. What is unknown is not
- * remembered: a key may be created, or its client arrive from another cell, the moment after.
+ * With its own cache; one per process. `nowMs` is any monotonic clock. Unknown keys are not cached: a key may be
+ * created, or its client arrive from another cell, a moment later.
  */
 export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => performance.now()): ApiKeyVerifier {
   const verified = new LRUCache<string, { readonly principal: Principal; readonly atMs: number }>({
@@ -218,12 +218,12 @@ export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => 
     const before = forgotten;
     const principal = await find(keyHash);
     if (principal === null) verified.delete(keyHash);
-    // What was asked before the news may be older than they are.
+    // A verification that began before the change may be outdated.
     else if (forgotten === before) verified.set(keyHash, { principal, atMs: askedAtMs });
     return principal;
   };
   const verify: VerifyApiKey = (key) => {
-    // Kept under the hash: the memory of the process holds no usable key.
+    // Cached by hash: the process's memory holds no usable key.
     const keyHash = hash('sha256', key, 'base64');
     const known = verified.get(keyHash);
     const askedAtMs = nowMs();
@@ -267,7 +267,7 @@ function hashOf(key: string): Buffer {
   return hash('sha256', key, 'buffer');
 }
 
-/** What the trigger raises: the cell that the client lives in, empty while it is moved; null: another error. */
+/** The error that the trigger raises: the client's cell, empty while it is moved; null: another error. */
 export function movedCellIn(error: unknown): string | null {
   const { code, detail = '' } = (error ?? {}) as { readonly code?: unknown; readonly detail?: string };
   return code === 'VM001' ? detail : null;

@@ -15,16 +15,16 @@ export interface CommuneCoordinates {
   readonly centres: ReadonlyMap<string, CommuneCentre>;
 }
 
-/** Another one than that of `readCommuneCoordinates` says that these have been replaced. */
+/** A revision that differs from that of `readCommuneCoordinates` means that the centres were replaced. */
 export async function coordinatesRevision(database: Queryable): Promise<CoordinatesRevision> {
-  // A sequential scan as far as the first row: all have the same revision.
+  // A sequential scan up to the first row: all have the same revision.
   const { rows } = await database.query<{ readonly revision: string }>(
     'select revision::text from commune_coordinates limit 1',
   );
   return rows[0]?.revision ?? null;
 }
 
-/** A sequential scan: everything is wanted. */
+/** A sequential scan: all rows are needed. */
 export async function readCommuneCoordinates(database: Queryable): Promise<CommuneCoordinates> {
   const { rows } = await database.query<CommuneCentre & { readonly insee: string; readonly revision: string }>(
     'select insee, lat, lon, revision::text from commune_coordinates',
@@ -35,14 +35,14 @@ export async function readCommuneCoordinates(database: Queryable): Promise<Commu
   };
 }
 
-/** Makes these the only imported centres, in one transaction. */
+/** Replaces the imported centres by these, in one transaction. */
 export async function replaceCommuneCoordinates(
   database: Database,
   coordinates: ReadonlyMap<string, CommuneCentre>,
 ): Promise<void> {
   const centres = [...coordinates.values()];
   await transaction(database, async (client) => {
-    // Two imports at once would each insert what the other has not yet committed: the second waits.
+    // Two concurrent imports would each insert what the other has not committed: the second waits.
     await client.query('lock table commune_coordinates in share row exclusive mode');
     await client.query('delete from commune_coordinates');
     await client.query(

@@ -1,4 +1,4 @@
-/** What operators have decided about stages and the index. Rows outlive processes, so a pause outlives a restart. */
+/** Operators' settings of stages and of the index. The rows outlive processes, so a pause outlives a restart. */
 
 import type { Queryable } from './database.ts';
 
@@ -8,7 +8,7 @@ export interface Control {
   /** Null: it runs. */
   readonly pausedAt: Date | null;
   readonly reason: string | null;
-  /** Rebuilds asked for so far. */
+  /** Number of rebuilds requested so far. */
   readonly generation: number;
 }
 
@@ -20,7 +20,7 @@ export async function readControls(database: Queryable): Promise<ReadonlyMap<str
   return new Map(rows.map((control) => [control.name, control]));
 }
 
-/** Keeps the time of a pause that holds already. Served by the primary key. */
+/** Keeps the time of an existing pause. Served by the primary key. */
 export async function pauseControl(database: Queryable, name: string, reason: string | null): Promise<void> {
   await database.query(
     `insert into controls (name, paused_at, reason) values ($1, clock_timestamp(), $2)

@@ -1,4 +1,4 @@
-/** The couriers that are at work, each of them a number that its claims carry. A few rows, served by the primary key. */
+/** The active couriers, each with a number that its claims carry. A few rows, served by the primary key. */
 
 import type { Queryable } from './database.ts';
 
@@ -12,7 +12,7 @@ export async function registerCourier(client: Queryable): Promise<number> {
   return (rows[0] as { number: number }).number;
 }
 
-/** Shows that the courier lives, and answers with all of them; without itself when somebody took it for dead. */
+/** Stores the courier's heartbeat, and returns all couriers; without itself when it was declared dead. */
 export async function beat(client: Queryable, number: number): Promise<readonly CourierBeat[]> {
   await client.query({
     name: 'courier-beat',
@@ -23,7 +23,7 @@ export async function beat(client: Queryable, number: number): Promise<readonly 
   return rows;
 }
 
-/** Only those that have no claim any more: by them, claims of the dead are found. */
+/** Removes only couriers without claims: their rows identify the claims of the dead. */
 export async function removeCouriers(client: Queryable, numbers: readonly number[]): Promise<void> {
   await client.query('delete from couriers where number = any($1::integer[])', [numbers]);
 }

@@ -1,8 +1,8 @@
 /**
- * Which server of `DATABASE_URL` to talk to. The URL may name several, as libpq writes them
+ * Chooses the server of `DATABASE_URL`. The URL may name several, as libpq writes them
  * (`postgres://user@host1:5432,host2:5432/vigie?target_session_attrs=read-write`; PostgreSQL, "Connection Strings"): a
- * primary and its standbys, which may change their parts at any time. All are asked at once which of them takes writes,
- * at the first connection and after each one that broke; so a promotion is survived as a restart is.
+ * primary and its standbys, which may change roles at any time. All are queried at once for the one that takes writes,
+ * at the first connection and after each one that broke; so the service survives a promotion like a restart.
  */
 
 import { Socket } from 'node:net';
@@ -11,7 +11,7 @@ import pg from 'pg';
 import { endsWithin } from '../actor/waiting.ts';
 
 /**
- * The client library corks each statement by itself, so ten statements sent without waiting for each other's answers
+ * The client library corks each statement separately, so ten statements sent without waiting for each other's answers
  * were ten system calls, and woke the server ten times. Here a cork lasts until the tick has ended.
  */
 export class CorkedSocket extends Socket {
@@ -30,18 +30,18 @@ export class CorkedSocket extends Socket {
 }
 
 export interface DatabaseServers {
-  /** Of one of them: the client library knows no more. */
+  /** The URL of one server: the client library supports no more. */
   readonly url: string;
-  /** A client's `stream`: connects to whichever server takes writes. */
+  /** A client's `stream`: connects to the server that takes writes. */
   readonly openSocket: (client?: { readonly ssl?: unknown }) => Socket;
 }
 
-/** `DATABASE_URL` cannot be read, or names what Vigie cannot work on. */
+/** `DATABASE_URL` cannot be read, or names something unsupported. */
 export class DatabaseUrlError extends Error {
   readonly code = 'DATABASE_URL_UNUSABLE';
 }
 
-/** None of the servers takes writes. `code` is PostgreSQL's when one is a standby, else that of a connection's failure. */
+/** No server takes writes. `code` is PostgreSQL's for a standby, otherwise that of the connection failure. */
 class NoPrimaryError extends Error {
   readonly code: string;
 
@@ -59,7 +59,7 @@ interface ServerAddress {
 const PORT = 5432;
 const READ_ONLY = '25006';
 const ANSWER_MAX_MS = 3_000;
-/** All that an instance which writes can ask of a session. */
+/** The only `target_session_attrs` that suit an instance that writes. */
 const SESSION_ATTRIBUTES = ['any', 'read-write', 'primary'];
 
 /** Throws `DatabaseUrlError`. */
@@ -80,7 +80,7 @@ export function databaseServers(databaseUrl: string): DatabaseServers {
   };
 }
 
-/** Each server by a URL of its own, without what concerns them all. */
+/** A URL per server, without the parameters that concern all of them. */
 function readUrl(databaseUrl: string): { readonly urls: readonly string[]; readonly isChoice: boolean } {
   const [, start = '', user = '', authority = '', rest = ''] =
     /^(postgres(?:ql)?:\/\/)((?:[^/?]*@)?)([^/?@]*)(.*)$/s.exec(databaseUrl) ?? [];
@@ -128,7 +128,7 @@ class Choice {
     return asked;
   }
 
-  /** What was known by then: a connection has broken since. */
+  /** An older result is outdated: a connection has broken since. */
   forget(known: Promise<ServerAddress> | null = this.#known): void {
     if (this.#known === known) this.#known = null;
   }
@@ -167,19 +167,19 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
   }
 }
 
-/** Ends the session. A connection that is cut off does not end: it is destroyed after `timeoutMs`. Never rejects. */
+/** Ends the session. A connection that is cut off is destroyed after `timeoutMs`. Never rejects. */
 export async function endSession(client: pg.Client, socket: Socket | undefined, timeoutMs: number): Promise<void> {
   if (!(await endsWithin(client.end(), timeoutMs))) socket?.destroy();
 }
 
-/** Goes where the choice says, whatever address its client names. */
+/** Connects to the chosen server, whatever address its client names. */
 class PrimarySocket extends CorkedSocket {
   readonly #choice: Choice;
 
   constructor(choice: Choice) {
     super();
     this.#choice = choice;
-    // A server that stops ends the connection, or does not; one that we have left ends it as well.
+    // A server that stops may leave the connection open; a server that was replaced ends it as well.
     this.once('end', () => this.writableEnded || choice.forget());
     this.once('error', () => choice.forget());
   }
@@ -193,7 +193,7 @@ class PrimarySocket extends CorkedSocket {
   }
 }
 
-/** The client library checks the certificate for the one name that it knows: any of the servers' will do. */
+/** The client library checks the certificate for one name only: the name of any of the servers is accepted. */
 function trustAll(ssl: unknown, hosts: readonly string[]): void {
   if (typeof ssl !== 'object' || ssl === null || 'checkServerIdentity' in ssl) return;
   Object.assign(ssl, {

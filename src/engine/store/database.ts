@@ -6,25 +6,25 @@ import { noteSession, watchedClients } from './dead-connections.ts';
 import { bringUp, type SchemaState, type UpgradeOptions } from './schema.ts';
 import { databaseUnreachable } from './unreachable.ts';
 
-/** A pool or one connection of it: whatever runs a single statement. */
+/** A pool or one of its connections: runs single statements. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;
 
 export interface Database extends Queryable {
-  /** One connection for several statements; its `release` must be called. */
+  /** One connection for several statements; call its `release`. */
   connect(): Promise<pg.PoolClient>;
 }
 
-/** A value that needs no more work, and cannot fail any more, when it is sent. */
+/** A complete value: sending it needs no further computation that could fail. */
 export type Parameter = string | number | boolean | Date | Buffer | null;
 
-/** A statement that is ready to be sent: every parameter of it exists. */
+/** A statement that is ready to be sent: all its parameters exist. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
   readonly values: readonly Parameter[];
 }
 
-/** What a transaction does last, and what it came to. */
+/** The last statements of a transaction, and its result. */
 export interface Ending<T> {
   readonly last: readonly Statement[];
   readonly result: T;
@@ -32,16 +32,16 @@ export interface Ending<T> {
 
 export interface Committed<T> {
   readonly result: T;
-  /** To the last statements, in their order. */
+  /** The answers to the last statements, in their order. */
   readonly answers: readonly pg.QueryResult[];
 }
 
-/** The connection broke before the answer to a commit came: what it should have committed is there, or is not. */
+/** The connection broke before the answer to a commit: the commit may or may not have happened. */
 export class CommitUnknownError extends Error {
   readonly code = 'COMMIT_UNKNOWN';
 }
 
-/** The client library could not write a statement: a bug, and the connection is of no use any more. */
+/** The client library could not write a statement: a bug, and the connection is unusable. */
 class UnsentError extends Error {
   readonly code = 'STATEMENT_UNSENT';
 }
@@ -52,23 +52,23 @@ export type DatabasePool = pg.Pool;
 export interface DatabaseOptions {
   readonly url: string;
   readonly connectionsMax: number;
-  /** What its statements are planned for; `requests` unless said. */
+  /** The planner settings of its statements; default `requests`. */
   readonly plans?: keyof typeof PLANS;
-  /** After which PostgreSQL gives a statement up; never unless said. */
+  /** After which PostgreSQL cancels a statement; default never. */
   readonly statementTimeoutMs?: number;
-  /** Told of an idle connection that broke; the pool has dropped it and opens another when asked. */
+  /** Called when an idle connection has broken; the pool has dropped it and opens another on demand. */
   readonly onConnectionLost: (error: Error) => void;
 }
 
 const PLANS = {
   /**
-   * Any statement, each time for its parameters. A plan kept from when a table was empty goes on to read all of it: a
-   * minute's deliveries made claims ten times as dear.
+   * Arbitrary statements, planned each time for their parameters. A plan cached while a table was empty would keep
+   * reading all of it: within a minute, deliveries made claims ten times as expensive.
    */
   requests: { plan_cache_mode: 'force_custom_plan' },
   /**
-   * The few statements of the pipeline, each planned once a connection, which takes as long as to run one. All are
-   * served by indexes, so the plan must use them, however small a table is at that moment.
+   * The few statements of the pipeline, each planned once per connection, because planning takes as long as running
+   * one. All are served by indexes, so the plan must use them, however small a table is at that moment.
    */
   pipeline: {
     plan_cache_mode: 'force_generic_plan',
@@ -78,22 +78,22 @@ const PLANS = {
   },
 } as const;
 
-/** What every server plans and runs our statements with, whatever its own settings say. */
+/** Planner settings for our statements, whatever the server's own. */
 const PLANNING = {
-  // A plan with a forced scan looks dear, and compiling it takes a hundred times as long as running it.
+  // A plan with a forced scan looks expensive, and compiling it takes a hundred times as long as running it.
   jit: 'off',
   // Solid state assumed; the default of 4 is for spinning disks.
   random_page_cost: '1.1',
   work_mem: '16MB',
-  // They would take the matcher's core, and a container's /dev/shm of 64 MB.
+  // Parallel workers would take the matcher's core, and a container's /dev/shm of 64 MB.
   max_parallel_workers_per_gather: '0',
 } as const;
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Before the kernel asks whether the other side of an idle connection is still there. */
+/** Idle time before the kernel probes a connection. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** PostgreSQL's side: locks and statements of a process that has gone without a word are let go within half a minute. */
+/** PostgreSQL's side: locks and statements of a vanished process are released within half a minute. */
 const LIVENESS = {
   tcp_keepalives_idle: 10,
   tcp_keepalives_interval: 5,
@@ -127,18 +127,18 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     onConnect: (client) => beginSession(client, settings),
   });
   pool.on('error', (error) => {
-    // It says goodbye without waiting for an answer, and the server may end first.
+    // It sends its goodbye without waiting for an answer, and the server may end first.
     if (pool.ending) return;
-    // The pool hangs the whole connection on the error: five kilobytes of a log line, with the key that cancels.
+    // The pool attaches the whole connection to the error: five kilobytes of a log line, with the cancel key.
     Reflect.deleteProperty(error, 'client');
     options.onConnectionLost(error);
   });
-  // From one user to the next a connection has the listener of neither, and a break that nobody hears ends the process.
+  // An idle connection has no listener between two users, and an unhandled error event ends the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** By a statement: a pooler refuses settings with which a connection begins, and names another process than PostgreSQL. */
+/** By a statement: a pooler refuses startup settings, and reports another process than PostgreSQL's. */
 async function beginSession(client: pg.ClientBase, settings: Readonly<Record<string, string | number>>): Promise<void> {
   const { rows } = await client.query<{ pid: number }>(
     `select pg_backend_pid() as pid, count(set_config(name, value, false))
@@ -148,15 +148,15 @@ async function beginSession(client: pg.ClientBase, settings: Readonly<Record<str
   noteSession(client, (rows[0] as { pid: number }).pid);
 }
 
-/** Throws `DatabaseUnreachableError` when PostgreSQL does not let us in. */
+/** Throws `DatabaseUnreachableError` when PostgreSQL refuses or does not answer. */
 export async function assertReachable(url: string): Promise<void> {
   const client = await connectOnce(url);
   await client.end();
 }
 
 /**
- * Brings the schema up to date. Throws `DatabaseUnreachableError` when PostgreSQL does not let us in, `SchemaError` when
- * this version may not work there.
+ * Brings the schema up to date. Throws `DatabaseUnreachableError` when PostgreSQL refuses or does not answer,
+ * `SchemaError` when this version may not work on it.
  */
 export async function migrate(url: string, options: UpgradeOptions = {}): Promise<SchemaState> {
   const client = await connectOnce(url);
@@ -174,7 +174,7 @@ async function connectOnce(url: string): Promise<pg.Client> {
     stream: servers.openSocket,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // A break is reported by the statement that it stops.
+  // The next statement reports a broken connection.
   client.on('error', () => undefined);
   await client.connect().catch((cause: Error) => {
     throw databaseUnreachable(url, cause);
@@ -183,8 +183,8 @@ async function connectOnce(url: string): Promise<pg.Client> {
 }
 
 /**
- * Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. Throws what `work` threw, or
- * what broke the connection between two statements; `CommitUnknownError` when nobody can know.
+ * Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. Throws the error of `work`,
+ * or the error that broke the connection between two statements; `CommitUnknownError` when the result is unknown.
  */
 export async function transaction<T>(database: Database, work: (client: Queryable) => Promise<T>): Promise<T> {
   const { result } = await pipelinedTransaction(database, async (client) => ({ last: [], result: await work(client) }));
@@ -192,9 +192,10 @@ export async function transaction<T>(database: Database, work: (client: Queryabl
 }
 
 /**
- * Likewise, with the last statements and the commit sent together. A commit sent along commits whatever of a transaction
- * has reached PostgreSQL, so it is not for `work` to send: its last statements are whole before the first of them is
- * sent, a `work` that rejects is rolled back however far it came, and once it has settled it can send nothing more.
+ * The same, with the last statements and the commit sent together. A commit that is sent along commits everything of a
+ * transaction that has reached PostgreSQL, so `work` must not send it: its last statements are complete before the
+ * first of them is sent, a `work` that rejects is rolled back however far it came, and after it has settled it can send
+ * nothing more.
  */
 export async function pipelinedTransaction<T>(
   database: Database,
@@ -203,8 +204,8 @@ export async function pipelinedTransaction<T>(
   const client = await database.connect();
   let broken: Error | undefined;
   let isCommitting = false;
-  // A connection that breaks between two statements says so in an event, which would end the process. The
-  // first says why.
+  // A connection that breaks between two statements emits an event, which would end the process. The first one has the
+  // reason.
   const onBroken = (error: Error): void => {
     broken ??= error;
   };
@@ -219,11 +220,11 @@ export async function pipelinedTransaction<T>(
     return { result, answers: answered };
   } catch (error) {
     const reason = broken ?? error;
-    // Answered after every statement before it: none of them is under way when the connection is given back.
+    // Answered after every earlier statement: none of them is under way when the connection is returned.
     await client.query('rollback').catch((cause: Error) => {
       broken ??= cause;
     });
-    // The client library takes the statement for prepared, and PostgreSQL knows nothing of it.
+    // The client library considers the statement prepared, and PostgreSQL does not know it.
     if (error instanceof UnsentError) broken ??= error;
     if (isCommitting && broken !== undefined) {
       throw new CommitUnknownError('the connection broke before the commit was answered', { cause: reason });
@@ -235,7 +236,7 @@ export async function pipelinedTransaction<T>(
   }
 }
 
-/** What `work` goes on to send after it has settled would run outside the transaction, or in somebody else's. */
+/** Statements that `work` sends after it has settled would run outside the transaction, or in another caller's. */
 async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) => Promise<T>): Promise<T> {
   let hasEnded = false;
   const query = (...statement: Parameters<typeof client.query>) =>
@@ -247,12 +248,12 @@ async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) =>
   }
 }
 
-/** The client library leaves out a statement whose values it cannot write, and sends what follows it. */
+/** The client library skips a statement whose values it cannot write, and sends the following ones. */
 function withTexts({ name, text, values }: Statement): pg.QueryConfig {
   return { name, text, values: values.map((value) => (value instanceof Date ? value.toISOString() : value)) };
 }
 
-/** Throws when one could not be sent: nothing may follow it then, least of all a commit. */
+/** Throws when one could not be sent: no statement may follow then, least of all a commit. */
 function sendAll(client: pg.PoolClient, statements: readonly Statement[]): readonly Promise<pg.QueryResult>[] {
   let unsent: Error | null = null;
   const send = (statement: pg.QueryConfig): Promise<pg.QueryResult> => {

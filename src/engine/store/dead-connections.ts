@@ -1,9 +1,9 @@
 /**
- * Connections that wait for an answer that will never come: a network that swallows bytes, or has forgotten the
- * connection, resets nothing. A slow statement looks the same from here, so PostgreSQL is asked over a connection of its
- * own what the silent ones' sessions do: one that is at work is left alone, however long it takes. A session that has
- * answered already, or has gone, and a server that cannot be asked, mean that the connection is dead. It is broken then,
- * as a reset would have, and its users do what they do after one. Noticed within 20 s.
+ * Detects connections that wait for an answer that will never come: a network that drops packets, or has forgotten the
+ * connection, resets nothing. A slow statement looks the same from here, so a separate connection asks PostgreSQL about
+ * the sessions of the silent ones: a session at work is left alone, however long it takes. When a session has already
+ * answered or is gone, or the server cannot be queried, the connection is dead. It is then broken, as by a reset, and
+ * its users react as to one. Detected within 20 s.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -12,14 +12,14 @@ import pg from 'pg';
 import { startTask, type Task } from '../actor/task.ts';
 import { type DatabaseServers, endSession } from './database-servers.ts';
 
-/** A client that is watched from its making to its end. */
+/** A client that is monitored from its creation to its end. */
 interface WatchedClient {
   readonly client: pg.Client;
   readonly socket: Socket;
   bytesRead: number;
-  /** When bytes came last, or when an answer was first waited for. Monotonic milliseconds. */
+  /** The time of the last received bytes, or of the first unanswered request. Monotonic milliseconds. */
   heardAt: number;
-  /** All that had been sent when everything had been answered. */
+  /** Bytes sent when everything had been answered. */
   bytesAnswered: number;
 }
 
@@ -27,17 +27,17 @@ export interface DeadConnectionDetector {
   add(client: pg.Client, socket: Socket): void;
 }
 
-/** The session of one connection, as PostgreSQL sees it. */
+/** The session of one connection, as PostgreSQL reports it. */
 interface SessionState {
   readonly pid: number;
   readonly isAtWork: boolean;
 }
 
-const LOOK_EVERY_MS = 2_500;
+const CHECK_EVERY_MS = 2_500;
 const SILENT_MS = 10_000;
 const ANSWER_MAX_MS = 5_000;
 
-/** The clients that a pool makes; `connectionString` leads to `servers`. */
+/** Creates the pool's clients; `connectionString` leads to `servers`. */
 export function watchedClients(servers: DatabaseServers): new (options?: pg.ClientConfig) => pg.Client {
   const watch = createDeadConnectionDetector(servers);
   return class extends pg.Client {
@@ -54,7 +54,7 @@ export function watchedClients(servers: DatabaseServers): new (options?: pg.Clie
       watch.add(this, socket);
       socket.once('connect', () => {
         const { remoteAddress, remotePort } = socket as Socket;
-        // Of several servers the one it has found: where a statement of this client can be cancelled.
+        // The server among several that this client has reached: its statements can be cancelled there.
         if (remoteAddress !== undefined) Object.assign(this, { host: remoteAddress, port: remotePort });
       });
     }
@@ -63,19 +63,19 @@ export function watchedClients(servers: DatabaseServers): new (options?: pg.Clie
 
 function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionDetector {
   const watched = new Set<WatchedClient>();
-  let looking: Task | null = null;
+  let checking: Task | null = null;
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const lookedAt = performance.now();
     const silent = [...watched].filter((each) => silenceOf(each, lookedAt) > SILENT_MS && isWaiting(each));
     if (silent.length === 0) return;
     const readBefore = silent.map(({ socket }) => socket.bytesRead);
     const dead = await deadAmong(silent, servers);
-    // What came meanwhile was on its way.
+    // Bytes that arrived meanwhile were in transit.
     const broken = dead.filter((each) => each.socket.bytesRead === readBefore[silent.indexOf(each)]);
     if (broken.length === 0) return;
     const now = performance.now();
-    // Those that nobody has used since went the same way: each would cost its next user as long as this one.
+    // Idle connections used the same network path: each would delay its next user by as much as this one.
     const unheard = [...watched].filter((each) => silenceOf(each, now) > SILENT_MS && !isWaiting(each));
     for (const { socket } of [...broken, ...unheard]) socket.destroy(silenceError());
   }
@@ -92,24 +92,24 @@ function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionD
       const noteAnswered = (): void => {
         entry.bytesAnswered = socket.bytesWritten;
       };
-      // Connecting has a limit of its own. Its end is heard here before the first statement can be sent.
+      // Connecting has its own time limit. Its end is observed here before the first statement can be sent.
       (client as unknown as { readonly connection: EventEmitter }).connection.once('readyForQuery', noteAnswered);
       client.on('drain', noteAnswered);
       socket.once('connect', () => {
         watched.add(entry);
-        looking ??= startTask({ what: 'silence', everyMs: LOOK_EVERY_MS, work: look, keepsProcess: false });
+        checking ??= startTask({ what: 'silence', everyMs: CHECK_EVERY_MS, work: check, keepsProcess: false });
       });
       socket.once('close', () => {
         watched.delete(entry);
         if (watched.size > 0) return;
-        void looking?.stop();
-        looking = null;
+        void checking?.stop();
+        checking = null;
       });
     },
   };
 }
 
-/** Milliseconds. Also takes note of what has come. */
+/** Milliseconds of silence. Also updates the record of received bytes. */
 function silenceOf(entry: WatchedClient, now: number): number {
   const { bytesRead } = entry.socket;
   if (bytesRead !== entry.bytesRead) {
@@ -136,14 +136,14 @@ async function deadAmong(
     const atWork = new Set(sessions.filter(({ isAtWork }) => isAtWork).map(({ pid }) => pid));
     return silent.filter((each) => !atWork.has(processIdOf(each)));
   } catch (error) {
-    // A server that refuses us, because it has too many connections, can be reached.
+    // A server that refuses a connection because it has too many is reachable.
     return 'severity' in (error as object) ? [] : silent;
   }
 }
 
 const processIds = new WeakMap<object, number>();
 
-/** The process that serves the client: what the key that cancels names, unless a pooler lies between. */
+/** The server process of the client: the one that the cancel key names, unless a pooler is in between. */
 export function noteSession(client: object, processId: number): void {
   processIds.set(client, processId);
 }
@@ -168,7 +168,8 @@ async function readSessions(pids: readonly number[], servers: DatabaseServers): 
   client.on('error', () => undefined);
   try {
     await client.connect();
-    // Served by no index: PostgreSQL makes the view of its few sessions. One that waits for its client is not at work.
+    // Served by no index: PostgreSQL builds the view from its few sessions. A session that waits for its client is not
+    // at work.
     const { rows } = await client.query<SessionState>({
       text: `select pid, state = 'active' and wait_event_type is distinct from 'Client' as "isAtWork"
         from pg_stat_activity where pid = any($1)`,

@@ -1,11 +1,11 @@
-/** Dead letters as operators list, requeue and purge them; `dead-letters.ts` writes them. */
+/** Dead letters, as operators list, requeue and purge them; `dead-letters.ts` writes them. */
 
 import type { Queryable } from './database.ts';
 
 export interface DeadLetterRead {
   readonly id: number;
   readonly stream: string;
-  /** As the position of the intake counts streams. */
+  /** The stream's number in the intake position. */
   readonly streamNumber: number;
   readonly sequence: number;
   readonly subject: string;
@@ -19,7 +19,7 @@ export interface DeadLetterFilter {
   /** Empty: any. */
   readonly ids: readonly number[];
   readonly subject: string | null;
-  /** Contained in the reason, in any case. */
+  /** A part of the reason, in any case. */
   readonly reason: string | null;
   readonly from: Date | null;
   readonly before: Date | null;

@@ -1,4 +1,4 @@
-/** Messages that cannot be recorded, with everything needed to look into them and to send them again. */
+/** Messages that cannot be recorded, with everything needed to analyse and requeue them. */
 
 import { storable } from '../domain/storable-text.ts';
 import type { Queryable, Statement } from './database.ts';
@@ -11,16 +11,16 @@ export interface DeadLetter {
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
   readonly reason: string;
-  /** The property, or the subject, of a message that a bug keeps from being recorded; null when the message is wrong. */
+  /** The property, or the subject, of a message that a bug keeps from being recorded; null for an invalid message. */
   readonly failedKey: string | null;
 }
 
-/** Of a written letter, but for its bytes, headers and reason. */
+/** Estimated bytes of a row beyond its body, headers and reason. */
 const ROW_LENGTH = 512;
 
 /**
- * A redelivered message is kept once. Served by the unique index. The bytes go as one parameter, of which each row takes
- * its part: in JSON they would be written, escaped and read again.
+ * A redelivered message is stored once. Served by the unique index. The bytes are one parameter, of which each row
+ * takes its part: in JSON they would be written, escaped and read again.
  */
 export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Statement[] {
   const written = letters.map((letter) => ({ bytes: letter.bytes, row: rowOf(letter) }));
@@ -50,7 +50,7 @@ function rowOf({ stream, sequence, subject, headers, bytes, reason, failedKey }:
   };
 }
 
-/** Keys that a bug failed within `windowMs`: how long ago, in milliseconds, the last time. Served by `dead_letters_failed`. */
+/** Milliseconds since a bug's last dead letter of each key, within `windowMs`. Served by `dead_letters_failed`. */
 export async function readFailedKeys(client: Queryable, windowMs: number): Promise<ReadonlyMap<string, number>> {
   const { rows } = await client.query<{ failed_key: string; age_ms: number }>(
     `select failed_key, extract(epoch from now() - max(received_at))::float8 * 1000 as age_ms from dead_letters

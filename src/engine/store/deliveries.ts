@@ -1,6 +1,6 @@
 /**
- * The queue of deliveries: what is recorded into it, and what couriers find due in it. delivery-claims.ts takes rows for
- * an attempt, attempts.ts records how that ended, retries.ts has those that wait for their hour.
+ * The queue of deliveries: how the recorder inserts them, and how couriers find due ones. delivery-claims.ts claims
+ * rows for an attempt, attempts.ts records its outcome, retries.ts finds rows that wait for a retry.
  */
 
 import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
@@ -19,7 +19,7 @@ export function laneOf(number: number): Lane {
   return number === LANES.again ? 'again' : 'first';
 }
 
-/** Facts and queue, in one statement a share. */
+/** Facts and queue rows, in one statement per share. */
 export function insertDeliveries(
   deliveries: readonly (NewDelivery & { readonly endpointKey: string })[],
 ): readonly Statement[] {
@@ -60,7 +60,7 @@ const INSERT = `
   insert into open_deliveries (id, match_id, search_number, generation, follows, endpoint_key)
   select id, match_id, search_number, generation, sequence > 1, endpoint_key from written`;
 
-/** What is due of an endpoint in a lane, behind a place. */
+/** The due deliveries of an endpoint in a lane, after a place. */
 export interface BacklogRange {
   readonly endpointKey: string;
   readonly lane: Lane;
@@ -68,7 +68,7 @@ export interface BacklogRange {
   readonly count: number;
 }
 
-/** In the order of ids within each wanted. Served by open_endpoint, a descent for each wanted. */
+/** In the order of ids within each request. Served by open_endpoint, one descent per request. */
 export async function readDue(client: Queryable, ranges: readonly BacklogRange[]): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<{ id: Uuid; endpointKey: string; lane: number }>({
     name: 'read-due',
@@ -114,7 +114,7 @@ export async function readDueLanes(
   return rows.map(({ endpointKey, lane }) => ({ endpointKey, lane: laneOf(lane) }));
 }
 
-/** Where a look at the rows that wait for an earlier one of their match has come to. */
+/** The position of a scan of the rows that wait for an earlier one of their match. */
 export interface AgedPage {
   readonly due: readonly DueDelivery[];
   /** Null at the end. */
@@ -122,8 +122,8 @@ export interface AgedPage {
 }
 
 /**
- * Lets in first attempts that wait for none of their own endpoint any more, among the next `limit` that wait and lie
- * between two ids: those of another endpoint hold nothing back that old. Served by open_waiting and open_undecided.
+ * Admits first attempts whose own endpoint no longer holds them back, among the next `limit` waiting ones between two
+ * ids: a delivery of another endpoint holds back nothing that old. Served by open_waiting and open_undecided.
  */
 export async function letInAged(client: Queryable, after: Uuid, before: Uuid, limit: number): Promise<AgedPage> {
   const { rows } = await client.query<{ last: Uuid | null; count: number; ids: Uuid[]; keys: string[] }>({

@@ -1,6 +1,6 @@
 /**
- * Deliveries as operators see them: of every client, with what sending them again needs. Ids are UUIDs of version 7, so the order
- * of the primary key is the order of creation.
+ * Deliveries for operators: of every client, with what a resend needs. Ids are UUIDs of version 7, so the order of the
+ * primary key is the order of creation.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -46,7 +46,7 @@ export interface AdminFilter extends WantedSearches {
   readonly before: Date | null;
 }
 
-/** Names and errors are served by the primary keys, of the rows that are answered alone. */
+/** Served by the primary keys, for the answered rows only. */
 const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", s.title as "searchTitle",
   (select name from clients where clients.id = s.client_id) as "clientName",
   (select coalesce(reason, error) from attempts where delivery_id = d.id order by number desc limit 1) as "lastError", d.match_id as "matchId",
@@ -69,7 +69,7 @@ function conditionsOf(
   return { condition, values: [endpointKey, state, kind, channel, from, before] };
 }
 
-/** Newest first, those that come behind `belowId`. */
+/** Newest first, those before `belowId`. */
 export async function listAdminDeliveries(
   database: Queryable,
   filter: AdminFilter,
@@ -82,7 +82,7 @@ export async function listAdminDeliveries(
     : listAt(database, targets, filter, belowId, limit);
 }
 
-/** Where the few of a state are to be found; null: among all. */
+/** The table that holds the few deliveries of a state; null: all of them. */
 function amongOf(state: DeliveryState | null): string | null {
   if (state === 'failed') {
     return `select delivery_id from endings where state = 'failed' union all select id from mail_items where state = 'failed'`;
@@ -92,8 +92,8 @@ function amongOf(state: DeliveryState | null): string | null {
 }
 
 /**
- * Failed ones are served by endings_failed and mail_items_failed, open ones read all that is open, and anything else walks
- * the primary keys from their ends.
+ * Failed ones are served by endings_failed and mail_items_failed, open ones read everything open, and any other query
+ * scans the primary keys from their ends.
  */
 async function listEverywhere(database: Queryable, filter: AdminFilter, belowId: Uuid | null, limit: number) {
   const { condition, values } = conditionsOf(filter, 3);
@@ -140,7 +140,7 @@ export async function readAdminDelivery(database: Queryable, id: Uuid): Promise<
   return rows[0] ?? null;
 }
 
-/** Of one pair; more are listed by its property. */
+/** The deliveries of one pair at most; the listing by property shows more. */
 const PAIR_DELIVERIES_MAX = 1_000;
 
 /**
@@ -174,7 +174,7 @@ export async function readDeliveryBody(
   return rows[0] ?? null;
 }
 
-/** Webhooks that are not final, by state, and since when the longest due one is. Reads all that is open. */
+/** Webhooks that are not final, by state, and since when the most overdue one is due. Reads everything that is open. */
 export async function countOpenDeliveries(database: Queryable): Promise<{
   readonly counts: ReadonlyMap<string, number>;
   readonly oldestDueAt: Date | null;

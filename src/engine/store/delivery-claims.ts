@@ -1,8 +1,8 @@
 /**
- * Deliveries are taken for an attempt, by key: the state is looked at once the row is locked, and a row that somebody else
- * has locked is theirs. An attempt is counted when it is claimed, before any byte is sent. A first attempt waits for those
- * of the deliveries that were recorded before it in its match (decisions, section 6, "Order"): the rows alone decide that,
- * whichever instance has which of them.
+ * Claims deliveries for an attempt, by key: the state is checked once the row is locked, and a row that another
+ * transaction has locked is skipped. An attempt is counted when it is claimed, before any byte is sent. A first attempt
+ * waits for the deliveries that were recorded before it in its match (decisions, section 6, "Order"): the rows alone
+ * decide that, whichever instance has which of them.
  */
 
 import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
@@ -24,9 +24,9 @@ export interface ClaimedDelivery {
   readonly head: string;
   readonly snapshotId: Uuid;
   readonly token: string;
-  /** Of its search as it is now, JSON; null when it has none. */
+  /** The context of its search as it is now, JSON; null without one. */
   readonly context: string | null;
-  /** Its place among the webhooks of its match. */
+  /** Its position among the webhooks of its match. */
   readonly sequence: number;
   /** This attempt's number, from 1; counts on over series. */
   readonly attemptCount: number;
@@ -37,22 +37,22 @@ export interface ClaimedDelivery {
 }
 
 /**
- * Why a row was not claimed. `held`: an earlier one of its match lets it in when its own attempt has ended. `contended`:
- * an earlier one is being settled at this moment, look again. `paused`: its endpoint is. `closed`: its client is being
- * moved to another cell. `cancelled`: its search is gone or was silenced, and so the row is now.
+ * Why a row was not claimed. `held`: an earlier one of its match admits it when its own attempt has ended. `contended`:
+ * an earlier one is being settled, retry at once. `paused`: its endpoint is paused. `closed`: its client is being moved
+ * to another cell. `cancelled`: its search is gone or was silenced, and the row is cancelled now.
  */
 export type Refusal = 'held' | 'contended' | 'paused' | 'closed' | 'cancelled';
 
 export interface Claims {
   readonly claimed: readonly ClaimedDelivery[];
-  /** Those that are neither were taken, or locked at this moment, by somebody else. */
+  /** Rows that are neither claimed nor refused here are claimed or locked by another transaction. */
   readonly refused: ReadonlyMap<Uuid, Refusal>;
 }
 
 /**
- * What holds back a row of `due`: the last first attempt before it in its match that has not ended. One that is silenced
- * or paused holds nothing back, and one of another endpoint not for ever: rows from `$3` on are younger than that. Served
- * by index `open_undecided`, endpoints by their primary key.
+ * The delivery that holds back a row of `due`: the last one before it in its match whose first attempt has not ended. A
+ * silenced or paused one holds nothing back, and one of another endpoint only for a limited time: rows from `$3` on are
+ * younger than that. Served by index `open_undecided`, endpoints by their primary key.
  */
 const LEADER = `
   select e.id from open_deliveries e
@@ -63,9 +63,9 @@ const LEADER = `
   order by e.id desc limit 1`;
 
 /**
- * A row that is held leaves its lane, so that nobody walks over it, under a lock on the one that holds it: the settling of
- * that one either waits for this and sees it, or has it locked, and then the row stays where it is. The lock comes before
- * the claims of the same statement, which it could not pass.
+ * A held row leaves its lane, so that no scan reads it, under a lock on its predecessor: the predecessor's settling
+ * either waits for this and sees it, or holds the lock, and then the row stays. The lock comes before the claims of the
+ * same statement, which it could not follow.
  */
 const CLAIM = `
   with named as materialized (
@@ -123,9 +123,9 @@ type ClaimRow = { readonly id: Uuid } & (
 );
 
 /**
- * Takes those of `ids` that are due, for one attempt each. Served by the primary keys. `now`: by which the age of a
- * delivery is shown, and when its attempt started, for receivers refuse a webhook of another time than theirs: PostgreSQL's
- * clock may be hours off.
+ * Claims the due ones of `ids` for one attempt each. Served by the primary keys. `now`: the claiming process's time,
+ * for the shown age and the start of the attempt, because receivers refuse a webhook with another time than theirs:
+ * PostgreSQL's clock may be hours off.
  */
 export async function claimDeliveries(
   database: Database,
@@ -148,8 +148,8 @@ export async function claimDeliveries(
 }
 
 /**
- * What was claimed and has not been sent goes back, uncounted: those of `ids` that `holder` has, whichever of its claims
- * it was. Served by the primary key.
+ * Releases claimed and unsent deliveries, uncounted: those of `ids` that `holder` has, whichever of its claims it was.
+ * Served by the primary key.
  */
 export async function giveBack(client: Queryable, holder: number, ids: readonly Uuid[]): Promise<void> {
   await client.query({

@@ -1,6 +1,6 @@
 /**
- * What a client may ask of its deliveries beside whose they are, as conditions on a delivery `d` and its search `s`. Where
- * they are looked for is bounded: within a search, or a match, by its index, or among the first `LISTED_MAX` of a client.
+ * A client's filters for its deliveries, as conditions on a delivery `d` and its search `s`. The scanned rows are
+ * bounded: within a search, or a match, by its index, or among the first `LISTED_MAX` of a client.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -37,7 +37,7 @@ export function filterConditions(
   return { condition: `(${wanted} is null or ${isInState(wanted)}) and ${condition}`, values: [state, ...values] };
 }
 
-/** What never changes of a delivery, which is known before its state is looked up. */
+/** The constant properties of a delivery, which are known before its state is looked up. */
 export function factConditions(
   { kind, channel, endpointKey }: Omit<DeliveryFilter, 'state'>,
   alias: string,
@@ -54,7 +54,7 @@ export function isAnyDelivery(filter: DeliveryFilter): boolean {
   return Object.values(filter).every((wanted) => wanted === null);
 }
 
-/** Written out, so that an index is asked for the range alone. */
+/** Written out, so that an index is used for the range alone. */
 export function timeCondition(column: string, { from, to }: TimeRange): string {
   const bounds = [
     ...(from === null ? [] : [`${column} >= '${from.toISOString()}'`]),
@@ -63,7 +63,7 @@ export function timeCondition(column: string, { from, to }: TimeRange): string {
   return bounds.length === 0 ? 'true' : bounds.join(' and ');
 }
 
-/** Where deliveries are looked for: a search, or a match of it and when it was sent. */
+/** The scope of a search for deliveries: a search, or one of its matches and when that was sent. */
 export interface DeliveryTarget {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid | null;
@@ -77,7 +77,7 @@ export interface WantedMatches {
   readonly searchNumber: SearchNumber | null;
 }
 
-/** Clocks of processes and of PostgreSQL are not further apart. */
+/** The clocks of processes and of PostgreSQL differ by less. */
 const CLOCKS_APART_MS = 3_600_000;
 
 interface TargetRow {
@@ -87,8 +87,8 @@ interface TargetRow {
 }
 
 /**
- * The matches of the client that are asked for, the newest ones; none where they are another's. Served by the primary key
- * or the unique index of matches.
+ * The requested matches of the client, the newest ones; none of another client's. Served by the primary key or the
+ * unique index of matches.
  */
 export async function readTargets(
   database: Queryable,
@@ -106,7 +106,7 @@ export async function readTargets(
   return rows.map(targetOfMatch);
 }
 
-/** Of whom and what operators ask about. */
+/** The filters of operators. */
 export interface WantedSearches {
   readonly clientId: Uuid | null;
   readonly searchId: Uuid | null;
@@ -114,7 +114,7 @@ export interface WantedSearches {
 }
 
 /**
- * For operators: of any client, deleted searches included. Matches of a property, the newest ones; else whole searches;
+ * For operators: of any client, deleted searches included. For a property its newest matches, otherwise whole searches;
  * null without any condition. Served by the unique index of matches, the one on the id of searches, searches_client and
  * searches_deleted.
  */
@@ -142,7 +142,7 @@ export async function readAnyTargets(
   return rows.map(({ number }) => ({ searchNumber: number, matchId: null, from: null, to: null }));
 }
 
-/** Told after its pair was first notified, and not after the pair's last event. */
+/** A delivery is recorded after its pair was first notified, and not after the pair's last event. */
 function targetOfMatch({ id, number, updatedAt }: TargetRow): DeliveryTarget {
   return {
     searchNumber: number,

@@ -1,4 +1,4 @@
-/** Deliveries and their attempts as the owner of their search reads them. Read side only. */
+/** Deliveries and their attempts for the owner of their search. Read side only. */
 
 import type { DeliveryState } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -58,7 +58,7 @@ export interface DeliveryListQuery extends ListedPage {
 export interface DeliveryPage {
   readonly deliveries: readonly DeliveryRead[];
   readonly total: number;
-  /** True: there may be more than were looked at. */
+  /** True: there may be more than were read. */
   readonly isCut: boolean;
 }
 
@@ -90,8 +90,8 @@ export async function listDeliveries(
 }
 
 /**
- * The same of all searches of a client (client-listings.ts): of those of a kind, a channel and an endpoint the first
- * `LISTED_MAX`, among which those in a state are looked for.
+ * The same for all searches of a client (client-listings.ts): the first `LISTED_MAX` of a kind, channel and endpoint,
+ * filtered by state.
  */
 export async function listDeliveriesOfClient(
   database: Queryable,
@@ -148,15 +148,15 @@ export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid
 
 export interface SentContent {
   readonly head: string;
-  /** JSON, with the contacts that it was recorded with. */
+  /** JSON, with the contacts included at its recording. */
   readonly document: string;
   readonly sequence: number;
-  /** JSON, as the search has it now. */
+  /** JSON, with the search's present members. */
   readonly context: string | null;
   readonly hidesContacts: boolean;
 }
 
-/** What a webhook carries; null for an e-mail. Served by the primary keys. */
+/** The body of a webhook; null for an e-mail. Served by the primary keys. */
 export async function readSentContent(database: Queryable, id: Uuid): Promise<SentContent | null> {
   const { rows } = await database.query<SentContent>(
     `select d.head, snapshots.document, d.sequence, s.context, s.hide_property_contact as "hidesContacts"

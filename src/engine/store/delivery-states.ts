@@ -1,4 +1,4 @@
-/** The states that the steps of a delivery start from (domain/delivery.ts), as statements about items of e-mails write them. */
+/** The states from which the steps of a delivery start (domain/delivery.ts), for statements about items of e-mails. */
 
 import { type DeliveryState, STEPS } from '../domain/delivery.ts';
 
@@ -6,10 +6,10 @@ import { type DeliveryState, STEPS } from '../domain/delivery.ts';
 export const OPEN = listOf(STEPS.cancel.from);
 /** Due for an attempt at their time. */
 export const WAITING = listOf(['queued', 'retry_wait']);
-/** Those that a success which comes late still ends. */
+/** The states that a late success still ends. */
 export const NOT_YET_DELIVERED = listOf(STEPS.deliver.from);
 
-/** Of a row with a delivery's `id`: what was delivered stays so when it is sent again in vain. Served by the primary key. */
+/** For a row with a delivery's `id`: it stays delivered when its resend fails. Served by the primary key. */
 export const NEVER_DELIVERED = 'not exists (select from attempts a where a.delivery_id = id and a.error is null)';
 
 function listOf(states: readonly DeliveryState[]): string {

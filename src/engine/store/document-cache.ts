@@ -1,7 +1,7 @@
 /**
- * Property documents by their snapshot. One change goes to many searches, and all its deliveries are sent within
- * seconds: from memory, where the change was recorded by this process; elsewhere PostgreSQL is asked for each document
- * about once and not once per delivery.
+ * Property documents by snapshot. One change goes to many searches, and all its deliveries are sent within seconds:
+ * from memory in the process that recorded the change; elsewhere each document is read from PostgreSQL about once
+ * instead of once per delivery.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -21,7 +21,7 @@ export interface DocumentCache {
 export function createDocumentCache(database: Database): DocumentCache {
   const cache = new LRUCache<Uuid, string>({
     maxSize: CACHED_BYTES_MAX,
-    // One sign such as the euro's makes two bytes of every character.
+    // One character such as the euro sign makes two bytes of every character.
     sizeCalculation: (text) => 2 * (text.length + 1),
   });
   const keep: DocumentCache['keep'] = (snapshots) => {

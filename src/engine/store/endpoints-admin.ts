@@ -30,8 +30,8 @@ const COUNTS = `left join lateral (
   ) as failed on true`;
 
 /**
- * Keys of open deliveries, from one to the next of index `open_endpoint`, however many lie between; those that no courier
- * has written about yet, because it has not ended an attempt at them, with their URLs.
+ * Keys of open deliveries, from one to the next of index `open_endpoint`, however many lie between; with the URLs of
+ * those that no courier has written yet, because no attempt at them has ended.
  */
 const NEVER_ANSWERED = `
   with recursive waiting as (
@@ -66,7 +66,7 @@ export async function listAdminEndpoints(
 }
 
 /**
- * Null when nobody has paused it, and it has and had no delivery. A URL is answered as its clients' endpoints together, a
+ * Null when it is not paused, and never had a delivery. A URL is answered as its clients' endpoints together, a
  * client's endpoint as paused when its URL is. Served by the primary key, open_endpoint and endings_failed.
  */
 export async function readAdminEndpoint(database: Queryable, key: string): Promise<AdminEndpoint | null> {

@@ -1,4 +1,4 @@
-/** What is known of each endpoint: written by couriers, read by operators and by couriers that start. */
+/** The stored state of each endpoint: written by couriers, read by operators and by starting couriers. */
 
 import {
   type EndpointHealth,
@@ -9,7 +9,7 @@ import {
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 
-/** Adds up what several couriers see. Served by the primary key. */
+/** Adds up the observations of several couriers. Served by the primary key. */
 export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
   if (observed.length === 0) return;
   const rows = observed.map((each) => ({
@@ -21,7 +21,7 @@ export async function recordObservations(client: Queryable, observed: readonly E
     failures: each.failuresSinceSuccess,
     concurrency: each.concurrency,
   }));
-  // In key order: couriers that write at once must not lock each other out.
+  // In key order, so that concurrent couriers do not deadlock.
   await client.query({
     name: 'record-observations',
     text: `
@@ -41,7 +41,7 @@ export async function recordObservations(client: Queryable, observed: readonly E
   });
 }
 
-/** The endpoints used last, for a courier that starts: it need not learn again who hangs. */
+/** The most recently used endpoints, so that a starting courier need not find out again which ones hang. */
 export async function readRememberedEndpoints(
   client: Queryable,
   limit: number,
@@ -73,8 +73,8 @@ export async function pauseEndpoint(client: Queryable, key: string, url: string)
 }
 
 /**
- * Makes due what waits for an earlier delivery of its match at the endpoint: the next claim judges it anew. No claim makes
- * more wait for it. Served by open_waiting and open_undecided; reads all that waits.
+ * Makes due what waits for an earlier delivery of its match at the endpoint: the next claim decides anew. No claim
+ * makes more wait for it. Served by open_waiting and open_undecided; reads everything that waits.
  */
 async function letInBehind(client: Queryable, key: string): Promise<void> {
   await client.query(

@@ -1,6 +1,6 @@
 /**
- * What the recorder writes for the feed (decisions, section 11): which deliveries one transaction had for each client,
- * and the items of notifying searches without an endpoint, which nobody delivers.
+ * The recorder's rows for the feed (decisions, section 11): the deliveries of one transaction for each client, and the
+ * items of notifying searches without an endpoint, which are not delivered.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -10,7 +10,7 @@ import { arrayLiteral } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
-/** What a webhook would carry, if the search had an endpoint for it. */
+/** The body that a webhook would carry, if the search had an endpoint. */
 export interface FeedItem {
   readonly id: Uuid;
   readonly sequence: number;
@@ -29,7 +29,7 @@ export interface FeedEntry {
   readonly searchNumber: SearchNumber;
 }
 
-/** What feeds had shown of a client that came from another cell is numbered below every transaction of a cluster (`initdb` takes more). */
+/** Numbers of a moved client's former feed: below every transaction of a cluster (`initdb` consumes more). */
 export const FED_BEFORE_MAX = 600;
 
 /** Of a written item, but for its longest member. */
@@ -95,8 +95,8 @@ export async function readForgetfulClients(client: Queryable, before: Date): Pro
 }
 
 /**
- * Removes what a client's feed has from before `before` among its oldest `limit` batches, in its order, and notes up to
- * where; resolves with their number. Served by the primary keys.
+ * Removes a client's feed batches from before `before`, among its oldest `limit`, in order, and stores the end;
+ * resolves with their number. Served by the primary keys.
  */
 export async function forgetFeed(client: Queryable, clientId: Uuid, before: Date, limit: number): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
@@ -120,7 +120,7 @@ export async function forgetFeed(client: Queryable, clientId: Uuid, before: Date
   return rows[0]?.count ?? 0;
 }
 
-/** Made before `before`, and walked past by everybody who reads. Resolves with their number. Served by the primary key. */
+/** Removes items from before `before`, behind every reader. Resolves with their number. Served by the primary key. */
 export async function removeFeedItems(
   client: Queryable,
   range: { readonly below: Uuid; readonly before: Date; readonly limit: number },

@@ -1,6 +1,6 @@
 /**
- * What many ask for one by one, read together: a statement for all who asked while the one before was under way. So a
- * flood of questions costs one connection, and whoever asks within it waits for a statement or two.
+ * Combines concurrent reads of single keys: one statement for all callers that arrived while the previous one was under
+ * way. So a flood of requests costs one connection, and each caller waits for a statement or two.
  */
 
 interface Asked<T> {
@@ -11,7 +11,7 @@ interface Asked<T> {
 
 const KEYS_MAX = 256;
 
-/** `read` leaves out what there is not; it is not called again before it has settled. */
+/** `read` leaves out missing keys; it is not called again before it has settled. */
 export function gatherReads<T>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
 ): (key: string) => Promise<T | null> {

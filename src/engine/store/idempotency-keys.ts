@@ -1,6 +1,6 @@
 /**
- * Requests that are made once, however often they are sent (decisions, section 11, `Idempotency-Key`). What was made is
- * noted in the transaction that makes it: a crash leaves both or neither.
+ * Requests that take effect once, however often they are sent (decisions, section 11, `Idempotency-Key`). The result is
+ * recorded in the transaction that creates it: a crash leaves both or neither.
  */
 
 import type { Uuid } from '../domain/ids.ts';
@@ -13,7 +13,7 @@ export interface KeyedRequest {
   readonly bodyHash: Buffer;
 }
 
-/** What has become of the request: nothing yet, what it made, or it was another one. */
+/** The state of the request: new, done with this result, or another request had the key. */
 export type FormerRequest = null | 'under way' | 'another body' | { readonly resourceId: Uuid };
 
 const KEPT_HOURS = 24;
@@ -34,9 +34,9 @@ export async function findFormerRequest(
 }
 
 /**
- * A statement that gives the key to what is made under `id` if `condition` holds, nobody else is at it, and nothing was
- * made under it before; then it returns a row. Its parameters are `claimValues`, numbered from `first`. Served by the
- * primary key.
+ * A statement that gives the key to the resource `id` if `condition` holds, no other transaction holds the key, and the
+ * key is unused; then it returns a row. Its parameters are `claimValues`, numbered from `first`. Served by the primary
+ * key.
  */
 export function claimOf(first: number, id: string, condition: string): string {
   const [clientId, path, key, bodyHash, lock] = [0, 1, 2, 3, 4].map((offset) => `$${first + offset}`);
@@ -61,7 +61,7 @@ function lockOf({ clientId, path, key }: Pick<KeyedRequest, 'clientId' | 'path' 
 
 export type MadeOnce<T> = { readonly made: T } | { readonly former: Exclude<FormerRequest, null> };
 
-/** `make` is done in the transaction, unless the request was made before or is under way. Served by the primary key. */
+/** Runs `make` in the transaction, unless the request was made before or is under way. Served by the primary key. */
 export async function makeOnce<T extends { readonly id: Uuid }>(
   database: Database,
   request: KeyedRequest,

@@ -1,4 +1,4 @@
-/** The processes of the service, as each has last shown itself. */
+/** The processes of the service, by their last heartbeat. */
 
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
@@ -8,20 +8,20 @@ export interface StageFigures {
   readonly isPaused: boolean;
   /** Messages or attempts under way. */
   readonly inFlight: number;
-  /** True when this instance alone runs the stage; the others of its role stand by. */
+  /** True when only this instance runs the stage; the others of its role stand by. */
   readonly leads: boolean;
 }
 
 export interface IndexFigures {
   readonly searches: number;
-  /** The rebuild that it has carried out last; see table `controls`. */
+  /** The generation of its last rebuild; see table `controls`. */
   readonly generation: number;
   /** ISO 8601. */
   readonly builtAt: string;
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** A part of an instance that fails again and again. */
+/** A component of an instance that fails repeatedly. */
 export interface FailingPart {
   readonly actor: string;
   readonly reason: string;
@@ -37,7 +37,7 @@ export interface Instance {
   readonly version: string;
   readonly startedAt: Date;
   readonly stages: Readonly<Record<string, StageFigures>>;
-  /** What has been failing in it for a while, longest first. */
+  /** Components that have been failing for a while, longest first. */
   readonly failing: readonly FailingPart[];
   /** Null without the role `intake`. */
   readonly searchIndex: IndexFigures | null;
@@ -45,11 +45,11 @@ export interface Instance {
 
 export type SeenInstance = Instance & { readonly seenAt: Date };
 
-/** Five beats missed: the process is gone, or cannot reach PostgreSQL. */
+/** Five missed heartbeats: the process is gone, or cannot reach PostgreSQL. */
 const GONE_AFTER_SECONDS = 10;
 const FORGOTTEN_AFTER_SECONDS = 3_600;
 
-/** Answers the migration from which on the database is compatible (store/schema.ts). Served by the primary key. */
+/** Returns the migration from which on the database is compatible (store/schema.ts). Served by the primary key. */
 export async function showInstance(database: Queryable, instance: Instance): Promise<number> {
   const { rows } = await database.query<{ compatibleFrom: number }>({
     name: 'show-instance',
@@ -82,7 +82,7 @@ export async function removeInstance(database: Queryable, id: Uuid): Promise<voi
   await database.query('delete from instances where id = $1', [id]);
 }
 
-/** Those that ended without a word, once nobody has seen them for an hour; answers how many. A few rows. */
+/** Removes instances without a heartbeat for an hour; returns how many. A few rows. */
 export async function forgetInstances(database: Queryable): Promise<number> {
   const { rowCount } = await database.query(
     `delete from instances where seen_at < clock_timestamp() - ${FORGOTTEN_AFTER_SECONDS} * interval '1 second'`,

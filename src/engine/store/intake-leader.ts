@@ -1,15 +1,15 @@
 /**
- * Who takes adverts in. One instance leads, the others stand by: two that pulled from one consumer would record the
- * changes of one property in any order, and the older of two changes counts as stale and is lost.
+ * Elects the instance that takes adverts in. One instance leads, the others stand by: two that pulled from one consumer
+ * would record the changes of one property in any order, and the older of two changes counts as stale and is lost.
  *
- * To lead is to hold an advisory lock in a session of its own. PostgreSQL releases it when the session ends: at once
- * when the process dies, and when it is frozen or cut off as soon as another instance, which wants to lead, finds that the
- * session has said nothing for `SILENCE_MAX_MS`: a leader says every second that it lives. One that is alone keeps the lead
- * through any load, however late it speaks or is answered. No clocks of ours are compared.
+ * The leader holds an advisory lock in a session of its own. PostgreSQL releases it when the session ends: at once when
+ * the process dies, and when it is frozen or cut off as soon as another candidate finds that the session has been
+ * silent for `SILENCE_MAX_MS`: a leader sends a heartbeat every second. A single instance keeps the lead through any
+ * load, however late its heartbeats or their answers are. No clocks of ours are compared.
  *
- * A leader that was frozen may wake up without knowing that it was replaced, and it records on other connections. So
- * every term has a number, the fencing token (Kleppmann, "How to do distributed locking", 2016): a recording
- * transaction first makes sure of its term, which keeps the next one from beginning before the transaction has ended.
+ * A frozen leader may resume without knowing that it was replaced, and it records on other connections. So every term
+ * has a number, the fencing token (Kleppmann, "How to do distributed locking", 2016): a recording transaction first
+ * verifies its term, which keeps the next term from beginning before the transaction has ended.
  */
 
 import type { Socket } from 'node:net';
@@ -24,27 +24,27 @@ export type Term = string;
 export interface LeaderSession {
   /** True once the session has ended, and with it the term. */
   readonly isLost: boolean;
-  /** The number of a new term when nobody leads, else null. Rejects when the session is lost. */
+  /** The number of a new term when no instance leads, otherwise null. Rejects when the session is lost. */
   campaign(): Promise<Term | null>;
-  /** Tells everybody that the work of the term has begun, and from then on that it goes on. */
+  /** Publishes that the work of the term has begun, and from then on sends heartbeats. */
   showLead(): Promise<void>;
-  /** Ends the session and the term, if it has one. Never rejects. */
+  /** Ends the session and its term, if any. Never rejects. */
   close(): Promise<void>;
 }
 
-/** The term of a recording transaction is over: another instance leads, and has or will have what was to be recorded. */
+/** The term of a recording transaction is over: another instance leads, and records what this one would have. */
 export class TermOverError extends Error {
   readonly code = 'TERM_OVER';
 }
 
-/** Any number that nothing else in the database locks. */
+/** An arbitrary number that nothing else in the database locks. */
 export const LEADER_LOCK = 7_640_891_576;
 const SILENCE_MAX_MS = 5_000;
-/** After which PostgreSQL ends the session of a leader that nobody else may end, who logs in as another user. */
+/** After which PostgreSQL ends the session of a leader that another user cannot end. */
 const SILENCE_ALONE_MAX_MS = 60_000;
 const SHOW_LIFE_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 10_000;
-/** A busy server answers late; one that is gone may never reset the connection. What is recorded meanwhile is fenced. */
+/** A busy server answers late; an unreachable one may never reset the connection. Recording is fenced meanwhile. */
 const BEAT_ANSWER_MAX_MS = 30_000;
 /** The former leader may have died within a transaction. */
 const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
@@ -58,8 +58,8 @@ const BEGIN_LEAD = `update intake_leads set began_at = clock_timestamp(), seen_a
 const SHOW_LEAD = 'update intake_leads set seen_at = clock_timestamp()';
 
 /**
- * Ends the session that holds the lock and is silent. Waits for nobody: a session at work is left alone, however long it
- * takes. The views list sessions and their locks.
+ * Ends the session that holds the lock and is silent. A session at work is left alone, however long it takes. The views
+ * list sessions and their locks.
  */
 const END_SILENT_LEADER = `
   select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
@@ -68,7 +68,7 @@ const END_SILENT_LEADER = `
     and pg_locks.database = (select oid from pg_database where datname = current_database())
     and state = 'idle' and state_change < clock_timestamp() - interval '${SILENCE_MAX_MS} milliseconds'`;
 
-/** Rejects when PostgreSQL cannot be reached. `onTransientError`: called when it refuses a heartbeat; the next one comes. */
+/** Rejects when PostgreSQL cannot be reached. `onTransientError`: called when it refuses a heartbeat. */
 export async function openLeaderSession(
   url: string,
   onTransientError: (what: string, error: Error) => void = () => undefined,
@@ -93,7 +93,7 @@ export async function openLeaderSession(
   const beat = createBeat(client, lose, onTransientError);
   try {
     await client.connect();
-    // What is written of the lead may be lost in a crash of PostgreSQL, and need not wait for its disk.
+    // The leader's heartbeat may be lost in a crash of PostgreSQL, and need not wait for its disk.
     await client.query(`set idle_session_timeout = ${SILENCE_ALONE_MAX_MS}; set synchronous_commit = off`);
   } catch (error) {
     socket?.destroy();
@@ -127,7 +127,7 @@ export async function openLeaderSession(
   };
 }
 
-/** Every second from `start` on; one statement at a time, for a session that waits for its answer is not idle. */
+/** Every second from `start` on; one statement at a time, because a session that waits for its answer is not idle. */
 function createBeat(client: pg.Client, onLost: () => void, onTransientError: (what: string, error: Error) => void) {
   let task: Task | null = null;
   let text = 'select';
@@ -140,7 +140,7 @@ function createBeat(client: pg.Client, onLost: () => void, onTransientError: (wh
     start() {
       const what = 'beat';
       const onFailure = (_: string, error: Error): void => {
-        // What the server says of a statement, its session has outlived; when not, the connection ends.
+        // The session survives an error that the server reports for a statement; any other error ends the connection.
         if (error instanceof pg.DatabaseError) onTransientError(what, error);
         else onLost();
       };
@@ -150,24 +150,24 @@ function createBeat(client: pg.Client, onLost: () => void, onTransientError: (wh
       text = BEGIN_LEAD;
       return task === null ? beat() : task.run();
     },
-    // Not awaited: what has no answer yet may never get one.
+    // Not awaited: an unanswered statement may never be answered.
     stop: () => void task?.stop(),
   };
 }
 
-/** What a recording transaction goes by. */
+/** The state that governs a recording transaction. */
 export interface HeldTerm {
   /** Every new `Vigie-Sequence` is above it. */
   readonly sequenceFloor: number;
-  /** No message beyond this one is to be recorded for now: a client is moved to another cell, or here. Null: all are. */
+  /** No message beyond this one may be recorded: a client is being moved to or from this cell. Null: all may. */
   readonly heldBehind: number | null;
-  /** Another one than before: searches came here, and are to be known before anything is recorded. */
+  /** A change means that searches arrived: they must be known before anything is recorded. */
   readonly searchEpoch: number;
 }
 
 /**
- * For the beginning of a recording transaction: throws `TermOverError` when the term is over, else keeps it, and what it
- * answers, from changing before the transaction ends. The table has one row.
+ * For the beginning of a recording transaction: throws `TermOverError` when the term is over, otherwise keeps the term
+ * and the returned state from changing before the transaction ends. The table has one row.
  */
 export async function holdTerm(client: Queryable, term: Term): Promise<HeldTerm> {
   const { rows } = await client.query<Omit<HeldTerm, 'heldBehind'> & { readonly heldBehind: string | null }>({
@@ -184,15 +184,15 @@ export async function holdTerm(client: Queryable, term: Term): Promise<HeldTerm>
 }
 
 export interface IntakeLead {
-  /** When the last leader took up its work; null when there was none. */
+  /** When the last leader began its work; null when there was none. */
   readonly beganAt: Date | null;
-  /** How long nobody had taken adverts in before it. */
+  /** How long no instance had taken adverts in before it. */
   readonly gapSeconds: number;
-  /** How long nobody has taken adverts in; 0 while somebody does. */
+  /** How long no instance has taken adverts in; 0 while one does. */
   readonly leaderlessSeconds: number;
 }
 
-/** Two beats missed. */
+/** Two missed heartbeats. */
 const UNSEEN_MAX_SECONDS = (2 * SHOW_LIFE_EVERY_MS) / 1_000;
 
 /** The table has one row. */
@@ -211,7 +211,7 @@ export async function readIntakeLead(client: Queryable): Promise<IntakeLead> {
   return { beganAt, gapSeconds: gapSeconds ?? 0, leaderlessSeconds };
 }
 
-/** Milliseconds up to `now` that contain `durationMs` in which adverts were taken in: longer by each gap among them. */
+/** Milliseconds before `now` that contain `durationMs` with a leader: longer by each gap among them. */
 export async function withIntakeGaps(client: Queryable, durationMs: number, now: Date): Promise<number> {
   // The table has one row.
   const { rows } = await client.query<{ endedAt: Date; ms: number }>(

@@ -1,7 +1,7 @@
 /**
- * How far the stream of adverts is recorded in this database. The stream's consumer knows too, but a database that was
- * restored is older than what the consumer remembers, and what was acknowledged meanwhile would never be taken in again.
- * The row grows old with the database that it speaks of.
+ * How far the stream of adverts is recorded in this database. The stream's consumer knows too, but a restored database
+ * is older than the consumer's position, and messages acknowledged meanwhile would never be taken in again. The row is
+ * always as old as its database.
  */
 
 import type { Queryable, Statement } from './database.ts';
@@ -10,14 +10,14 @@ import type { Term } from './intake-leader.ts';
 /** Every message of the stream up to `sequence` is recorded. */
 export interface RecordedPosition {
   readonly sequence: number;
-  /** When the stream took that message, as the stream says; null before the first one. */
+  /** When the stream stored that message, by the stream's clock; null before the first one. */
   readonly storedAt: string | null;
 }
 
-/** A stream of adverts, as this database distinguishes it from others: another one, or an older copy, has another number. */
+/** This database's number for a stream of adverts: another stream, or an older copy, has another number. */
 export interface NumberedStream {
   readonly number: number;
-  /** As the server says it; null before the first term. */
+  /** The creation time that the server reports; null before the first term. */
   readonly createdAt: string | null;
 }
 
@@ -33,11 +33,11 @@ export interface KeptPosition {
   readonly reach: Reach | null;
   readonly recorded: RecordedPosition;
   readonly stream: NumberedStream;
-  /** It was kept by another database, of which this one is a copy. */
+  /** It was written by another database, of which this one is a copy. */
   readonly isCopied: boolean;
   /** A standby was promoted since, for which its primary's commits did not wait. */
   readonly isPromoted: boolean;
-  /** How long this database, or what it is a copy of, has had no leader: at least the age of a copy. */
+  /** How long this database, or its original, has had no leader: at least the age of a copy. */
   readonly unledSeconds: number;
 }
 
@@ -46,7 +46,7 @@ const DATABASE_IDENTITY = `(
   select concat(system_identifier, '/', oid) from pg_control_system(), pg_database where datname = current_database())`;
 
 const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
-/** A standby that commits wait for lacks none of them. */
+/** A standby for which commits wait lacks none of them. */
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
 /** The same as long as a database is not copied: it distinguishes databases that were restored from one dump. */
@@ -55,7 +55,7 @@ export async function readDatabasePlace(database: Queryable): Promise<string> {
   return (rows[0] as { place: string }).place;
 }
 
-/** Before the lead of the term is shown. Two tables have one row, the third one eight. */
+/** Called before the lead of the term is published. Two tables have one row, the third one eight. */
 export async function readIntakePosition(database: Queryable): Promise<KeptPosition> {
   const { rows } = await database.query<{
     sequence: string;
@@ -93,14 +93,14 @@ export function noteReach(stream: number, { sequence, storedAtMs }: Reach): Stat
   };
 }
 
-/** What a term has found. */
+/** The findings of a term. */
 export interface FoundStart {
   readonly stream: NumberedStream;
   readonly recordedUpTo: number;
 }
 
 /**
- * So that a copy of this database, and another stream, are known as such by the next term. Without effect once the term
+ * Recorded so that the next term recognises a copy of this database, and another stream. Without effect once the term
  * is over. Both tables have one row.
  */
 export async function noteStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
@@ -118,14 +118,15 @@ function notedOf({ stream, recordedUpTo }: FoundStart): readonly unknown[] {
   return [stream.number, stream.createdAt, recordedUpTo];
 }
 
-/** More than a match is ever notified between a copy of the database and its restoration. */
+/** More notifications than a match gets between a copy of the database and its restoration. */
 const RESTORED_ABOVE = 1_000_000;
-/** For each second since the copy was written: so a second restoration of one copy begins above the first. */
+/** For each second since the copy was written: a second restoration of one copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;
 
 /**
- * This database was restored to an older state: what it tells from now on is numbered above what it may have sent and
- * forgotten. Once for each stream and each copy, since what was found is noted with it. Without effect once the term is over. Both tables have one row.
+ * This database was restored to an older state: its further notifications are numbered above everything that it may
+ * have sent and forgotten. Once for each stream and each copy, since the finding is recorded with it. Without effect
+ * once the term is over. Both tables have one row.
  */
 export async function raiseSequenceFloor(
   database: Queryable,
@@ -143,8 +144,8 @@ export async function raiseSequenceFloor(
 }
 
 /**
- * Without effect once the term is over. `isPast`: what may have been sent before a promotion is recorded again. Both tables
- * have one row.
+ * Without effect once the term is over. `isPast`: what may have been sent before a promotion is recorded again. Both
+ * tables have one row.
  */
 export async function writeIntakePosition(
   database: Queryable,

@@ -1,4 +1,4 @@
-/** The medians of markets, as whoever takes adverts in has written them down. A few hundred rows. */
+/** The medians of markets, as stored by the intake's leader. A few hundred rows. */
 
 import type { Market } from '../domain/price-coherence.ts';
 import type { MedianOf } from '../domain/property-summary.ts';
@@ -10,10 +10,10 @@ export interface MarketMedian {
   readonly median: number;
 }
 
-/** In place of those that were there. */
+/** Replaces the stored medians. */
 export async function writeMedians(database: Database, medians: readonly MarketMedian[]): Promise<void> {
   await transaction(database, async (client) => {
-    // Two who write at once wait here for each other: either's medians are whole.
+    // Concurrent writers wait here for each other: the stored medians are those of one of them.
     await client.query('lock table market_medians in share row exclusive mode');
     await client.query('delete from market_medians');
     await client.query(

@@ -1,4 +1,4 @@
-/** Matches as the owner of their search reads them, with the held state of the property. Read side only. */
+/** Matches for the owner of their search, with the held state of the property. Read side only. */
 
 import type { HeldProperty } from '../domain/change.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -31,7 +31,7 @@ export interface MatchListQuery extends ListedPage {
 export interface MatchPage {
   readonly matches: readonly MatchRead[];
   readonly total: number;
-  /** True: there may be more than were looked at. */
+  /** True: there may be more than were read. */
   readonly isCut: boolean;
 }
 
@@ -78,7 +78,7 @@ async function listFrom(
   return { matches, total: counts[0]?.total ?? 0, isCut: false };
 }
 
-/** The same of all searches of a client (client-listings.ts). */
+/** The same for all searches of a client (client-listings.ts). */
 export async function listMatchesOfClient(
   database: Queryable,
   clientId: Uuid,

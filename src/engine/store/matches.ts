@@ -1,6 +1,6 @@
 /**
- * (search, property) pairs that were notified. They are written only by the transaction that holds the property's row lock,
- * so reading a pair and then writing it cannot race with another writer.
+ * (search, property) pairs with a notification. Only the transaction that holds the property's row lock writes them, so
+ * reading a pair and then writing it cannot race with another writer.
  */
 
 import type { AdvertEvent } from '../domain/advert.ts';
@@ -11,7 +11,7 @@ import type { Queryable, Statement } from './database.ts';
 
 /** The change that a match began with or, as long as it has no start, was first notified of. */
 export interface MatchCause {
-  /** In which the search was read. */
+  /** The version of the search at that time. */
   readonly searchVersion: number;
   readonly channel: WebhookChannel;
   readonly events: readonly AdvertEvent[];
@@ -27,10 +27,10 @@ export interface Match {
   readonly createdAt: Date;
   /** When it was last notified. */
   readonly updatedAt: Date;
-  /** Of its newest delivery, whose id the next one's is above. */
+  /** Of its newest delivery; the id of the next one is above it. */
   readonly lastSequence: number;
   readonly lastDeliveryId: Uuid;
-  /** Null: as the table holds it. */
+  /** Null: unchanged from the table. */
   readonly cause: MatchCause | null;
 }
 
@@ -96,7 +96,7 @@ export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Known ones without a start, which they have now. After `updateMatches`. Served by the primary key. */
+/** Known ones without a start, which have one now. After `updateMatches`. Served by the primary key. */
 export function beginMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [
@@ -126,7 +126,7 @@ function notifiedOf(matches: readonly Match[]): readonly [at: string, sequences:
   ];
 }
 
-/** Matches of one change share its events, which are written out once. */
+/** Matches of one change share its events, which are serialised once. */
 function causesOf(matches: readonly Match[]): readonly [channels: string, revisions: string, events: string] {
   const texts = new Map<readonly AdvertEvent[], string>();
   const textOf = (events: readonly AdvertEvent[]): string => {

@@ -1,8 +1,8 @@
 /**
- * Which failures are transient errors of PostgreSQL: out of reach, shutting down, overloaded, without room, not letting us in, or
- * giving a statement up for the sake of others. They pass, so whoever meets one tries again or says 503. Every other
- * failure may be a bug, here or there (class XX of a statement): an actor tries it a few times more before it counts as
- * one (actor/supervisor.ts).
+ * Which failures are transient errors of PostgreSQL: unreachable, shutting down, overloaded, out of space, refusing
+ * connections, or cancelling a statement for the sake of others. They pass, so the caller retries or answers 503. Every
+ * other failure may be a bug, ours or PostgreSQL's (class XX of a statement): an actor retries it a few times before it
+ * counts as one (actor/supervisor.ts).
  */
 
 import { CommitUnknownError } from './database.ts';
@@ -17,7 +17,7 @@ const CLASSES: ReadonlySet<string> = new Set([
   '58', // system error, of its disk mostly
 ]);
 
-/** Single SQLSTATEs, where the rest of their class says something about the statement. */
+/** Single SQLSTATEs, where the rest of their class concerns the statement. */
 const STATES: ReadonlySet<string> = new Set([
   '25006', // read-only transaction: a standby that is being promoted
   '25P03', // idle in transaction too long: this process was frozen
@@ -28,19 +28,19 @@ const STATES: ReadonlySet<string> = new Set([
   '55P03', // lock not available
 ]);
 
-/** What sockets and the resolver of names say (errno of Node.js). */
+/** Errors of sockets and of the name resolver (errno of Node.js). */
 const SOCKET_CODES: ReadonlySet<string> = new Set([
   ...['EAI_AGAIN', 'ECONNABORTED', 'ECONNREFUSED', 'ECONNRESET', 'EHOSTDOWN', 'EHOSTUNREACH', 'EMFILE', 'ENETDOWN'],
   ...['ENETUNREACH', 'ENFILE', 'ENOTFOUND', 'EPIPE', 'ETIMEDOUT'],
 ]);
 
-/** What Node.js says of a certificate that is too old, too young or of nobody that it trusts, and of TLS. */
+/** Node.js's errors for a certificate that is expired, not yet valid or untrusted, and for TLS. */
 const TLS_CODES = /^(?:CERT_|CRL_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|HOSTNAME_MISMATCH|SELF_SIGNED_|UNABLE_TO_|EPROTO$)/;
 
-/** The pool's, of who has waited for a connection that others have. */
+/** The pool's error for a caller that has waited too long for a connection. */
 const NONE_LEFT = /^timeout exceeded when trying to connect$/;
 
-/** What the client library and its pool say without any code. */
+/** Errors of the client library and its pool without a code. */
 const SAYINGS: readonly RegExp[] = [
   NONE_LEFT,
   /^Connection terminated/,
@@ -53,22 +53,22 @@ const SAYINGS: readonly RegExp[] = [
   /^SASL: /,
 ];
 
-/** True when PostgreSQL gave up a statement that took longer than it may. */
+/** True when PostgreSQL cancelled a statement that exceeded its time limit. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof Error && (error as Error & { readonly code?: unknown }).code === '57014';
 }
 
-/** True when all connections of a pool were taken for as long as one may wait for them. */
+/** True when all connections of a pool were taken for the maximum waiting time. */
 export function isNoConnectionLeft(error: unknown): boolean {
   return error instanceof Error && NONE_LEFT.test(error.message);
 }
 
-/** True for a failure that says something about PostgreSQL and nothing about what it was asked. */
+/** True for a failure that concerns PostgreSQL itself and not the statement. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof CommitUnknownError) return true;
   const { code, syscall, severity } = error as Error & Record<'code' | 'syscall' | 'severity', unknown>;
-  // It has ended the session, or let none begin: that says nothing of what was asked, or would have been.
+  // It has ended or refused the session: that says nothing about the statement.
   if (severity === 'FATAL' || severity === 'PANIC') return true;
   if (typeof code !== 'string') return SAYINGS.some((saying) => saying.test(error.message));
   // Its local socket is not there.
@@ -77,21 +77,21 @@ export function isDatabaseOutage(error: unknown): boolean {
   return STATES.has(code) || (code.length === 5 && CLASSES.has(code.slice(0, 2)));
 }
 
-/** Without room, broken or not letting anybody in: the same for whoever asks, whatever file or table it names. */
+/** Out of space, broken or refusing connections: the same for all statements, whatever file or table it names. */
 const REFUSES_ALL = /^(?:28|3D|42501|53|58|XX)/;
 
-/** Of a server that answers: by what it refuses everybody's work alike; null for any other failure. */
+/** For a server that answers: the SQLSTATE with which it refuses all work alike; null for any other failure. */
 export function databaseRefusal(error: Error): string | null {
   const { code } = error as Error & { readonly code?: unknown };
   return typeof code === 'string' && REFUSES_ALL.test(code) && isDatabaseOutage(error) ? code : null;
 }
 
-/** What may as well be a wrong setting: no such user, database or right. */
+/** Possibly a wrong setting: no such user, database or permission. */
 const REFUSED_FOR_GOOD = /^(?:28|3D|42501)/;
 
 /**
- * Whether to wait, at a start, until PostgreSQL lets us in. `isKnown`: it has before. If not, it has to say itself that it
- * cannot now.
+ * Whether a start should wait for PostgreSQL. `isKnown`: it accepted a connection before; otherwise it must report the
+ * outage itself.
  */
 export function isPassingRefusal(error: unknown, isKnown: boolean): boolean {
   if (isKnown) return isDatabaseOutage(error);

@@ -1,4 +1,4 @@
-/** Searches, whoever owns them. */
+/** Searches of any client. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { SearchMembers } from '../domain/search.ts';

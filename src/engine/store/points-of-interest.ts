@@ -1,6 +1,6 @@
 /**
- * Points of interest by source. A source is replaced as a whole in one transaction, so whoever reads sees its old or
- * its new points and never a mixture; `pointsRevision` shows a process that its copy in memory has become old.
+ * Points of interest by source. A source is replaced as a whole in one transaction, so a reader sees its old or its new
+ * points and never a mixture; `pointsRevision` shows a process that its copy in memory is outdated.
  */
 
 import type { PointOfInterest } from '../domain/point-of-interest.ts';
@@ -21,7 +21,7 @@ export async function listPointSources(database: Queryable): Promise<readonly Po
   return rows;
 }
 
-/** Changes with every import and removal that has been committed. A sequential scan of some ten rows. */
+/** Changes with every committed import and removal. A sequential scan of some ten rows. */
 export async function pointsRevision(database: Queryable): Promise<string> {
   const { rows } = await database.query<{ revision: string | null }>(
     `select string_agg(id || ':' || revision, ',' order by id) as revision from points_of_interest_sources`,
@@ -33,8 +33,8 @@ export async function pointsRevision(database: Queryable): Promise<string> {
 const BATCH_WAIT_MAX_MS = 600_000;
 
 /**
- * Makes `batches` the points of `source` and returns how many they are. When they throw, the source stays as it was.
- * A second import of the same source waits for the first.
+ * Replaces the points of `source` by `batches` and returns their number. When they throw, the source stays unchanged. A
+ * second import of the same source waits for the first.
  */
 export async function replacePointSource(
   database: Database,
@@ -42,7 +42,7 @@ export async function replacePointSource(
   batches: AsyncIterable<readonly PointOfInterest[]>,
 ): Promise<number> {
   return transaction(database, async (client) => {
-    // Between two batches a file is read, which takes its time on a busy machine; only this source waits for it.
+    // A file is read between two batches, which takes its time on a busy machine; only this source waits for it.
     await client.query(`set local idle_in_transaction_session_timeout = ${BATCH_WAIT_MAX_MS}`);
     const sourceId = await claimSource(client, source);
     // Served by points_of_interest_source.
@@ -95,10 +95,7 @@ async function insertPoints(client: Queryable, sourceId: number, points: readonl
 /** Rows that are parsed and taken in within some milliseconds. */
 const ROWS_PER_FETCH = 1_000;
 
-/**
- * Hands over all points of all sources at one moment, read through a cursor, and resolves with what `pointsRevision` said
- * when they were read.
- */
+/** Reads all points of all sources at one moment by a cursor; resolves with the `pointsRevision` of that moment. */
 export async function readPoints(
   database: Database,
   take: (points: readonly PointOfInterest[]) => Promise<void> | void,
@@ -106,7 +103,7 @@ export async function readPoints(
   return transaction(database, async (client) => {
     await client.query('set transaction isolation level repeatable read, read only');
     const revision = await pointsRevision(client);
-    // Everything is wanted: a sequential scan.
+    // A sequential scan: all rows are needed.
     await client.query(
       'declare all_points cursor for select facility, lat, lon, name, attributes from points_of_interest',
     );

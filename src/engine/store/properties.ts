@@ -24,10 +24,10 @@ export interface LockedProperty {
   readonly bytes: number;
 }
 
-/** A batch reads this much of each property, and more of a few. */
+/** A batch reads states up to this size with the lock, and a few larger ones afterwards. */
 const READ_AT_ONCE_BYTES = 128 * 1_024;
 
-/** As the table has it. */
+/** A row of the table. */
 export interface HeldRow {
   readonly state: string;
   readonly crawls: HeldProperty['crawls'];
@@ -74,7 +74,7 @@ export async function readProperty(database: Queryable, uuid: Uuid): Promise<Hel
   return rows[0] === undefined ? null : heldOf(rows[0]);
 }
 
-/** Rows of the parameters that `columnsOf` makes. */
+/** Rows of the parameters that `columnsOf` creates. */
 const WRITTEN = `
   unnest($1::uuid[], ${jsonTexts('$2')}, ${jsonTexts('$3')}, $4::text[], $5::smallint[], $6::boolean[],
     $7::double precision[], $8::timestamptz[], $9::integer[], $10::timestamptz[])
@@ -83,7 +83,7 @@ const WRITTEN = `
 
 type Row = PropertyWrite & { readonly state: string };
 
-/** In shares that one statement can carry. */
+/** In shares of one statement each. */
 function rowsOf(writes: readonly PropertyWrite[]): readonly (readonly Row[])[] {
   const rows = writes.map((write) => ({ ...write, state: stateText(write.held.state) }));
   return statementShares(rows, ({ state }) => state.length);
@@ -203,7 +203,7 @@ export async function readChangeTimes(
 export interface PropertyPage {
   readonly uuids: readonly Uuid[];
   readonly total: number;
-  /** True: there may be more than were looked at. */
+  /** True: there may be more than were read. */
   readonly isCut: boolean;
 }
 

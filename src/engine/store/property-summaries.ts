@@ -1,6 +1,6 @@
 /**
- * The summaries of properties (domain/property-summary.ts), and finding a property by them. Whoever records a state writes
- * its summary in the same transaction, under the lock on the property; one that says the same is left alone.
+ * The summaries of properties (domain/property-summary.ts), and finding a property by them. The recorder writes a
+ * state's summary in the same transaction, under the lock on the property; an equal one is left alone.
  */
 
 import type { HeldProperty } from '../domain/change.ts';
@@ -13,7 +13,7 @@ import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { readProperty } from './properties.ts';
 
-/** A state, and what it says. */
+/** A state, and its summary's source. */
 export interface SummarizedProperty {
   readonly reading: PropertyReading;
   readonly crawls: Crawls;
@@ -54,7 +54,7 @@ function columnsOf(properties: readonly SummarizedProperty[]): readonly string[]
   ];
 }
 
-/** Of properties that are new, or may be. */
+/** Summaries of properties that may be new. */
 export function insertSummaries(properties: readonly SummarizedProperty[]): readonly Statement[] {
   if (properties.length === 0) return [];
   return [
@@ -72,8 +72,8 @@ export function insertSummaries(properties: readonly SummarizedProperty[]): read
 }
 
 /**
- * Of properties that are known. Served by the primary key; a description or a picture changes nothing here, and a price
- * touches no index.
+ * Summaries of known properties. Served by the primary key; a description or a picture changes nothing here, and a
+ * price changes no index.
  */
 export function updateSummaries(properties: readonly SummarizedProperty[]): readonly Statement[] {
   if (properties.length === 0) return [];
@@ -97,10 +97,10 @@ function assignments(source: string): string {
     .join(', ');
 }
 
-/** Of those that have one key, at most; there are more only when a crawler gives all its adverts the same URL. */
+/** Properties with one key, at most; there are more only when a crawler gives all its adverts the same URL. */
 const FOUND_MAX = 100;
 
-/** By what a property is asked for: exactly one of them. */
+/** The key of a requested property: exactly one of them. */
 export interface WantedProperty {
   readonly property: Uuid | null;
   /** One that it has. */
@@ -109,7 +109,7 @@ export interface WantedProperty {
   readonly url: string | null;
 }
 
-/** Of several that have the address, the one crawled last; null when none is held, or has its summary yet. */
+/** Of several properties with the address, the one crawled last; null when none is held, or none has a summary yet. */
 export function findHeld(database: Queryable, { property, advert, url }: WantedProperty): Promise<HeldProperty | null> {
   if (property !== null) return readProperty(database, property);
   if (advert !== null) {
@@ -123,7 +123,7 @@ export function findHeld(database: Queryable, { property, advert, url }: WantedP
 }
 
 /**
- * The property that has `key` and is `meant`, of several the one crawled last; null when there is none. Served by
+ * The property that has `key` and satisfies `meant`, of several the one crawled last; null without one. Served by
  * property_summaries_keys and the primary key of properties.
  */
 async function findByKey(

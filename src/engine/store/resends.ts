@@ -1,7 +1,8 @@
 /**
- * Sending deliveries again because their client asks (decisions, section 11): the same row, hence the same id, bytes and
- * sequence, to the present endpoint of its search. A final one begins a new series of attempts, one that is being sent
- * does when that has ended, one that waits only makes its next now, and the log of attempts counts on.
+ * Resends deliveries at their client's request (decisions, section 11): the same row, hence the same id, bytes and
+ * sequence, to the present endpoint of its search. A final one begins a new series of attempts; one that is being sent
+ * does so when its attempt has ended; one that waits only makes its next attempt now. The log of attempts continues its
+ * count.
  */
 
 import {
@@ -17,9 +18,9 @@ import { hasContacts } from '../domain/withheld-contacts.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
-/** What an item of an e-mail was when it was asked for again. */
+/** The state of an item of an e-mail at the request. */
 export interface Requeued {
-  /** That it was in. */
+  /** The e-mail that it was in. */
   readonly state: DeliveryState;
   readonly isChanged: boolean;
 }
@@ -31,7 +32,7 @@ export interface ResendCandidate {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
   readonly attemptCount: number;
-  /** Where its search wants it now; null: nowhere. */
+  /** The present endpoint of its search; null: none. */
   readonly endpoint: string | null;
   readonly endpointKey: string;
   /** Null when it may be sent. */
@@ -44,14 +45,11 @@ const ATTEMPT_COUNT_MAX = 30_000;
 interface CandidateRow extends Omit<ResendCandidate, 'refusal' | 'endpointKey'> {
   readonly clientId: Uuid;
   readonly isWanted: boolean;
-  /** Of a search that hides contacts; null where it may have them. */
+  /** For a search that hides contacts; null where they are allowed. */
   readonly document: string | null;
 }
 
-/**
- * The client's own ones among `ids`, oldest first, locked in key order until the transaction ends. Served by the primary
- * keys.
- */
+/** The client's own ones among `ids`, oldest first, locked until the transaction ends. Served by the primary keys. */
 export async function lockForResending(
   connection: Queryable,
   clientId: Uuid,
@@ -90,10 +88,10 @@ function refusalOf(
 }
 
 /**
- * Makes the next attempt of each due now, and resolves with what is: nothing of one that is being sent. They are locked
- * and may be sent; a first attempt that waits for its turn keeps its place. Served by the primary keys.
+ * Makes the next attempt of each due now, and resolves with the due ones: none that is being sent. They are locked and
+ * may be sent; a first attempt that waits for its turn keeps its place. Served by the primary keys.
  */
-export async function sendAgain(
+export async function resend(
   connection: Queryable,
   candidates: readonly ResendCandidate[],
 ): Promise<readonly DueDelivery[]> {
@@ -147,15 +145,15 @@ export async function resendDelivery(database: Database, clientId: Uuid, id: Uui
       }
       const { refusal, state } = candidate;
       if (refusal !== null) return { type: 'refused', refusal };
-      if (state !== 'sending') return { type: 'sent', due: await sendAgain(connection, [candidate]) };
+      if (state !== 'sending') return { type: 'sent', due: await resend(connection, [candidate]) };
       if (await sendAfterAttempt(connection, candidate)) return { type: 'sent', due: [] };
     }
   });
 }
 
 /**
- * The endpoint may have what is being sent already, and ask because of that: the present attempt begins a new series when
- * it has ended. False when it has ended meanwhile. Served by the primary keys.
+ * The endpoint may already have what is being sent, and request a resend because of that: a new series begins when the
+ * present attempt has ended. False when it has ended meanwhile. Served by the primary keys.
  */
 async function sendAfterAttempt(
   connection: Queryable,

@@ -1,15 +1,15 @@
 /**
- * Removes what has had its day (domain/retention.ts says what, and what stays), in small batches.
+ * Removes expired data (domain/retention.ts defines what, and what stays), in small batches.
  *
- * Dropping partitions by day would be cheaper still, and leave no dead rows. But an old row may be needed: a delivery
- * that waits for a paused endpoint, the snapshot it refers to, a match of a property that is still for sale. One
- * of them would hold a day's partition for months, and the indexes that couriers read open deliveries from would be
- * split into as many parts as there are days. So rows are deleted, which costs each of them a second write and vacuum
- * the pages (the schema has it come early). Everything recorded lies in the order of its time in the primary key, where
- * a batch is a range: the writers of the hot path keep no index for it.
+ * Dropping partitions by day would be cheaper, and leave no dead rows. But an old row may be needed: a delivery that
+ * waits for a paused endpoint, the snapshot that it refers to, a match of a property that is still for sale. One of
+ * them would hold a day's partition for months, and the couriers' indexes of open deliveries would be split into as
+ * many parts as there are days. So rows are deleted, which costs each of them a second write and vacuum the pages (the
+ * schema makes it run early). Everything recorded is in time order in the primary key, where a batch is a range: the
+ * writers of the hot path maintain no index for it.
  *
- * Each batch is one statement and one short transaction; it locks rows in key order, as everybody does. Two sweeps at a
- * time do no harm.
+ * Each batch is one statement and one short transaction; it locks rows in key order, like all writers. Two concurrent
+ * runs do no harm.
  */
 
 import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
@@ -38,7 +38,7 @@ export async function readClock(client: Queryable): Promise<Date> {
 
 const RECORDED_AT = { events: 'recorded_at', search_changes: 'changed_at' } as const;
 
-/** Recorded before `before`: rows that nothing refers to, in the order they came. */
+/** Rows recorded before `before` that nothing refers to, in order. */
 export async function* removeRecorded(client: Queryable, table: keyof typeof RECORDED_AT, before: Date): Batches {
   for await (const { after, last } of ranges<string>(client, table, '0', null)) {
     const count = await countOf(
@@ -51,7 +51,7 @@ export async function* removeRecorded(client: Queryable, table: keyof typeof REC
   }
 }
 
-/** Final before `before`, with their attempts. Open ones are walked past. */
+/** Deliveries that became final before `before`, with their attempts. Skips open ones. */
 export async function* removeDeliveries(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'deliveries', firstUuidAt(new Date(0)), firstUuidAt(before))) {
     const { rows } = await client.query<{ deliveries: number; attempts: number }>(
@@ -71,10 +71,10 @@ export async function* removeDeliveries(client: Queryable, before: Date): Batche
   }
 }
 
-/** The recorder makes a snapshot and its deliveries within one transaction, in this order. */
+/** The recorder creates a snapshot and its deliveries within one transaction, in this order. */
 const SNAPSHOT_TO_DELIVERY_MAX_MS = 60_000;
 
-/** Recorded before `before`: the feed of each client, in its order. */
+/** Recorded before `before`: each client's feed, in order. */
 export async function* removeFeed(client: Queryable, before: Date): Batches {
   for (const clientId of await readForgetfulClients(client, before)) {
     for (let isMore = true; isMore; ) {
@@ -90,12 +90,13 @@ export async function* removeFeed(client: Queryable, before: Date): Batches {
   }
 }
 
-/** Made before `before`, and nothing refers to them any more: remove deliveries and items of the feed first. */
+/** Snapshots created before `before` without references: remove deliveries and feed items first. */
 export async function* removeSnapshots(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'snapshots', firstUuidAt(new Date(0)), firstUuidAt(before))) {
     const snapshots = await countOf(
       client,
-      // Served by the primary keys: what refers to the batch was made with it, so there is no need to look further.
+      // Served by the primary keys: rows that refer to the batch were created with it, so the search can be limited to
+      // them.
       `delete from snapshots
        where id > $1 and id <= $2 and not exists (
          select from deliveries where deliveries.id between $3 and $4 and snapshot_id = snapshots.id)
@@ -112,7 +113,7 @@ export async function* removeSnapshots(client: Queryable, before: Date): Batches
   }
 }
 
-/** What a removed property counted for in its market; nulls: for nothing. */
+/** The market in which a removed property counted; nulls: in none. */
 interface ForgottenRow {
   readonly department_code: string | null;
   readonly transaction_type: number | null;
@@ -123,7 +124,7 @@ interface ForgottenRow {
   readonly match_count: number;
 }
 
-/** A property that is being recorded at this moment is passed over. */
+/** A property that is being recorded is skipped. */
 const REMOVE_EXPIRED = `
   with expired as materialized (
     select uuid from properties
@@ -166,7 +167,8 @@ export async function* removeExpiredProperties(
 }
 
 /**
- * Searches deleted before `before` that no delivery refers to any more, with their matches. Served by searches_deleted, deliveries_search, mail_items_search and matches_search.
+ * Searches deleted before `before` without deliveries, with their matches. Served by searches_deleted,
+ * deliveries_search, mail_items_search and matches_search.
  */
 export async function* removeDeletedSearches(client: Queryable, before: Date): Batches {
   for (;;) {
@@ -220,7 +222,7 @@ export async function* removeOldIdempotencyKeys(client: Queryable): Batches {
   }
 }
 
-/** Processes that have not been seen for an hour. A few rows. */
+/** Processes without a heartbeat for an hour. A few rows. */
 export async function* removeGoneInstances(client: Queryable): Batches {
   yield { instances: await forgetInstances(client) };
 }
@@ -254,8 +256,7 @@ interface Range<Id extends string> {
 
 /**
  * The keys of a table from the lowest one up, `ROWS_PER_BATCH` rows a time; `below`: where to end, null for the end of
- * the table. Starting where the last range ended spares walking over the rows that were deleted just now. Served by
- * the primary key.
+ * the table. Starting where the last range ended avoids scanning recently deleted rows. Served by the primary key.
  */
 async function* ranges<Id extends string>(
   client: Queryable,

@@ -1,4 +1,4 @@
-/** Deliveries that wait for their hour. */
+/** Deliveries that wait for a retry. */
 
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
@@ -11,7 +11,7 @@ export interface WaitingRetry {
   readonly attemptCount: number;
 }
 
-/** Makes them due whose last attempt is still the one that is named. Served by the primary key. */
+/** Makes due the deliveries whose last attempt is still the named one. Served by the primary key. */
 export async function releaseRetries(client: Queryable, retries: readonly WaitingRetry[]): Promise<void> {
   await client.query({
     name: 'release-retries',
@@ -23,13 +23,13 @@ export async function releaseRetries(client: Queryable, retries: readonly Waitin
   });
 }
 
-/** Behind it a page begins; `dueAt` is PostgreSQL's text: a `Date` would lose the microseconds. */
+/** The position after which a page begins; `dueAt` is PostgreSQL's text: a `Date` would lose the microseconds. */
 export interface OverduePlace {
   readonly id: Uuid;
   readonly dueAt: string;
 }
 
-/** Those that are over their hour by `overdueMs`, longest first. Served by open_retrying. */
+/** Retries that are overdue by `overdueMs`, longest first. Served by open_retrying. */
 export async function readOverdueRetries(
   client: Queryable,
   overdueMs: number,

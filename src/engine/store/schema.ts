@@ -1,8 +1,9 @@
 /**
- * How versions share one database. Migrations are numbered, and only add: the version that is replaced goes on beside
+ * How versions share one database. Migrations are numbered, and only add: the version that is replaced continues beside
  * the new one while instances are restarted one by one, and after a step back. So a database that is ahead of a version
- * is no reason to refuse it. A migration that takes away what older versions need says so, `require_migration(number)`:
- * it is not run while one of them is working, none of them starts from then on, and one that is found working ends.
+ * is no reason to refuse it. A migration that removes what older versions need declares it with
+ * `require_migration(number)`: it is not run while an older version is working, no older version starts from then on,
+ * and one that is found working ends.
  */
 
 import { readdirSync } from 'node:fs';
@@ -11,21 +12,21 @@ import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import type pg from 'pg';
 import { pause } from '../actor/waiting.ts';
 
-/** The database is of a version that this one cannot work with, or of none that it knows. */
+/** This version cannot work with the database's version, or does not know it. */
 export class SchemaError extends Error {
   readonly code = 'SCHEMA_REFUSED';
 }
 
-/** What a start found, and did. */
+/** The findings and actions of a start. */
 export interface SchemaState {
   /** Names of the migrations that were run. */
   readonly migrated: readonly string[];
-  /** Of a newer version, which works on this database too. */
+  /** Migrations of a newer version that is compatible with this one. */
   readonly unknown: readonly string[];
 }
 
 export interface UpgradeOptions {
-  /** Told once when a migration has to wait for others, with what it waits for. */
+  /** Called once when a migration must wait for other sessions, with what it waits for. */
   readonly onWaiting?: (reason: string) => void;
 }
 
@@ -40,8 +41,8 @@ const KNOWN: readonly string[] = readdirSync(MIGRATIONS)
 export const NEWEST_MIGRATION = Math.max(...KNOWN.map(numberOf));
 
 /**
- * A migration that waits for a table makes everybody wait who comes after it. It lets them pass, and tries again, when
- * somebody reads the table for longer than this: a dump, mostly.
+ * A migration that waits for a table makes all later users wait. When a reader holds the table for longer than this (a
+ * dump, mostly), it yields to them and retries.
  */
 const LOCK_WAIT_MS = 1_000;
 const LOCK_PAUSE_MS = 1_000;
@@ -49,8 +50,8 @@ const LOCK_TRIES_MAX = 600;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Runs the migrations that are missing; instances that start together wait for each other. Throws `SchemaError` when this
- * version may not work on the database. The lock goes with the connection.
+ * Runs the missing migrations; instances that start together wait for each other. Throws `SchemaError` when this
+ * version may not work on the database. The lock ends with the connection.
  */
 export async function bringUp(
   dbClient: pg.Client,
@@ -65,7 +66,7 @@ export async function bringUp(
   return { migrated: missing, unknown: run.filter((name) => !KNOWN.includes(name)) };
 }
 
-/** In their order. A database that has none has no table either. */
+/** In order. A database without any has no table either. */
 async function readRun(client: pg.Client): Promise<readonly string[]> {
   if (!(await hasTable(client, TABLE))) return [];
   const { rows } = await client.query<{ name: string }>(`select name from ${TABLE} order by name`);
@@ -77,7 +78,7 @@ async function hasTable(client: pg.Client, name: string): Promise<boolean> {
   return rows[0]?.exists === true;
 }
 
-/** What has been run is the beginning of what is known, or goes on behind it: nothing is ever put in between. */
+/** The applied migrations are a prefix or an extension of the known ones: none is ever inserted between others. */
 function assertOneLine(run: readonly string[]): void {
   const last = run.at(-1) ?? '';
   const skipped = KNOWN.find((name) => name < last && !run.includes(name));
@@ -104,7 +105,7 @@ export function refusalOf(from: number): string | null {
   );
 }
 
-/** Each migration is a transaction of its own: one that was given up for a lock begins anew, behind those that were run. */
+/** Each migration is a transaction of its own: after a cancelled wait for a lock, the remaining ones start anew. */
 async function runPatiently(dbClient: pg.Client, onWaiting: (reason: string) => void): Promise<void> {
   await dbClient.query(`set lock_timeout = ${LOCK_WAIT_MS}`);
   for (let tries = 1; ; tries++) {
@@ -120,7 +121,7 @@ async function runPatiently(dbClient: pg.Client, onWaiting: (reason: string) => 
       });
       return;
     } catch (error) {
-      // What the library begins on a connection that it was given, it leaves open.
+      // The library leaves its transaction open on a connection that it was given.
       await dbClient.query('rollback').catch(() => {
         throw error;
       });

@@ -1,7 +1,7 @@
 /**
- * What the matcher polls to know every search. A poll answers the rows written since the last one and a new horizon: the
- * poll's own snapshot. The next poll finds the revisions that were not visible in it, one that commits late included; none
- * is skipped, and however long a transaction is held open elsewhere, none is answered twice for it.
+ * The matcher's poll for searches. A poll returns the rows written since the last one and a new horizon: the poll's own
+ * snapshot. The next poll finds the revisions that were not visible in it, including those that commit late; none is
+ * skipped, and however long another transaction stays open, none is returned twice because of it.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
@@ -17,15 +17,15 @@ export interface SearchChange {
   readonly isNotifying: boolean;
 }
 
-/** A snapshot (`pg_snapshot`), to hand to the next poll. Null asks for everything. */
+/** A snapshot (`pg_snapshot`), to pass to the next poll. Null requests everything. */
 export type SearchHorizon = string;
 
-/** Who takes a change in may ask for time before the next one: searches as large as they may be take milliseconds each. */
+/** The consumer of a change may request time before the next one: searches of maximum size take milliseconds each. */
 export type OnSearch = (change: SearchChange) => Promise<void> | undefined;
 
-/** As many searches as large as they may be take seconds to be taken in, and a hundred megabytes. */
+/** Maximum searches per page: as many of maximum size take seconds to process, and a hundred megabytes. */
 const PAGE_ROWS = 250;
-/** PostgreSQL has nothing to do for the reader meanwhile; he locks no rows. */
+/** PostgreSQL is idle for the reader meanwhile; the reader locks no rows. */
 const IDLE_MAX_MS = 60_000;
 
 const MEMBERS = `case when deleted_at is null then members end as members, notification_enabled as "isNotifying"`;
@@ -38,7 +38,7 @@ interface FeedRow {
 
 /**
  * Calls `onSearch` for every search written since `horizon`, in bounded memory. All pages and the new horizon are one
- * snapshot. What `onSearch` throws ends the poll; the old horizon then still holds.
+ * snapshot. An error of `onSearch` ends the poll; the old horizon then stays valid.
  */
 export async function changedSince(
   database: Database,
@@ -50,7 +50,7 @@ export async function changedSince(
   );
 }
 
-/** In one statement, which whoever writes a search waits for. Null: more than a page. Served by searches_revision. */
+/** In one statement, because writers of searches wait for it. Null: more than a page. Served by searches_revision. */
 async function fewSince(
   database: Queryable,
   horizon: SearchHorizon,
@@ -117,9 +117,9 @@ export function unseenBy(horizon: SearchHorizon): UnseenRevisions {
 }
 
 /**
- * A database that was restored from a dump holds the transactions of the old cluster as revisions: each poll would find
- * all that lie ahead of the new cluster's. They become this transaction. Resolves with their number. Served by
- * searches_revision.
+ * A database that was restored from a dump holds the old cluster's transactions as revisions: each poll would find all
+ * that lie ahead of the new cluster's. This replaces them by the present transaction. Resolves with their number.
+ * Served by searches_revision.
  */
 export async function renumberRestored(database: Queryable): Promise<number> {
   const { rowCount } = await database.query(
@@ -129,7 +129,7 @@ export async function renumberRestored(database: Queryable): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** PostgreSQL reads the next page while this process takes in the last one. */
+/** PostgreSQL reads the next page while this process handles the last one. */
 async function* pagesOfFeed(connection: Queryable): AsyncGenerator<readonly FeedRow[]> {
   const fetch = () => connection.query<FeedRow>(`fetch ${PAGE_ROWS} from feed`);
   let ahead = fetch();
@@ -141,7 +141,7 @@ async function* pagesOfFeed(connection: Queryable): AsyncGenerator<readonly Feed
       yield rows;
     }
   } finally {
-    // The consumer may have thrown; what becomes of a page that nobody reads is no error of its own.
+    // The consumer may have thrown; the failure of an unread page is no error of its own.
     await ahead.catch(() => undefined);
   }
 }

@@ -18,17 +18,17 @@ export interface SearchListQuery {
 }
 
 export interface SearchPage {
-  /** Null when they are too large to be held at once: `readSearchesOf` reads them one by one. */
+  /** Null when they are too large to hold at once: `readSearchesOf` reads them one by one. */
   readonly searches: readonly Search[] | null;
   readonly numbers: readonly SearchNumber[];
-  /** How many the filters let through. */
+  /** The number of searches that pass the filters. */
   readonly total: number;
 }
 
-/** Of the members of a page as they are stored, compressed: some ten thousand cities, megabytes as they are answered. */
+/** Compressed bytes of the stored members of a page: some ten thousand cities, megabytes as they are answered. */
 const PAGE_BYTES_MAX = 64 * 1024;
 
-/** The size is read off the row: what lies apart of it stays there. */
+/** The size is read from the row, without the out-of-line value. */
 const LISTED_COLUMNS = `${OTHER_COLUMNS},
   case when sum(pg_column_size(members)) over () <= ${PAGE_BYTES_MAX} then members end as members`;
 
@@ -41,7 +41,7 @@ export async function listSearches(database: Queryable, clientId: Uuid, query: S
     conditions.push(`title_folded like $${parameters.length}`);
     const signs = signsOf(query.title);
     if (signs.length > 0) {
-      // Folded titles have no signs: those that the words let through are read.
+      // Folded titles have no signs: searches that match the words are read.
       parameters.push(signs);
       conditions.push(
         `not exists (select from unnest($${parameters.length}::text[]) sign where strpos(title, sign) = 0)`,
@@ -75,7 +75,7 @@ export async function listSearches(database: Queryable, clientId: Uuid, query: S
   };
 }
 
-/** In this order; those that were deleted meanwhile are left out. Each is read when the one before was taken. */
+/** In this order, without searches deleted meanwhile. Each is read when the previous one was consumed. */
 export async function* readSearchesOf(
   database: Queryable,
   clientId: Uuid,
@@ -91,7 +91,7 @@ export async function* readSearchesOf(
   }
 }
 
-/** What folding takes for the end of a word, but for what is written one way as well as another. */
+/** Characters that folding treats as the end of a word, except those with several spellings. */
 function signsOf(text: string): readonly string[] {
   const signs = text.match(/[\p{P}\p{S}]/gu) ?? [];
   return [...new Set(signs)].filter((sign) => foldText(sign) === '' && !/['’ʼ´`\p{Pd}]/u.test(sign));

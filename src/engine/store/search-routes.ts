@@ -1,4 +1,4 @@
-/** Where a search wants its matches and events; read in the transaction that records the change. */
+/** The endpoints and notifications of a search; read in the transaction that records the change. */
 
 import type { SearchNumber } from '../domain/ids.ts';
 import type { MailFrequency } from '../domain/mail.ts';
@@ -18,23 +18,23 @@ type RouteRow = Omit<SearchRoute, 'mail'> & {
 const NOTHING_UNSEEN: UnseenRevisions = { from: '18446744073709551615', late: [] };
 
 /**
- * The address that e-mails go to, and null where they are off, refused or unsubscribed from: of most searches their own
- * row says so. The unsubscription is served by the primary key.
+ * The address for e-mails, and null where they are off, refused or unsubscribed from: for most searches their own row
+ * decides. The unsubscription is served by the primary key.
  */
 const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
   and not exists (select from mail_recipients where key = mail_key and unsubscribed_at is not null) then members ->> 'notificationRecipient' end`;
 
 export interface WantedRoutes {
   readonly numbers: readonly SearchNumber[];
-  /** Null: nothing is known of any search but `numbers`. */
+  /** Null: only `numbers` are known. */
   readonly horizon: SearchHorizon | null;
   /** This service sends e-mails. */
   readonly withMail: boolean;
 }
 
 /**
- * The searches among `numbers`, and those written since `horizon`, that have notifications, and null for those that were
- * deleted; the rest is silent. Served by the indexes searches_told and searches_revision.
+ * The searches among `numbers`, and those written since `horizon`, that have notifications, and null for deleted ones;
+ * all others are silent. Served by the indexes searches_told and searches_revision.
  */
 export async function readRoutes(
   client: Queryable,

@@ -1,6 +1,6 @@
 /**
- * What each client's searches add up to, and room for one more. Triggers keep the totals, in the transaction that writes
- * the search, so they are right at every moment, and nobody counts searches.
+ * The totals of each client's searches, and the check of limits. Triggers keep the totals, in the transaction that
+ * writes the search, so they are always right, and no query counts searches.
  */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -26,20 +26,20 @@ export class SearchLimitError extends Error {
 }
 
 /**
- * Writers that are not near a limit do not wait for each other: so many may be under way at once and unknown to each
- * other, far more than PostgreSQL has connections.
+ * Writers that are not near a limit do not wait for each other: at most so many may be under way at once and unknown to
+ * each other, far more than PostgreSQL has connections.
  */
 export const UNLOCKED_MARGIN = 1_000;
-/** The same of matches per advert, of which a search causes one at most. */
+/** The same for matches per advert, of which a search adds at most one. */
 export const UNLOCKED_MATCHES_MARGIN = 250;
 
 /** Of locks that are held to the end of a transaction; the second key is the client's. */
 const LOCK_CLASS = 0x5ea7;
 
 /**
- * Throws `SearchLimitError` unless `added` stays within the limits; what is not added is not looked at. Until the
- * transaction ends nobody else of this client is let through, so two that ask at once do not both take the last place:
- * the other one meets `LockTakenError` (write-lock.ts).
+ * Throws `SearchLimitError` unless `added` stays within the limits; members that are not added are not checked. Until
+ * the transaction ends, no other writer of this client passes, so two cannot both take the last place: the other one
+ * gets `LockTakenError` (write-lock.ts).
  */
 export async function requireRoom(
   connection: Queryable,
@@ -74,7 +74,7 @@ export async function readSearchTotals(database: Queryable, clientId: Uuid): Pro
   return rows[0] as SearchLimits;
 }
 
-/** Of every client that ever had a search. A sequential scan: eight rows a client. */
+/** For every client that ever had a search. A sequential scan: eight rows per client. */
 export async function readAllSearchTotals(database: Queryable): Promise<ReadonlyMap<Uuid, SearchLimits>> {
   const { rows } = await database.query<SearchLimits & { clientId: Uuid }>(
     `select client_id as "clientId", ${SUMS} from search_totals group by client_id`,
@@ -82,21 +82,21 @@ export async function readAllSearchTotals(database: Queryable): Promise<Readonly
   return new Map(rows.map(({ clientId, ...totals }) => [clientId, totals]));
 }
 
-/** What a sample of adverts has matched. */
+/** The matches in a sample of adverts. */
 export interface MatchSample {
   readonly adverts: number;
-  /** How many of them each search has matched; the others none. */
+  /** How many of them each search has matched; all other searches none. */
   readonly matched: ReadonlyMap<SearchNumber, number>;
 }
 
-/** A sample of so many adverts moves an estimate half way to itself. */
+/** A sample of this many adverts moves an estimate half way to itself. */
 const ADVERTS_FOR_HALF = 200;
-/** Estimates below it limit nobody. */
+/** Estimates below it are not limited. */
 const CORRECTED_MIN = 10_000;
 
 /**
- * Moves the sums of clients towards what was sampled. Served by the primary key of searches; totals are scanned, eight
- * rows a client.
+ * Moves the totals of clients towards the sample. Served by the primary key of searches; totals are scanned, eight rows
+ * per client.
  */
 export async function correctMatchTotals(database: Queryable, { adverts, matched }: MatchSample): Promise<void> {
   if (adverts === 0) return;

@@ -1,8 +1,8 @@
 /**
- * Saved searches as their owner reads and writes them. Every statement names the client, so one client can neither
- * see nor touch another's search. `members` holds what differs from the defaults: a third of the bytes, which is
- * what loading a million of them into the matcher costs. A default may therefore never change its meaning without a
- * migration that writes the old one down.
+ * Saved searches for their owner. Every statement names the client, so one client can neither see nor touch another's
+ * search. `members` holds what differs from the defaults: a third of the bytes, which determine how long the matcher
+ * loads a million of them. A default may therefore never change its meaning without a migration that writes the old one
+ * down.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -26,10 +26,10 @@ export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStandin
   readonly context: string | null;
 }
 
-/** What a row holds in `members`: the title and what differs from `SEARCH_DEFAULTS`. */
+/** The stored `members`: the title and what differs from `SEARCH_DEFAULTS`. */
 export type StoredMembers = Partial<Omit<SearchMembers, 'context'>> & Pick<SearchMembers, 'title'>;
 
-/** `MailStanding`. The unsubscription is served by the primary key, and looked for where there is an address. */
+/** `MailStanding`. The unsubscription is served by the primary key, and read where there is an address. */
 export const MAIL_COLUMNS = `mail_key is not null as "hasAddress", mail_refused_at is not null as "isRefused",
   mail_key is not null and exists (
     select from mail_recipients where key = mail_key and unsubscribed_at is not null) as "isUnsubscribed"`;
@@ -38,8 +38,8 @@ export const OTHER_COLUMNS = `number, id, client_id as "clientId", token, create
 export const SEARCH_COLUMNS = `${OTHER_COLUMNS}, members`;
 
 /**
- * Written name by name: spreading `stored` would give every set of names a shape of its own, and make reading the
- * members ten times as slow, a million times over when the matcher loads.
+ * Written name by name: spreading `stored` would give every set of names its own hidden class, and make reading the
+ * members ten times as slow, a million times when the matcher loads.
  */
 export function membersOfStored(stored: StoredMembers): SearchMembers {
   const differing: Readonly<Record<string, unknown>> = stored;
@@ -93,7 +93,7 @@ export async function createSearchOnce(
   const limits = unlockedLimits(search);
   const made = isLight(search) ? await insertSearch(database, clientId, search, limits, request) : null;
   if (made !== null) return { made };
-  // There was such a request before, or one is under way, or there is a limit to look at.
+  // A request with this key was made before or is under way, or a limit must be checked.
   return withWriteLock(clientId, () =>
     makeOnce(database, request, (connection) => createSearchWithin(connection, clientId, search)),
   );
@@ -112,7 +112,7 @@ async function createSearchWithin(connection: Queryable, clientId: Uuid, search:
   return (await insertSearch(connection, clientId, search, NO_LIMITS)) as Search;
 }
 
-/** Within them nobody has to wait for others. */
+/** Within the limits no writer has to wait. */
 function unlockedLimits({ limits = NO_LIMITS }: NewSearch): SearchLimits {
   return {
     ...limits,
@@ -130,8 +130,8 @@ const INSERT = `insert into searches (id, client_id, token, title, title_folded,
   select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::smallint`;
 
 /**
- * Null when the client has as many searches or matches per advert as `limits`, or `request` is not the first of its key; one statement, so that
- * no lock waits for this process. The totals are served by their primary key.
+ * Null when the client has reached a limit of searches or matches per advert, or `request` is not the first of its key;
+ * one statement, so that no lock waits for this process. The totals are served by their primary key.
  */
 async function insertSearch(
   database: Queryable,
@@ -169,21 +169,21 @@ export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid):
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
-/** How many of 1,000 adverts they match. Waits for no connection. */
+/** How many of 1,000 adverts they match. Uses no connection. */
 export type EstimateMatches = (members: SearchMembers) => Promise<number>;
 
 export interface SearchUpdate {
-  /** Makes the new members of the present search; what it throws leaves the search as it was. */
+  /** Computes the new members from the present search; an error leaves the search unchanged. */
   readonly merge: (present: Search) => SearchMembers;
-  /** A search that has more than them already may stay as large as it is. */
+  /** A search that exceeds them already may stay as large as it is. */
   readonly limits?: SearchLimits;
   readonly estimate?: EstimateMatches;
 }
 
 /**
- * Merges under a row lock, so that two partial updates at once keep each other's members. Null when there is none. One
- * that is silenced is marked, and its open deliveries are cancelled with that (cancellations.ts). A refusal was another
- * address's. Throws `SearchLimitError`.
+ * Merges under a row lock, so that two concurrent partial updates keep each other's members. Null without such a
+ * search. One that is silenced is marked, and its open deliveries are cancelled with that (cancellations.ts). A refusal
+ * applied to the former address. Throws `SearchLimitError`.
  */
 export async function updateSearch(
   database: Database,
@@ -218,7 +218,7 @@ export async function updateSearch(
   return search;
 }
 
-/** Both judged by what is known now, whatever was estimated when the search was saved. Null: it asks for the same. */
+/** Both estimated with present data, whatever was estimated at the save. Null: the criteria are the same. */
 async function estimateChange(present: SearchMembers, next: SearchMembers, estimate: EstimateMatches) {
   const isSame = (name: string) => isDeepStrictEqual(Reflect.get(present, name), Reflect.get(next, name));
   if (Object.keys(UNASKED).every(isSame)) return null;
@@ -227,8 +227,8 @@ async function estimateChange(present: SearchMembers, next: SearchMembers, estim
 }
 
 /**
- * The row stays, marked, until its deliveries are gone; those that are open are cancelled with the mark
- * (cancellations.ts). False when there is none. What `check` throws of the present search leaves it as it was.
+ * The row stays, marked, until its deliveries are gone; open ones are cancelled with the mark (cancellations.ts). False
+ * without such a search. An error of `check` on the present search leaves it unchanged.
  */
 export async function deleteSearch(
   database: Database,
@@ -304,13 +304,13 @@ const RECORDED = [
   'notificationFrequency',
 ] as const;
 
-/** Of a search; somebody who switches one to and fro keeps no more. */
+/** Versions kept per search: frequent changes keep no more. */
 const CHANGES_MAX = 200;
 
 /**
- * Records what a search was before a change that affects what it finds or whom it notifies, so that explanations can
- * say what was asked for at that time. Runs in the transaction of the change, before it. Resolves with whether there is
- * such a change: it counts the version up. Served by search_changes_search.
+ * Records a search as it was before a change that affects what it finds or notifies, so that explanations can show its
+ * criteria at that time. Runs in the transaction of the change, before it. Resolves with whether there is such a
+ * change: it increments the version. Served by search_changes_search.
  */
 async function recordSearchChange(
   client: Queryable,
@@ -333,7 +333,7 @@ async function recordSearchChange(
   return true;
 }
 
-/** The members that differ, as they were. Of an e-mail address no more than whether there was one. */
+/** The former values of members that differ. For an e-mail address only whether there was one. */
 function formerOf(present: SearchMembers, next: SearchMembers): Readonly<Record<string, unknown>> {
   const former: Record<string, unknown> = {};
   for (const name of RECORDED) if (!isDeepStrictEqual(present[name], next[name])) former[name] = present[name];

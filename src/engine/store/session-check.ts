@@ -1,19 +1,20 @@
 /**
- * Whether connections are sessions of PostgreSQL's own. A pooler in session mode gives each connection one; in transaction
- * mode it gives each transaction another: the intake's leadership would belong to nobody, statements would be prepared
- * where they are not executed, and plans and time-outs would be anybody's. That is refused at the start.
+ * Checks that connections are sessions of PostgreSQL itself. A pooler in session mode gives each connection one; in
+ * transaction mode each transaction may run in another session: the leadership lock would belong to no instance,
+ * statements would be prepared where they are not executed, and plans and time-outs would be arbitrary. That is refused
+ * at the start.
  */
 
 import type { PoolClient } from 'pg';
 import type { DatabasePool } from './database.ts';
 import { DatabaseUrlError } from './database-servers.ts';
 
-/** Throws `DatabaseUrlError`, or what kept it from connecting. */
+/** Throws `DatabaseUrlError`, or the error that prevented a connection. */
 export async function checkSessions(database: DatabasePool): Promise<void> {
   const first = await database.connect();
   try {
     const pid = await processIdOf(first);
-    // The key that cancels names the process; a pooler makes up keys of its own.
+    // The cancel key names the process; a pooler invents its own keys.
     if (pid === (first as unknown as { readonly processID: number }).processID) return;
     if (await isShared(first, pid, database)) {
       throw new DatabaseUrlError(
@@ -25,7 +26,7 @@ export async function checkSessions(database: DatabasePool): Promise<void> {
   }
 }
 
-/** Another connection's transaction gets the session that `first` had, or `first` then gets another. */
+/** Another connection's transaction runs in the session of `first`, or `first` then runs in another session. */
 async function isShared(first: PoolClient, pid: number, database: DatabasePool): Promise<boolean> {
   const second = await database.connect();
   try {

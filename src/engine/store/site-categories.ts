@@ -1,4 +1,4 @@
-/** Site categories: what `publisher.category` of an advert may be called, named by the operators. */
+/** Site categories: the valid values of an advert's `publisher.category`, named by the operators. */
 
 import type { SiteCategoryName } from '../domain/search.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
@@ -8,7 +8,7 @@ export interface SiteCategory {
   readonly name: string;
 }
 
-/** A search names the category: without it, an inclusion would be dropped and the search would match everything. */
+/** A search names the category: an inclusion without its category would match everything. */
 export class SiteCategoryInUseError extends Error {
   readonly code = 'SITE_CATEGORY_IN_USE';
 }
@@ -28,8 +28,8 @@ export async function siteCategoryNames(database: Queryable): Promise<SiteCatego
 }
 
 /**
- * Makes `names` the only site categories; those that stay keep their ids. Throws `SiteCategoryInUseError`, and changes
- * nothing, when a search names one that would go.
+ * Replaces the site categories by `names`; those that stay keep their ids. Throws `SiteCategoryInUseError`, and changes
+ * nothing, when a search names one that would be removed.
  */
 export async function setSiteCategories(
   database: Database,

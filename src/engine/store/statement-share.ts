@@ -1,4 +1,4 @@
-/** What one statement carries: a text that is longer than a string may be stops whatever it stands for. */
+/** The size limit of one statement: its parameters are strings of bounded length. */
 
 /** Characters of the parameters of one statement, about. One item that is larger goes alone. */
 const STATEMENT_LENGTH_MAX = 4 * 1_024 * 1_024;

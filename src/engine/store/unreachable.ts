@@ -1,4 +1,4 @@
-/** Why PostgreSQL cannot be used at a start, in words for whoever starts the daemon: which server, where, and what to do. */
+/** Why PostgreSQL cannot be used at a start, in words for the operator: which server, where, and what to do. */
 
 import type { DatabaseError } from 'pg';
 
@@ -6,7 +6,7 @@ export class DatabaseUnreachableError extends Error {
   readonly code = 'DATABASE_UNREACHABLE';
 }
 
-/** SQLSTATE (appendix A of PostgreSQL's manual) → what helps. */
+/** SQLSTATE (appendix A of PostgreSQL's manual) → the remedy. */
 const REMEDIES: Readonly<Record<string, string>> = {
   '28P01': 'Correct user and password in DATABASE_URL.',
   '28000': 'Let the user in (pg_hba.conf), or correct DATABASE_URL.',
@@ -18,7 +18,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   XX000: 'Look whether its disk is full, and into its log.',
 };
 
-/** `url`: of one server or several. User and password are not said. */
+/** `url`: of one server or several. The message leaves out user and password. */
 export function databaseUnreachable(url: string, cause: Error): DatabaseUnreachableError {
   const remedy = REMEDIES[(cause as DatabaseError).code ?? ''] ?? 'Start it there, or correct DATABASE_URL.';
   return new DatabaseUnreachableError(
@@ -36,7 +36,7 @@ export function addressOf(url: string): string {
   return `${hostname || 'the local socket'}:${port || 5432}${pathname}`;
 }
 
-/** A name with several addresses fails with an error for each, and no words of its own. */
+/** A name with several addresses fails with an error for each, and has no message of its own. */
 function reasonOf(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((each: Error) => each.message).join(', ');
   return error.message;

@@ -1,6 +1,6 @@
 /**
  * Secrets of a client that sign all its webhooks, beside the token of each search (decisions, section 11). The couriers
- * need them for every attempt, so each remembers them for a few seconds; a change is announced, as that of a key is, and
+ * need them for every attempt, so each caches them for a few seconds; a change is announced, like that of a key, and
  * known everywhere within `SECRET_STALENESS_MAX_MS`.
  */
 
@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 
-/** As the index has it, so that what has ended is not read. */
+/** In the form of the index, so that expired ones are not read. */
 export const IS_SECRET_ALIVE = `coalesce(expires_at, 'infinity') > now()`;
 
 interface HeldSecret {
@@ -19,17 +19,17 @@ interface HeldSecret {
 const SECRET_STALENESS_MAX_MS = 5_000;
 const CLIENTS_REMEMBERED_MAX = 10_000;
 
-/** What signs the webhooks of a client that are sent at a moment, the oldest secret first. */
+/** The secrets that sign a client's webhooks at a moment, the oldest first. */
 export type SecretsAt = (sentAt: Date) => readonly string[];
 
 export interface WebhookSecrets {
-  /** Of each client; at once where all of them were asked for just before. */
+  /** For each client; immediate for recently read ones. */
   read(clientIds: readonly Uuid[]): Promise<readonly (readonly [Uuid, SecretsAt])[]>;
-  /** What was read before no longer counts. */
+  /** Drops the cache. */
   forget(): void;
 }
 
-/** With a memory of its own; one per process. `nowMs` is any clock that never goes backwards. */
+/** With its own cache; one per process. `nowMs` is any monotonic clock. */
 export function rememberWebhookSecrets(
   database: Queryable,
   nowMs: () => number = () => performance.now(),
@@ -49,7 +49,7 @@ export function rememberWebhookSecrets(
       if (missing.length === 0) return clientIds.map((id) => [id, present(id) as SecretsAt]);
       const before = forgotten;
       const read = await readSecrets(database, missing);
-      // What was asked before the news may be older than they are.
+      // A read that began before the change may be outdated.
       if (forgotten === before) {
         for (const [id, secretsAt] of read) remembered.set(id, { secretsAt, atMs: askedAtMs });
       }
@@ -62,7 +62,7 @@ export function rememberWebhookSecrets(
   };
 }
 
-/** What signs at this moment, read anew. Served by webhook_secrets_client. */
+/** The secrets that sign now, read anew. Served by webhook_secrets_client. */
 export async function readSigningSecrets(
   database: Queryable,
   clientId: Uuid,

@@ -1,15 +1,15 @@
 /**
- * Locks of a client's rows are tried and never waited for on a connection: who finds one taken gives its connection back
- * and comes again. Within this process the writers of a client that need such a lock go one after the other.
+ * Locks of a client's rows are tried and never waited for on a connection: a writer that finds one taken returns its
+ * connection and retries. Within this process the writers of a client that need such a lock run one after the other.
  */
 
 import { pause } from '../actor/waiting.ts';
 import type { Uuid } from '../domain/ids.ts';
 
-/** PostgreSQL's code for a lock that is not to be had (`nowait`). */
+/** PostgreSQL's code for an unavailable lock (`nowait`). */
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Another process writes what depends on the same lock. */
+/** Another process holds the same lock. */
 export class LockTakenError extends Error {
   readonly code = LOCK_NOT_AVAILABLE;
 }
@@ -22,8 +22,8 @@ const TRIES_MAX = 60;
 const lastOf = new Map<Uuid, Promise<unknown>>();
 
 /**
- * Runs `work` once no other writer of the client does here, and again while it finds a lock taken elsewhere, which it
- * throws; nothing may have been written then. Throws what it threw last.
+ * Runs `work` once no other writer of the client runs in this process, and retries it while a lock is taken elsewhere
+ * (`work` throws that, and must not have written anything then). Throws the last error.
  */
 export async function withWriteLock<T>(clientId: Uuid, work: () => Promise<T>): Promise<T> {
   const before = lastOf.get(clientId);

@@ -1,14 +1,13 @@
 /**
- * The cells that an operator has, as the file of `--cells` names them: a name and the PostgreSQL of that cell a line. A
- * database says itself which cell it is of and which version it has; errors of the file are reported before anything
- * is done.
+ * An operator's cells, as listed in the file of `--cells`: a name and the PostgreSQL of that cell per line. A database
+ * itself states its cell and version; errors of the file are reported before anything is done.
  */
 
-import { readFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { UsageError } from '../../cli/command.ts';
-import { CommandError, cannotRead } from '../../cli/terminal.ts';
+import { CommandError, cannotRead, print, reasonOf } from '../../cli/terminal.ts';
 import { isCellName, UNNAMED_CELL } from '../../engine/domain/cell.ts';
-import { readCellState } from '../../engine/store/cell.ts';
+import { type ClientMark, readCellState, readClientMarks } from '../../engine/store/cell.ts';
 import { type DatabasePool, openDatabase } from '../../engine/store/database.ts';
 import { NEWEST_MIGRATION } from '../../engine/store/schema.ts';
 
@@ -22,7 +21,7 @@ export interface OpenCell extends CellAddress {
   readonly database: DatabasePool;
 }
 
-/** Throws `CommandError` that names the line at fault, and repeats no URL: it has a password. */
+/** Throws `CommandError` that names the wrong line, and repeats no URL: it contains a password. */
 export async function readCells(path: string): Promise<readonly CellAddress[]> {
   if (path === '')
     throw new UsageError('cells needs --cells FILE: a line for each cell, its name and its DATABASE_URL');
@@ -65,7 +64,7 @@ export function cellNamed(cells: readonly CellAddress[], name: string): CellAddr
   throw new CommandError(`unknown cell ${name}; known are ${cells.map((each) => each.name).join(', ')}`);
 }
 
-/** Runs `work` on the databases of `cells`, and closes them. Throws `CommandError` when one is not what the file says. */
+/** Runs `work` on the databases of `cells`, and closes them. Throws `CommandError` when one does not match the file. */
 export async function withCells<T>(
   cells: readonly CellAddress[],
   work: (opened: readonly OpenCell[]) => Promise<T>,
@@ -97,4 +96,34 @@ async function assertCell({ name, database }: OpenCell): Promise<void> {
   if (cell === name) return;
   const known = cell === UNNAMED_CELL ? 'the one without a name (default)' : cell;
   throw new CommandError(`the file calls a database ${name} that is of another cell, ${known}`);
+}
+
+/** Writes the map to `file`, atomically, or prints it. */
+export async function writeMap(cells: readonly OpenCell[], file: string): Promise<void> {
+  const lines: string[] = [];
+  const seen = new Map<string, ClientMark & { readonly cell: string }>();
+  for (const { name: cell, database } of cells) {
+    for (const { mark, clientName } of await readClientMarks(database)) {
+      const other = seen.get(mark);
+      if (other !== undefined && other.cell !== cell) throw alike(mark, [other, { mark, clientName, cell }]);
+      if (other === undefined) lines.push(`${mark} ${cell};`);
+      seen.set(mark, { mark, clientName, cell });
+    }
+  }
+  const text = ['# Made by `vigie cells map`: what a request shows, and its cell.', ...lines.sort()].join('\n');
+  if (file === '') return print(text);
+  try {
+    // A proxy that reads it meanwhile gets the whole old one.
+    await writeFile(`${file}.new`, `${text}\n`);
+    await rename(`${file}.new`, file);
+  } catch (error) {
+    throw new CommandError(`cannot write ${file}: ${reasonOf(error as Error)}`, { cause: error });
+  }
+  process.stderr.write(`${lines.length} keys and links of ${cells.length} cells; let the proxies read it anew\n`);
+}
+
+/** Two prefixes of 32 random bits, by chance. */
+function alike(mark: string, whose: readonly { readonly cell: string; readonly clientName: string }[]): CommandError {
+  const holders = whose.map(({ cell, clientName }) => `${clientName} (${cell})`).join(' and ');
+  return new CommandError(`keys of ${holders} begin alike, ${mark}: revoke one of them and make another`);
 }

@@ -1,9 +1,9 @@
 /**
- * Cells beside each other, each with some of the clients: a new one is filled, a client is moved, and proxies get a map.
- * Commands alone; what an instance knows of its own cell, and of a client that has moved away, is the engine's.
+ * Several cells, each with some of the clients: commands fill a new one, move a client, and write a map for proxies.
+ * The engine knows an instance's own cell, and the clients that have moved away.
  */
 
-import { interruptSignal } from '../../cli/stop-signal.ts';
+import { interruptSignal } from '../../cli/terminal.ts';
 import { readConfig } from '../../config.ts';
 import type { Feature } from '../../feature.ts';
 
@@ -11,8 +11,7 @@ export const cells: Feature = {
   name: 'cells',
   commands: {
     async 'cells map'({ text }) {
-      const { readCells, withCells } = await import('./cell-list.ts');
-      const { writeMap } = await import('./proxy-map.ts');
+      const { readCells, withCells, writeMap } = await import('./cell-list.ts');
       await withCells(await readCells(text('cells')), (listed) => writeMap(listed, text('output')));
     },
     async 'cells fill'({ args: [name = ''], text }) {

@@ -1,7 +1,7 @@
 /**
- * Everything that a cell has of one client, copied to another cell, where it is inactive: its searches count as deleted, for
- * ever, and items of e-mails are due in a month, so that nothing there takes any of it up before it is activated. Searches get numbers of
- * the target; every other id stays, which clients and webhooks know.
+ * Copies everything that a cell has of one client to another cell, where it is inactive: its searches count as deleted,
+ * for ever, and items of e-mails are due in a month, so that nothing there processes them before the activation.
+ * Searches get numbers of the target; every other id stays, because clients and webhooks know it.
  */
 
 import { randomUuid, type Uuid } from '../../engine/domain/ids.ts';
@@ -9,7 +9,7 @@ import { type Database, type Queryable, transaction } from '../../engine/store/d
 import { OPEN } from '../../engine/store/delivery-states.ts';
 import { copyTable, type TableCopy, WAITS_FOR_ANOTHER } from './table-copy.ts';
 
-/** How long open deliveries stay inactive, if nobody activates them. */
+/** How long open deliveries stay inactive without an activation. */
 const ASLEEP = `interval '30 days'`;
 const ROWS_PER_PAGE = 1_000;
 /** Bodies have up to megabytes, and searches polygons. */
@@ -18,7 +18,7 @@ const LARGE_ROWS_PER_PAGE = 100;
 const FED_BATCHES_MAX = 500;
 const FED_BATCH_MIN = 2_000;
 
-/** `moves` keeps the triggers from refusing what is written of the client. For the beginning of a transaction. */
+/** `moves` keeps the triggers from refusing writes of the client. For the beginning of a transaction. */
 export async function asMigration(client: Queryable, clientId: Uuid): Promise<void> {
   await client.query(`select set_config('vigie.moves', $1, true)`, [clientId]);
 }
@@ -31,7 +31,10 @@ export interface ClientCopy {
   readonly copiedBefore: string;
 }
 
-/** Both within a transaction, the source's in one snapshot. `onRows` is called for each page. Resolves with the number of rows. */
+/**
+ * Both connections are within a transaction, the source's in one snapshot. `onRows` is called for each page. Resolves
+ * with the number of rows.
+ */
 export async function copyClient(
   source: Queryable,
   target: Queryable,
@@ -50,7 +53,7 @@ export async function copyClient(
   return count;
 }
 
-/** Every table that goes along with a client; sums follow by triggers. */
+/** Every table that moves with a client; triggers add up the totals. */
 export function movedTables(): readonly string[] {
   const anybody = randomUuid();
   const copies = [...identityOf(anybody, ''), snapshotsOf(anybody, ''), ...toldOf(anybody), ...restOf(anybody)];
@@ -197,8 +200,8 @@ function restOf(clientId: Uuid): readonly TableCopy[] {
 }
 
 /**
- * Ahead of the rest: the documents of what was sent until a minute ago, which change no more. Resolves with the moment in
- * PostgreSQL's text. Of one that retention removes meanwhile nothing speaks any more.
+ * Copied in advance: the documents of deliveries sent until a minute ago, which no longer change. Resolves with the
+ * moment in PostgreSQL's text. References to a document that retention removes meanwhile are removed too.
  */
 export async function copySnapshots(
   source: Database,
@@ -232,7 +235,7 @@ function snapshotsOf(clientId: Uuid, condition: string): TableCopy {
 }
 
 /**
- * What a feed has shown, in its order, in batches large enough to be few. Their numbers say nothing of the transactions
+ * The past items of a feed, in order, in batches large enough to be few. Their numbers do not refer to the transactions
  * that recorded them, which another cluster has numbered.
  */
 function fedBatches(clientId: Uuid): TableCopy {
@@ -282,6 +285,61 @@ export async function wakeCopy(client: Queryable, clientId: Uuid): Promise<void>
   );
   await client.query(
     `update mail_items set due_at = due_at - ${ASLEEP} where search_number in ${numbers} and state in ${OPEN}`,
+    [clientId],
+  );
+}
+
+const ROWS_PER_STATEMENT = 1_000;
+
+/**
+ * Removes everything that a cell has of a client that does not live there, except its location: the client, its keys,
+ * the prefixes of links to unsubscribe, and searches, which retention removes. Each statement is a transaction of its
+ * own.
+ */
+export async function removeCopy(database: Queryable, clientId: Uuid): Promise<void> {
+  const numbers = '(select number from searches where client_id = $1)';
+  const remove = async (text: string): Promise<void> => {
+    for (let isMore = true; isMore; ) isMore = ((await database.query(text, [clientId])).rowCount ?? 0) > 0;
+  };
+  const { rows } = await database.query('select from clients where id = $1 and moved_to is not null', [clientId]);
+  if (rows.length === 0) return;
+  await database.query(
+    `with mover as materialized (select set_config('vigie.moves', $1::uuid::text, true))
+     update searches set deleted_at = clock_timestamp(), silenced_at = null, revision = pg_current_xact_id()
+     from mover where client_id = $1 and deleted_at = 'infinity'`,
+    [clientId],
+  );
+  for (const table of ['deliveries', 'mail_items']) {
+    await remove(
+      `with gone as (
+         delete from ${table} where id in (select id from ${table} where search_number in ${numbers} limit ${ROWS_PER_STATEMENT})
+         returning id
+       ), logged as (delete from attempts using gone where delivery_id = gone.id
+       ), open as (delete from open_deliveries using gone where open_deliveries.id = gone.id
+       ), ended as (delete from endings using gone where delivery_id = gone.id)
+       select from gone`,
+    );
+  }
+  await remove(
+    `with gone as (
+       delete from feed_batches where (client_id, epoch, recorded_in) in (
+         select client_id, epoch, recorded_in from feed_batches where client_id = $1 limit 10) returning ids
+     ), items as (delete from feed_items where id in (select unnest(ids) from gone))
+     select from gone`,
+  );
+  for (const table of ['matches', 'search_changes']) {
+    await database.query(`delete from ${table} where search_number in ${numbers}`, [clientId]);
+  }
+  await database.query(
+    'delete from recovery_items where recovery_id in (select id from recoveries where client_id = $1)',
+    [clientId],
+  );
+  for (const table of ['recoveries', 'idempotency_keys', 'feed_floors', 'mail_clients']) {
+    await database.query(`delete from ${table} where client_id = $1`, [clientId]);
+  }
+  await database.query(
+    `with mover as materialized (select set_config('vigie.moves', $1::uuid::text, true))
+     delete from webhook_secrets using mover where client_id = $1`,
     [clientId],
   );
 }

@@ -1,4 +1,7 @@
-/** Where a client is among the cells, each with its place on NATS; and that one command at a time moves it. */
+/**
+ * The location of a client among the cells, each with its streams on NATS; and a lock, so that one command at a time
+ * moves it.
+ */
 
 import { CommandError } from '../../cli/terminal.ts';
 import type { Config } from '../../config.ts';
@@ -9,7 +12,7 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import type { OpenCell } from './cell-list.ts';
 import { type ClientStanding, findStandings } from './client-move.ts';
 
-/** A cell with its place on NATS. */
+/** A cell with its streams on NATS. */
 export interface ReachedCell extends OpenCell {
   readonly broker: Broker;
 }
@@ -60,14 +63,17 @@ export async function find(cells: readonly ReachedCell[], nameOrId: string): Pro
   return { client: known, home };
 }
 
-/** A cell was restored to what it was before the client left. */
+/** A cell was restored to a state before the client left. */
 function livesTwice(client: string, cells: readonly string[]): CommandError {
   return new CommandError(
     `${client} lives in ${cells.join(' and ')}: delete it where it is from a backup (admin clients delete)`,
   );
 }
 
-/** In every cell, so that one command at a time moves a client, wherever to. Resolves with what ends that. */
+/**
+ * Locks the client in every cell, so that one command at a time moves it, wherever to. Resolves with a function that
+ * releases the locks.
+ */
 export async function lockMove(cells: readonly ReachedCell[], { id, name }: MovedClient): Promise<() => Promise<void>> {
   const unlocks: (() => void)[] = [];
   const unlock = async (): Promise<void> => {
@@ -75,7 +81,7 @@ export async function lockMove(cells: readonly ReachedCell[], { id, name }: Move
   };
   for (const { database } of cells) {
     const session = await database.connect();
-    // Closed, not given back: the lock goes with the session.
+    // Closed, not returned to the pool: the lock ends with the session.
     unlocks.push(() => session.release(true));
     const { rows } = await session.query<{ isFree: boolean }>(
       `select pg_try_advisory_lock(hashtextextended('vigie move ' || $1, 0)) as "isFree"`,

@@ -1,14 +1,15 @@
 /**
- * The steps of moving a client from its cell to another one, each a transaction of one of the two databases. Who lives
- * where is what their rows in `clients` say: `moved_to` is null in the client's cell alone.
+ * The steps of moving a client from its cell to another one, each a transaction of one of the two databases. The rows
+ * in `clients` state where a client lives: `moved_to` is null in the client's cell alone.
  *
- * - Both cells are *held* behind one message of `ADVERTS`, the last one that there is: each goes on recording up to it,
- *   and neither has recorded a later one. So the source has sent everything up to it, and the target what comes after.
+ * - Both cells are *held* behind one message of `ADVERTS`, the last existing one: each continues to record up to it,
+ *   and neither has recorded a later one. So the source has sent everything up to it, and the target sends what comes
+ *   after.
  * - The client is *closed* in the source: it can write nothing, and nothing of it is sent.
  * - It is copied and inactive in the target, whose hold has no end from then on.
- * - It *leaves* the source: the one moment at which the move is decided. Until then everything lapses by itself and can be
- *   taken back; from then on it can only be brought to its end, and no adverts are taken in by the target before.
- * - It *wakes* in the target.
+ * - It *leaves* the source: this decides the move. Until then every lock expires by itself and can be taken back; from
+ *   then on the move can only be completed, and the target takes in no adverts before that.
+ * - It is *activated* in the target.
  */
 
 import type { Uuid } from '../../engine/domain/ids.ts';
@@ -17,18 +18,18 @@ import { type Database, type Queryable, transaction } from '../../engine/store/d
 import { OPEN } from '../../engine/store/delivery-states.ts';
 import { asMigration, wakeCopy } from './client-copy.ts';
 
-/** Holds and closings lapse, unless they are renewed: a command that has died holds nobody up for longer. */
+/** Holds and closings expire unless they are renewed: a command that has died blocks nothing for longer. */
 export const LEASE_MS = 30_000;
 const LEASE = `interval '${LEASE_MS} milliseconds'`;
-/** Transactions that record take milliseconds; one that is stuck is not waited for. */
+/** Recording transactions take milliseconds; a blocked one is not waited for. */
 const LOCK_WAIT = `set local lock_timeout = '10s'`;
 
-/** What was agreed on has lapsed or is another's: the move is to be begun again. Nothing is lost. */
+/** A hold or closing has expired or belongs to another command: the move must be restarted. Nothing is lost. */
 export class MoveLapsedError extends Error {
   readonly code = 'MOVE_LAPSED';
 }
 
-/** A client as one cell has it. */
+/** A client's state in one cell. */
 export interface ClientStanding {
   readonly id: Uuid;
   readonly name: string;
@@ -36,7 +37,7 @@ export interface ClientStanding {
   readonly movedTo: string | null;
 }
 
-/** By name or id, living there or not; deleted ones apart. A sequential scan: clients are counted in hundreds. */
+/** By name or id, living there or not; deleted ones apart. A sequential scan: there are hundreds of clients. */
 export async function findStandings(database: Queryable, nameOrId: string): Promise<readonly ClientStanding[]> {
   const { rows } = await database.query<ClientStanding>(
     `select id, name, moved_to as "movedTo" from clients where deleted_at is null and (name = $1 or id::text = lower($1))`,
@@ -45,7 +46,7 @@ export async function findStandings(database: Queryable, nameOrId: string): Prom
   return rows;
 }
 
-/** Why the client cannot be moved here or from here as things stand; null when it can. */
+/** Why the client cannot be moved to or from this cell now; null when it can. */
 export async function readObstacle(source: Queryable, target: Queryable, clientId: Uuid): Promise<string | null> {
   const { rows: open } = await source.query(
     `select from recoveries where client_id = $1 and state in ('counting', 'running')`,
@@ -75,8 +76,8 @@ async function readCategories(database: Queryable, text: string): Promise<Map<nu
 }
 
 /**
- * Holds both cells behind the message that `lastOf` answers, while neither records anything. Throws `MoveLapsedError` when
- * a move of another client holds one of them. Cells are locked in the order given: the same one for every command.
+ * Holds both cells behind the message that `lastOf` returns, while neither records anything. Throws `MoveLapsedError`
+ * when a move of another client holds one of them. Cells are locked in the given order: the same one for every command.
  */
 export async function holdCells(
   cells: readonly Database[],
@@ -87,7 +88,7 @@ export async function holdCells(
   if (first === undefined) return lastOf();
   return transaction(first, async (client) => {
     await client.query(LOCK_WAIT);
-    // Waits for the transactions that record, and keeps the next ones waiting. One row.
+    // Waits for the recording transactions, and delays the next ones. One row.
     const { rows } = await client.query<{ isFree: boolean }>(
       `select coalesce(held_for = $1 or held_until < clock_timestamp(), true) as "isFree" from intake_leader for update`,
       [clientId],
@@ -122,7 +123,7 @@ export async function releaseHold(database: Queryable, clientId: Uuid): Promise<
 export interface CellPace {
   /** The last message that is known to be recorded. */
   readonly recordedUpTo: number;
-  /** Somebody takes adverts in. */
+  /** Whether an instance leads the intake. */
   readonly isLed: boolean;
 }
 
@@ -136,7 +137,7 @@ export async function readPace(database: Queryable): Promise<CellPace> {
   return { recordedUpTo: Number(sequence ?? 0), ...rest };
 }
 
-/** Waits for whatever is being written of the client. Throws `MoveLapsedError` when it does not live there. */
+/** Waits for all writes of the client under way. Throws `MoveLapsedError` when it does not live there. */
 export async function closeClient(database: Queryable, clientId: Uuid): Promise<void> {
   const { rowCount } = await database.query(
     `update clients set moving_until = clock_timestamp() + ${LEASE} where id = $1 and moved_to is null`,
@@ -160,12 +161,12 @@ const NUMBERS = '(select number from searches where client_id = $1)';
 const OPEN_WEBHOOKS = `open_deliveries o where o.id in (select id from deliveries where search_number in ${NUMBERS})`;
 
 /**
- * From then on nothing of the closed client is taken up: no webhook is claimed, and e-mails are put off by a lease from
- * now. Resolves with how many attempts are still under way.
+ * From then on nothing of the closed client is processed: no webhook is claimed, and e-mails are postponed by a lease
+ * from now. Resolves with the number of attempts under way.
  */
 export async function putOff(database: Queryable, clientId: Uuid): Promise<number> {
   await passed(database);
-  // Claims of items look at the time under the lock on the row.
+  // Claims of items check the time under the lock on the row.
   await database.query(
     `with open as materialized (
        select id from mail_items
@@ -184,7 +185,7 @@ export async function putOff(database: Queryable, clientId: Uuid): Promise<numbe
   return (rows[0] as { count: number }).count;
 }
 
-/** For the copy's transaction in the target: its hold ends with the move alone. Throws `MoveLapsedError`. */
+/** For the copy's transaction in the target: its hold ends with the move only. Throws `MoveLapsedError`. */
 export async function holdForGood(target: Queryable, clientId: Uuid): Promise<void> {
   const { rowCount } = await target.query(
     `update intake_leader set held_until = 'infinity' where held_for = $1 and held_until > clock_timestamp()`,
@@ -194,8 +195,9 @@ export async function holdForGood(target: Queryable, clientId: Uuid): Promise<vo
 }
 
 /**
- * The decision. Throws `MoveLapsedError` when the source may have done something of the client since it was copied: its
- * hold or its closing has lapsed, something of it is due or being sent, or not the `openCount` that were copied are open.
+ * Decides the move. Throws `MoveLapsedError` when the source may have changed something of the client since it was
+ * copied: its hold or its closing has expired, one of its deliveries is due or being sent, or the number of open ones
+ * is not `openCount`.
  */
 export async function leave(source: Database, clientId: Uuid, target: string, openCount: number): Promise<void> {
   await transaction(source, async (client) => {
@@ -223,7 +225,7 @@ export async function leave(source: Database, clientId: Uuid, target: string, op
   });
 }
 
-/** An operator may have had something of it sent again meanwhile. Locks what is open until the client has left. */
+/** An operator may have resent a delivery meanwhile. Locks the open ones until the client has left. */
 async function assertStill(source: Queryable, clientId: Uuid, openCount: number): Promise<void> {
   const { rows: webhooks } = await source.query<{ isStill: boolean }>(
     `select o.claimed_by is null as "isStill" from ${OPEN_WEBHOOKS} order by o.id for update`,
@@ -239,7 +241,7 @@ async function assertStill(source: Queryable, clientId: Uuid, openCount: number)
   if (open.length !== openCount) throw new MoveLapsedError('something of the client ended meanwhile');
 }
 
-/** The end of the move: false when the client is not inactive there, because it was activated before. */
+/** Completes the move: false when the client is not inactive there, because it was activated before. */
 export async function activateClient(target: Database, clientId: Uuid): Promise<boolean> {
   return transaction(target, async (client) => {
     await asMigration(client, clientId);
@@ -260,7 +262,7 @@ export async function activateClient(target: Database, clientId: Uuid): Promise<
   });
 }
 
-/** At once, instead of with the lease. */
+/** At once, instead of at the end of the lease. */
 export async function reopenClient(database: Queryable, clientId: Uuid): Promise<void> {
   await database.query('update clients set moving_until = null where id = $1 and moved_to is null', [clientId]);
 }

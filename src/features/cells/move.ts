@@ -1,12 +1,11 @@
 /**
- * `vigie cells move`: a client goes from its cell to another one (store/client-move.ts has the steps). Broken off at any
- * point, the same command goes on or begins anew, and `--back` undoes what is not decided yet.
+ * `vigie cells move`: moves a client from its cell to another one (client-move.ts has the steps). Interrupted at any
+ * point, the same command continues or restarts, and `--back` undoes what is not decided yet.
  */
 
 import { UsageError } from '../../cli/command.ts';
 import { type Progress, startProgress } from '../../cli/progress.ts';
-import { InterruptedError } from '../../cli/stop-signal.ts';
-import { CommandError, print } from '../../cli/terminal.ts';
+import { CommandError, InterruptedError, print } from '../../cli/terminal.ts';
 import type { Config } from '../../config.ts';
 import { startTask } from '../../engine/actor/task.ts';
 import { pause } from '../../engine/actor/waiting.ts';
@@ -14,8 +13,8 @@ import { announceChange } from '../../engine/broker/announcements.ts';
 import { ADVERTS_STREAM } from '../../engine/broker/topology.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import { transaction } from '../../engine/store/database.ts';
-import { cellNamed, readCells, withCells } from './cell-list.ts';
-import { copyClient, copySnapshots, countOpen } from './client-copy.ts';
+import { cellNamed, readCells, withCells, writeMap } from './cell-list.ts';
+import { copyClient, copySnapshots, countOpen, removeCopy } from './client-copy.ts';
 import {
   find,
   findLeft,
@@ -41,8 +40,6 @@ import {
   renewHold,
   reopenClient,
 } from './client-move.ts';
-import { removeCopy } from './client-removal.ts';
-import { writeMap } from './proxy-map.ts';
 import { WAITS_FOR_ANOTHER } from './table-copy.ts';
 
 export interface MoveOptions {
@@ -51,7 +48,7 @@ export interface MoveOptions {
   readonly to: string;
   readonly isBack: boolean;
   readonly cellsFile: string;
-  /** The file to write the map to; empty writes none. */
+  /** The file for the map; empty writes none. */
   readonly map: string;
 }
 
@@ -66,7 +63,7 @@ export async function moveClient(config: Config, options: MoveOptions, stopping:
       const found = await find(reached, client);
       const unlock = await lockMove(reached, found.client);
       try {
-        // Once more: another command may have ended just now.
+        // Read again: another command may have ended just now.
         const { home, client: moved } = await find(reached, found.client.id);
         if (isBack) await takeBack(reached, home, moved);
         else await bring(reached, home, reached.find(({ name }) => name === to) as ReachedCell, moved, stopping);
@@ -87,7 +84,7 @@ async function bring(
   stopping: AbortSignal,
 ): Promise<void> {
   if (home === null) {
-    // Decided by a command that was broken off: it can go to one cell alone.
+    // An interrupted command has decided the move: it can only go to one cell.
     const { rows } = await target.database.query('select from clients where id = $1 and moved_to is not null', [
       client.id,
     ]);
@@ -117,16 +114,15 @@ async function forgetElsewhere(cells: readonly ReachedCell[], home: string, { id
 }
 
 const RENEW_EVERY_MS = 3_000;
-const LOOK_EVERY_MS = 200;
-/** A cell further behind is let catch up first. */
+const CHECK_EVERY_MS = 200;
+/** A cell that is further behind catches up first. */
 const PACE_MAX_MS = 20_000;
 /** An attempt's time, and that of recording it. */
 const ATTEMPTS_MAX_MS = 60_000;
 
 /**
- * Takes a client from the cell where it lives into another one, where it stays deactivated for now
- * (store/client-move.ts). If anything breaks the move off before, the client stays where it was. Throws `CommandError`
- * when the move is not possible, or not now.
+ * Moves a client from its cell to another one, where it stays inactive for now (client-move.ts). If anything interrupts
+ * the move before, the client stays where it was. Throws `CommandError` when the move is not possible, or not now.
  */
 async function moveRows(
   source: ReachedCell,
@@ -144,7 +140,7 @@ async function moveRows(
     await hold(source, target, client);
     await underHold(source, target, client, { copiedBefore, progress, stopping });
   } catch (error) {
-    // Where a server is away, it lapses by itself.
+    // Where a server is away, the hold expires by itself.
     await letGo([source, target], source, client).catch(() => undefined);
     if (!(error instanceof MoveLapsedError)) throw error;
     throw new CommandError(`${client.name} was not moved, and is where it was: ${error.message}`, { cause: error });
@@ -158,7 +154,7 @@ interface MovingOptions {
   readonly stopping: AbortSignal;
 }
 
-/** Most of the bytes, which change no more: the cells need not stand still for them. */
+/** Most of the bytes, which no longer change: the cells need not pause for them. */
 async function copyAhead(
   source: ReachedCell,
   target: ReachedCell,
@@ -189,7 +185,7 @@ async function hold(source: ReachedCell, target: ReachedCell, { id }: MovedClien
   );
 }
 
-/** Renewing meanwhile what has been agreed on, so that it lapses with this process alone. */
+/** Renews the hold and the closing meanwhile, so that they expire only with this process. */
 async function underHold(
   source: ReachedCell,
   target: ReachedCell,
@@ -241,7 +237,7 @@ async function underHold(
 }
 
 async function untilRecorded({ name, database }: ReachedCell, behind: number, goOn: () => void): Promise<void> {
-  for (const deadline = performance.now() + PACE_MAX_MS; ; await pause(LOOK_EVERY_MS)) {
+  for (const deadline = performance.now() + PACE_MAX_MS; ; await pause(CHECK_EVERY_MS)) {
     goOn();
     const { recordedUpTo } = await readPace(database);
     if (recordedUpTo >= behind) return;
@@ -251,16 +247,16 @@ async function untilRecorded({ name, database }: ReachedCell, behind: number, go
   }
 }
 
-/** What is being sent ends by itself, within an attempt's time. */
+/** Attempts under way end by themselves, within the time limit of an attempt. */
 async function untilStill({ database }: ReachedCell, id: Uuid, goOn: () => void): Promise<void> {
-  for (const deadline = performance.now() + ATTEMPTS_MAX_MS; ; await pause(LOOK_EVERY_MS)) {
+  for (const deadline = performance.now() + ATTEMPTS_MAX_MS; ; await pause(CHECK_EVERY_MS)) {
     goOn();
     if ((await putOff(database, id)) === 0) return;
     if (performance.now() > deadline) throw new MoveLapsedError('attempts of it do not end');
   }
 }
 
-/** Unless it has left: then the target goes on with the move alone. */
+/** Unless the client has left: then only the completed move releases the target. */
 async function letGo(cells: readonly ReachedCell[], source: ReachedCell, { id }: MovedClient): Promise<void> {
   const standings = await findStandings(source.database, id);
   if (standings[0]?.movedTo !== null) return;

@@ -1,27 +1,27 @@
 /**
- * Rows from one database to another of the same version, as JSON text that nobody in between looks into: PostgreSQL
- * writes every type of a column that way and reads it back the same. A cursor holds the reading to a few pages.
+ * Copies rows from one database to another of the same version, as JSON text that is not parsed on the way: PostgreSQL
+ * writes and reads every column type that way. A cursor limits the memory to a few pages.
  */
 
 import type { Queryable } from '../../engine/store/database.ts';
 
 export interface TableCopy {
   readonly table: string;
-  /** What to copy of it, as a query over it with the columns of the table; every row unless said. */
+  /** The rows to copy, as a query with the columns of the table; default every row. */
   readonly rows?: string;
-  /** Columns that the target fills by itself. */
+  /** Columns that the target generates. */
   readonly without?: readonly string[];
-  /** Columns that become something else, as expressions over `copied`, the row. */
+  /** Columns that are converted, as expressions over `copied`, the row. */
   readonly columns?: Readonly<Record<string, string>>;
-  /** What else these expressions read: joins. */
+  /** Joins for these expressions. */
   readonly joins?: string;
-  /** What becomes of a row that the target has already, `ALL` for every column; it stays unless said. */
+  /** What happens to a row that the target has already, `ALL` for every column; default it stays. */
   readonly onConflict?: string;
   /** Rows held at a time: fewer where one may have megabytes. */
   readonly pageRows: number;
 }
 
-/** Both within a transaction. `onRows` is called for each page. Resolves with the number of rows read. */
+/** Both connections are within a transaction. `onRows` is called per page. Resolves with the number of rows read. */
 export async function copyTable(
   source: Queryable,
   target: Queryable,
@@ -44,7 +44,7 @@ export async function copyTable(
       onRows(page.length);
     }
   } finally {
-    // The target may have refused a page; what becomes of the next one is no error of its own.
+    // The target may have refused a page; the failure of the next one is no error of its own.
     await ahead.catch(() => undefined);
     await source.query('close copied').catch(() => undefined);
   }
@@ -66,5 +66,5 @@ async function insertOf(target: Queryable, copy: TableCopy): Promise<string> {
     on conflict ${conflict}`;
 }
 
-/** For work that takes turns between two databases: each waits within its transaction while the other is at work. */
+/** For work that alternates between two databases: each waits within its transaction while the other one works. */
 export const WAITS_FOR_ANOTHER = 'set local idle_in_transaction_session_timeout = 0';

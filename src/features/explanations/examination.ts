@@ -1,15 +1,18 @@
 /**
  * Judges scanned properties one by one by the criteria of a search, texts last: they lie in the documents, and are read
  * for those alone that nothing else decides. Only so many texts are read for one question; what was judged until then is a
- * fair sample of the rest.
+ * fair sample of the rest. And since when a property satisfies a search (decisions, section 11).
  */
 
+import { yieldToOthers } from '../../engine/actor/waiting.ts';
 import type { Cancellation } from '../../engine/actor/worker-thread.ts';
+import { NOWHERE } from '../../engine/domain/areas.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { CriterionName } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import {
+  beforeLastChange,
   factsOf,
   type MedianOf,
   NO_TEXTS,
@@ -17,11 +20,15 @@ import {
   type PropertyTexts,
   readSummary,
 } from '../../engine/domain/property-summary.ts';
-import type { SampledDatabase, Scan, ScannedProperty } from './property-scans.ts';
-import { type AdvertTexts, readTexts } from './property-texts.ts';
-import { createWorkSlices } from './work-slices.ts';
+import {
+  type AdvertTexts,
+  readTexts,
+  type SampledDatabase,
+  type Scan,
+  type ScannedProperty,
+} from './property-scans.ts';
 
-/** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
+/** A live property that fails at most one criterion, not counting excluded site categories. */
 export interface ExaminedProperty {
   readonly uuid: Uuid;
   readonly summary: PropertySummary;
@@ -32,23 +39,23 @@ export interface ExaminedProperty {
   readonly isSatisfiedWithoutExclusions: boolean;
 }
 
-/** Properties whose texts one question reads. */
+/** Properties whose texts one query reads at most. */
 const TEXTS_MAX = 2_000;
 /** Properties whose documents are read at once. */
 const TEXTS_AT_ONCE = 50;
-/** Of one scan: who sends an outline of a hundred thousand corners gets an estimate. */
+/** Corners per scan: a search with an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
 
-/** What a query is answered with. Statements of its database end when the query is cancelled. */
+/** The resources of a query. Statements of its database end when the query is cancelled. */
 export interface QueryTools extends SampledDatabase {
   readonly median: MedianOf;
   readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
 }
 
 export interface Examined {
-  /** How many properties each of the examined ones stands for. */
+  /** How many properties each examined one represents. */
   readonly weight: number;
-  /** False: it was given up before the end of the scan. */
+  /** False: it was stopped before the end of the scan. */
   readonly isComplete: boolean;
 }
 
@@ -67,7 +74,7 @@ export async function evaluateCandidates(
   let workedMs = 0;
   await scan(async (portion) => {
     const slices = createWorkSlices(tools);
-    // Whose texts decide.
+    // Properties whose texts decide.
     const pending: ExaminedProperty[] = [];
     for (const property of portion.properties) {
       const one = judged(property, textless, tools.median);
@@ -85,7 +92,7 @@ export async function evaluateCandidates(
   return examined;
 }
 
-/** Judges them once more, with their texts. Resolves with the milliseconds that this thread has worked for it. */
+/** Evaluates them once more, with their texts. Resolves with the milliseconds of work in this thread. */
 async function readOn(
   pending: readonly ExaminedProperty[],
   criteria: Criteria,
@@ -152,4 +159,73 @@ function judgedWith(
   const hasExclusions = criteria.excludedSiteCategories.length > 0;
   const isSatisfiedWithoutExclusions = hasExclusions && satisfies(withoutCriterion(criteria, 'liveAdvert'), facts);
   return { uuid, summary, facts, failures, isSatisfiedWithoutExclusions };
+}
+
+export interface SatisfiedSince {
+  /** ISO 8601. */
+  readonly at: string;
+  /** The change that made it satisfy the search; null: it has done so since it was created. */
+  readonly change: PropertySummary['changes'][number] | null;
+}
+
+/**
+ * For a property that satisfies `criteria` now: the later of its creation and the last recorded change of price or
+ * surface that made it satisfy them, assuming all other facts, its texts and the medians as they are today.
+ */
+export function satisfiedSince(criteria: Criteria, summary: PropertySummary, median: MedianOf): SatisfiedSince {
+  // Neither its texts nor its place changed: the remaining comparison is of a few numbers.
+  const priced = { ...criteria, areas: NOWHERE, excludedInseeCodes: [], expressions: [] };
+  for (let present = summary; ; ) {
+    const former = beforeLastChange(present);
+    if (former === null) return { at: summary.createdAt, change: null };
+    if (!satisfies(priced, factsOf(former, median))) {
+      const change = present.changes.at(-1) as PropertySummary['changes'][number];
+      return { at: change.at > summary.createdAt ? change.at : summary.createdAt, change };
+    }
+    present = former;
+  }
+}
+
+export interface WorkSlices {
+  /** Milliseconds of work so far. */
+  readonly workedMs: number;
+  /** Called between small pieces of work: resolves at once, or at the next slice. Throws when the work is cancelled. */
+  take(): Promise<void> | undefined;
+}
+
+const SLICE_MS = 1;
+
+let lastInLine: Promise<void> = Promise.resolve();
+
+export interface WorkSlicesOptions {
+  /** Milliseconds of a monotonic clock. */
+  readonly nowMs?: () => number;
+  readonly cancellation?: Pick<Cancellation, 'throwIfCancelled'>;
+}
+
+/**
+ * Long work in small slices. After a millisecond of work it yields to everything else of the thread, and such works
+ * also wait for each other: one of them at a time runs between two polls of the sockets.
+ */
+export function createWorkSlices({
+  nowMs = () => performance.now(),
+  cancellation,
+}: WorkSlicesOptions = {}): WorkSlices {
+  let startMs = nowMs();
+  let doneMs = 0;
+  return {
+    get workedMs() {
+      return doneMs + nowMs() - startMs;
+    },
+    take() {
+      const turnMs = nowMs() - startMs;
+      if (turnMs < SLICE_MS) return undefined;
+      cancellation?.throwIfCancelled();
+      doneMs += turnMs;
+      lastInLine = lastInLine.then(yieldToOthers);
+      return lastInLine.then(() => {
+        startMs = nowMs();
+      });
+    },
+  };
 }

@@ -1,27 +1,34 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
-import type { Language } from '../../engine/domain/criterion-words.ts';
-import type { SearchNumber } from '../../engine/domain/ids.ts';
-import type { MedianOf } from '../../engine/domain/property-summary.ts';
+import { keptFor } from '../../engine/actor/waiting.ts';
+import type { Areas } from '../../engine/domain/areas.ts';
+import type { City } from '../../engine/domain/city.ts';
+import { criterionReason, type Judgement, shortValues } from '../../engine/domain/criteria.ts';
+import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
+import { distanceKm } from '../../engine/domain/geo.ts';
+import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import { propertyIri } from '../../engine/domain/property-document.ts';
+import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import type { RetentionDays } from '../../engine/domain/retention.ts';
 import { readMedians } from '../../engine/store/market-medians.ts';
 import { findHeld, type WantedProperty } from '../../engine/store/property-summaries.ts';
 import { principalOf } from '../../rest/auth.ts';
+import type { QueryLimiter } from '../../rest/concurrency-limit.ts';
 import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
-import { collection, offsetOf } from '../../rest/hydra.ts';
-import { languageOf } from '../../rest/language.ts';
+import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
 import { Problem } from '../../rest/problem.ts';
 import { PAGING, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
-import type { QueryLimiter } from '../../rest/query-limiter.ts';
+import { searchIri } from '../../rest/search-document.ts';
 import { ownSearch } from '../../rest/searches.ts';
-import { REFUSALS } from '../../rest/sentences.ts';
+import { languageOf, REFUSALS } from '../../rest/sentences.ts';
 import { type Explaining, explainPair, type Subject, subjectOf } from './explanation.ts';
-import { type CityOf, explanationDocument } from './explanation-document.ts';
+import type { PairReason } from './pair-history.ts';
+import { matchReasonOf, reasonSentence } from './pair-words.ts';
 import { queriesOf } from './queries.ts';
 
-/** As long as a request can be. */
+/** Bounded by the length of a request. */
 const URL_LENGTH_MAX = 15_000;
 
 export const EXPLANATION_PARAMETERS = {
@@ -39,21 +46,14 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const { settings, reference, retentionDays = KEPT_FOR_EVER, now } = dependencies;
   const { database } = limiter;
   const askQuery = queriesOf(dependencies.askThread);
-  let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
   const explaining: Explaining & { readonly cityOf: CityOf } = {
     cityOf: (insee) => reference.city(insee),
     ...{ database, retentionDays, now, resolvePlace: (place) => reference.resolvePlace(place) },
-    medians() {
-      const atMs = now().getTime();
-      if (medians === null || Math.abs(atMs - medians.atMs) > MEDIANS_KEPT_MS) {
-        const read = readMedians(database);
-        medians = { read, atMs };
-        read.catch(() => {
-          medians = null;
-        });
-      }
-      return medians.read;
-    },
+    medians: keptFor(
+      MEDIANS_KEPT_MS,
+      () => readMedians(database),
+      () => now().getTime(),
+    ),
   };
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {
@@ -116,4 +116,63 @@ async function explain(
   const found = { matchId: match?.matchId ?? null, deliveryIds: deliveries.map(({ id }) => id) };
   const shown = { ...explained, ...found, propertyUuid };
   return explanationDocument(shown, language, explaining.cityOf);
+}
+
+export interface Explained {
+  readonly searchId: Uuid;
+  readonly propertyUuid: Uuid;
+  readonly judgements: readonly Judgement[];
+  readonly matchId: Uuid | null;
+  readonly reasons: readonly PairReason[];
+  readonly deliveryIds: readonly Uuid[];
+}
+
+/** By INSEE code; null: there is none. */
+type CityOf = (insee: string) => City | null;
+
+export function explanationDocument(explained: Explained, language: Language, cityOf: CityOf): object {
+  const { searchId, propertyUuid, judgements, matchId, reasons, deliveryIds } = explained;
+  return {
+    ...identityOf('Explanation', `${searchIri(searchId)}/explanation?property=${propertyUuid}`),
+    search: searchIri(searchId),
+    property: propertyIri(propertyUuid),
+    satisfied: judgements.every(({ holds }) => holds),
+    criteria: judgements.map((judgement) => ({
+      criterion: judgement.criterion,
+      ...shortValues(judgement),
+      holds: judgement.holds,
+      reason: townReason(judgement, language, cityOf) ?? criterionReason(judgement, language),
+    })),
+    match: matchId === null ? null : `/matches/${matchId}`,
+    matchReason: matchReasonOf(reasons, judgements, language),
+    matchReasons: reasons.map((reason) => ({
+      code: reason.code,
+      at: reason.at?.toISOString() ?? null,
+      reason: reasonSentence(reason, language),
+    })),
+    deliveries: deliveryIds.map((id) => `/deliveries/${id}`),
+  };
+}
+
+/**
+ * For a search that names towns only: their edges are unknown, and their centres are a good approximation. Null: any
+ * other search.
+ */
+function townReason({ criterion, holds, ...judged }: Judgement, language: Language, cityOf: CityOf): string | null {
+  if (criterion !== 'areas' || holds) return null;
+  const { circle, inseeCodes: towns, ...others } = judged.expected as Areas;
+  if (circle !== null || Object.values(others).some(({ length }) => length > 0)) return null;
+  const { lat, lon, inseeCodes } = judged.actual as Pick<PropertyFacts, 'lat' | 'lon' | 'inseeCodes'>;
+  const place = lat === null || lon === null ? cityOf(inseeCodes[0] ?? '')?.location : { lat, lon };
+  if (place === null || place === undefined) return null;
+  let nearest = { km: Infinity, name: '' };
+  for (const { name, location } of towns.flatMap((insee) => cityOf(insee) ?? [])) {
+    const km = location === null ? Infinity : distanceKm(place.lat, place.lon, location.lat, location.lon);
+    if (km < nearest.km) nearest = { km, name };
+  }
+  if (nearest.name === '') return null;
+  const length = `${shownNumber(nearest.km, language, 1)}\u00a0km`;
+  return language === 'fr'
+    ? `Le bien est en dehors de la zone recherchée, à ${length} du centre de la commune la plus proche (${nearest.name}).`
+    : `The property is outside the area searched, ${length} from the centre of the nearest commune (${nearest.name}).`;
 }

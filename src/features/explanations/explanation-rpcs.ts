@@ -1,7 +1,7 @@
 /**
- * Why a property does or does not satisfy a search, and why each delivery of the pair was or was not sent; of one search,
- * or of every search of a client that it satisfies or narrowly fails. Judged on what PostgreSQL holds at this moment by
- * `explain` of domain/criteria, the definition that the index agrees with.
+ * Why a property does or does not satisfy a search, and why each delivery of the pair was or was not sent; for one
+ * search, or for every search of a client that it satisfies or narrowly fails. Evaluated on PostgreSQL's present state
+ * by `explain` of domain/criteria, the definition that the index agrees with.
  */
 
 import { withTexts } from '../../engine/domain/criteria.ts';
@@ -11,7 +11,7 @@ import { readAttempts } from '../../engine/store/attempts.ts';
 import type { AdminDelivery } from '../../engine/store/delivery-admin.ts';
 import { readMedians } from '../../engine/store/market-medians.ts';
 import { readAnySearch } from '../../engine/store/pairs.ts';
-import { deliveryAnswer } from '../../grpc/delivery-answers.ts';
+import { deliveryAnswer } from '../../grpc/deliveries.ts';
 import type { AdminDependencies } from '../../grpc/dependencies.ts';
 import { notFound } from '../../grpc/errors.ts';
 import type {
@@ -21,9 +21,8 @@ import type {
   ExplainPropertyRequest,
   ExplainPropertyResponse,
 } from '../../grpc/generated/vigie/admin/v1/matching.ts';
-import { clientIdOf, nameOf, uuidOfName } from '../../grpc/names.ts';
+import { clientIdOf, heldPropertyOf, nameOf, uuidOfName } from '../../grpc/names.ts';
 import { pageOfList } from '../../grpc/paging.ts';
-import { heldPropertyOf } from '../../grpc/properties.ts';
 import { type Explaining, explainPair, type Subject, subjectOf } from './explanation.ts';
 import { reasonSentence } from './pair-words.ts';
 import { queriesOf } from './queries.ts';

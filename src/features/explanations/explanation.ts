@@ -1,4 +1,7 @@
-/** Why a property is a match of a search, or is not: what is judged today, and what was recorded; the same for everybody who asks. */
+/**
+ * Why a property is a match of a search, or is not: the present evaluation, and what was recorded; the same for clients
+ * and operators.
+ */
 
 import type { HeldProperty } from '../../engine/domain/change.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
@@ -24,7 +27,7 @@ import {
   readSearchHistory,
 } from './pair-rows.ts';
 
-/** What explaining takes, beside what is explained. */
+/** The resources of an explanation. */
 export interface Explaining {
   readonly database: Queryable;
   readonly resolvePlace: ResolvePlace;
@@ -33,7 +36,7 @@ export interface Explaining {
   readonly now: () => Date;
 }
 
-/** A property, and what is known for all searches that it is held against. */
+/** A property, and what all explanations of it share. */
 export interface Subject {
   readonly held: HeldProperty;
   readonly reading: PropertyReading;
@@ -61,7 +64,7 @@ export interface Explanation {
   readonly reasons: readonly PairReason[];
 }
 
-/** Null when there is no such search any more. */
+/** Null when the search does not exist any more. */
 export async function explainPair(
   number: SearchNumber,
   subject: Subject,

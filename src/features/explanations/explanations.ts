@@ -1,16 +1,243 @@
 /**
- * What is asked of held properties: what a search would find or finds, what it nearly finds, and why a property is a match
- * or is not. All of it is read and nothing is written; the engine knows nothing of it.
+ * Queries about held properties: what a search would find or finds, what it nearly finds, and why a property is a match
+ * or is not. Read-only; the engine does not depend on it.
  */
 
+import { z } from 'zod';
+import { type Judgement, judge, relativeDistance, shortValues } from '../../engine/domain/criteria.ts';
+import { CRITERION_NAMES } from '../../engine/domain/criterion-table.ts';
+import { propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../../engine/domain/search.ts';
 import type { Feature } from '../../feature.ts';
-import { EXPLANATION_CONTRACT } from './explanation-contract.ts';
-import { explanationRoutes } from './explanation-routes.ts';
+import { dateTime, identity, link, list, text } from '../../rest/description/field-schemas.ts';
+import { PropertyDocument } from '../../rest/description/property-schemas.ts';
+import { type Contract, route, type Samples } from '../../rest/route.ts';
+import { SearchChange } from '../../rest/search-schema.ts';
+import { sampleChange } from '../../rest/webhook-tester.ts';
+import {
+  EXPLANATION_LIST_PARAMETERS,
+  EXPLANATION_PARAMETERS,
+  explanationDocument,
+  explanationRoutes,
+} from './explanation-routes.ts';
 import { explainMatch, explainProperty } from './explanation-rpcs.ts';
-import { foundPropertyRoutes } from './found-property-routes.ts';
 import { createMatchEstimator } from './match-estimate.ts';
-import { nearMissRoutes } from './near-miss-routes.ts';
-import { previewRoutes } from './preview-routes.ts';
+import { PAIR_REASON_CODES } from './pair-history.ts';
+import {
+  FOUND_PROPERTY_PARAMETERS,
+  foundPropertyDocument,
+  foundPropertyRoutes,
+  NEAR_MISS_PARAMETERS,
+  nearMissDocument,
+  nearMissRoutes,
+  PREVIEW_PARAMETERS,
+  previewDocument,
+  previewRoutes,
+} from './query-routes.ts';
+
+/** A bound, a list or whatever else the criterion compares. */
+const value = (description: string) => z.unknown().meta({ description });
+
+const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; all geography is `areas`.' });
+
+const ExplainedCriterion = z.strictObject({
+  criterion,
+  expected: value('What was asked for; of a long list the first fifty.'),
+  actual: value('What the property has; null when that is unknown.'),
+  holds: z.boolean().meta({ description: 'True: the property has what was asked for.' }),
+  reason: text('Why, in the language of Accept-Language (fr, en), for people.'),
+});
+
+/** A string, so that a code added later breaks no generated client. */
+const MatchReason = z.strictObject({
+  code: text(`Stays the same whatever the sentence says: ${PAIR_REASON_CODES.join(', ')}.`),
+  at: dateTime('When it came about; null where that is not known, and for what is so now.').nullable(),
+  reason: text('The same as a sentence, in the language of Accept-Language.'),
+});
+
+const Explanation = z.strictObject({
+  ...identity('Explanation'),
+  search: link('Search', 'The search.'),
+  property: link('PropertyDocument', 'The property.'),
+  satisfied: z.boolean().meta({ description: 'True: every criterion holds now.' }),
+  criteria: list(ExplainedCriterion, 'Every criterion that is set, and that an advert is live.'),
+  match: link('Match', 'The match; null when nothing was notified.').nullable(),
+  matchReason: text('What was notified and why, and what holds now, in the language of Accept-Language.'),
+  matchReasons: list(MatchReason, 'The same, one by one, each with a code that stays.'),
+  deliveries: list(link('Delivery', 'A delivery.'), 'What was sent of the property, newest first, at most 1000.'),
+});
+
+const PreviewedDay = z.strictObject({
+  date: z.iso.date().meta({ description: 'Day in Paris.' }),
+  count: z.int().meta({ description: 'Of those that satisfy it now, how many began to on that day.' }),
+});
+
+const PreviewedProperty = z.strictObject({
+  property: link('PropertyDocument', 'The property.'),
+  satisfiedSince: dateTime('Its creation, or the last price or surface that made it satisfy the search.'),
+});
+
+const margin = z.int().meta({
+  description: 'How far satisfiedNow may be from the truth, either way, with a confidence of 95 %; 0: it is exact.',
+});
+
+const WiderSearch = z.strictObject({
+  criterion: z.enum(CRITERION_NAMES).meta({
+    description: 'What is left out of the search; `liveAdvert` are the excluded site categories.',
+  }),
+  satisfiedNow: z.int().meta({ description: 'Properties that satisfy the rest.' }),
+  margin,
+  estimated: z.boolean().meta({ description: 'True: worked out from a sample.' }),
+});
+
+const Preview = z.strictObject({
+  ...identity('Preview'),
+  satisfiedNow: z.int().meta({ description: 'Properties that satisfy the search now.' }),
+  margin,
+  estimated: z.boolean().meta({ description: 'True: the figures are worked out from a sample.' }),
+  startedPerDay: list(PreviewedDay, 'Oldest first, today last.'),
+  perDay: z.number().meta({ description: 'The mean of startedPerDay, over those days that the service has known.' }),
+  knownSince: z.iso.date().nullable().meta({
+    description: 'The first day that the service has known, in Paris; null: it has known all of startedPerDay.',
+  }),
+  sample: list(PreviewedProperty, 'Newest first.'),
+  places: list(
+    z.tuple([z.number(), z.number()]),
+    'Longitude and latitude of properties that were counted, as many as asked for; of one without a place, its commune’s.',
+  ),
+  withoutCriterion: list(WiderSearch, 'What the search would find without each of its criteria.'),
+});
+
+const NearMiss = z.strictObject({
+  ...identity('NearMiss'),
+  property: link('PropertyDocument', 'The property.'),
+  criterion,
+  expected: value('What was asked for; of a long list the first fifty.'),
+  actual: value('What the property has; null when that is unknown.'),
+  distance: z.number().nullable().meta({
+    description: 'How far beyond the bound or the radius, relative to it: 0.1 is ten per cent. Null without a measure.',
+  }),
+});
+
+const FoundProperty = z.strictObject({
+  ...PropertyDocument.shape,
+  ...identity('FoundProperty'),
+  match: link('Match', 'The match; null while nothing of the property was notified for the search.').nullable(),
+  satisfiedSince: dateTime('Its creation, or the last price or surface that made it satisfy the search.'),
+});
+
+const EXPLANATION_CONTRACT: Contract = {
+  routes: [
+    route('post /searches/preview', 'Preview', 'item', 'Tries a search out without saving it', {
+      ...{ body: 'SearchPreview', parameters: PREVIEW_PARAMETERS, status: 200 },
+      details:
+        'What a search would find, without saving it: how many properties satisfy it now, how many began to on each of the ' +
+        'last days, the newest of them, and how many there would be without each criterion. Exact where the search names a ' +
+        'place and 20,000 properties there come into question at most (2,000 when it has `expressions`); else the figures ' +
+        'may come from a sample, and `estimated` says so. Two questions of a client are answered at once.',
+    }),
+    route('get /searches/{id}/explanation', 'Explanation', 'item', 'Explains a search and a property', {
+      ...{ parameters: EXPLANATION_PARAMETERS, takesSome: true },
+      details:
+        'Why a property is a match of the search, or is not: criterion by criterion what was asked for and what there is, ' +
+        'when the match began and by what, and what was sent. Send one of `property`, `advert` and `url`. The words ' +
+        'are for people, in French or English as `Accept-Language` prefers.',
+    }),
+    route(
+      'get /explanations',
+      'Explanation',
+      'collection',
+      'Lists the searches that a property satisfies, or nearly does',
+      {
+        ...{ parameters: EXPLANATION_LIST_PARAMETERS, takesSome: true },
+        details:
+          'Your searches that a property satisfies, and then those that it fails by one criterion, each explained. Send one of ' +
+          '`property`, `advert` and `url`.',
+      },
+    ),
+    route('get /searches/{id}/near-misses', 'NearMiss', 'collection', 'Lists what nearly satisfies a search', {
+      parameters: NEAR_MISS_PARAMETERS,
+      details:
+        'Live properties seen within the last days that fail the search by exactly one criterion, the nearest first: what a ' +
+        'little more would have found. At most 10,000 are listed; among many properties, those elsewhere are looked for nearby ' +
+        'or in a sample.',
+    }),
+    route('get /searches/{id}/properties', 'FoundProperty', 'collection', 'Lists what satisfies a search now', {
+      parameters: FOUND_PROPERTY_PARAMETERS,
+      details:
+        'The live properties that satisfy the search now, notified or not, the last changed first, each with its match if ' +
+        'there is one. Exact where all that come into question can be judged; else those of the 10,000 live properties that ' +
+        'changed last, and `estimated` says so. As `text/csv` the page has a line a property, and `Link` leads to the next.',
+    }),
+  ],
+  resources: { Explanation, Preview, NearMiss, FoundProperty },
+  groups: {
+    Explanation: 'Why a property is a match of a search, or is not.',
+    Preview: 'What a search would find, before it is saved.',
+    NearMiss: 'Properties that fail a search by one criterion.',
+    FoundProperty: 'Properties that satisfy a search now, notified or not.',
+  },
+  parts: { ExplainedCriterion, PreviewedDay, PreviewedProperty, WiderSearch },
+  estimated: ['FoundProperty'],
+  bodies: {
+    SearchPreview: {
+      schema: z.strictObject(SearchChange.shape),
+      example: { transactionType: '0', propertyTypes: [0, 1], includedCities: ['/cities/83137'], budgetMax: 300_000 },
+    },
+  },
+  examples,
+};
+
+/** For the sample property, whose price is slightly above the search's maximum. */
+function examples({ at, ids, property, reference }: Samples): Readonly<Record<string, object>> {
+  const { resolvePlace } = reference;
+  const { state, crawls } = sampleChange('property.ad.create', at).held;
+  const facts = propertyFacts(readingOf(state, crawls, resolvePlace), () => null);
+  const budgetMax = Math.round((facts.price ?? 1) / 1.1);
+  const members = { ...SEARCH_DEFAULTS, title: '', transactionType: 0, budgetMax };
+  const judgements = judge(
+    criteriaOf(members, () => null),
+    facts,
+  );
+  const missed = judgements.find((judgement) => judgement.criterion === 'budget') as Judgement;
+  const satisfiedSince = at.toISOString();
+  const now = { at: null };
+  return {
+    Explanation: explanationDocument(
+      {
+        ...{
+          searchId: ids.search,
+          propertyUuid: property,
+          matchId: ids.match,
+          deliveryIds: [ids.delivery],
+          judgements,
+        },
+        reasons: [
+          { code: 'began-with-advert', at },
+          { code: 'left', ...now },
+          { code: 'unsatisfied', ...now },
+        ],
+      },
+      'en',
+      reference.city,
+    ),
+    Preview: previewDocument(
+      {
+        ...{ satisfiedNow: 412, margin: 0, estimated: false, startedPerDay: [{ date: '2026-03-10', count: 3 }] },
+        ...{ perDay: 3, knownSince: '2026-03-10', places: [{ lat: 43.1256, lon: 5.9304, insee: null }] },
+        sample: [{ uuid: property, satisfiedSince }],
+        withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, margin: 0, estimated: false }],
+      },
+      reference,
+    ),
+    NearMiss: nearMissDocument({
+      ...{ uuid: property, criterion: missed.criterion, ...shortValues(missed), distance: relativeDistance(missed) },
+    }),
+    FoundProperty: foundPropertyDocument(propertyDocument(state, crawls, resolvePlace, { withContacts: true }), {
+      ...{ uuid: property, satisfiedSince, matchId: ids.match },
+    }),
+  };
+}
 
 export const explanations: Feature = {
   name: 'explanations',

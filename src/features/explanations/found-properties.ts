@@ -1,6 +1,7 @@
 /**
- * The live properties that satisfy a search now, notified or not (decisions, section 7). All that come into question are
- * judged where they are not too many; else those that changed last, never a sample: the one of a minute ago is in it.
+ * The live properties that satisfy a search now, notified or not (decisions, section 7). All candidates are evaluated
+ * when there are not too many; otherwise those that changed last, never a sample: the result includes a property of a
+ * minute ago.
  */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
@@ -9,10 +10,9 @@ import type { Expressions } from '../../engine/domain/expressions.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { PropertySummary } from '../../engine/domain/property-summary.ts';
 import { readChangeTimes } from '../../engine/store/properties.ts';
-import { evaluateCandidates, type QueryTools } from './examination.ts';
+import { evaluateCandidates, type QueryTools, satisfiedSince } from './examination.ts';
 import { compareTexts } from './preview-figures.ts';
 import { type Scan, scanAreas, scanChanged, scanSample } from './property-scans.ts';
-import { satisfiedSince } from './satisfied-since.ts';
 
 export const FOUND_ORDERS = ['updatedAt', 'price', 'surface', 'pricePerMeter'] as const;
 
@@ -23,7 +23,7 @@ export interface FoundOrder {
 
 export interface FoundQuery extends FoundOrder {
   readonly criteria: Criteria;
-  /** Words that the texts must have, each in one of its forms; null for any. */
+  /** Words that the texts must contain, each in one of its forms; null for any. */
   readonly text: string | null;
   readonly offset: number;
   readonly limit: number;
@@ -32,8 +32,22 @@ export interface FoundQuery extends FoundOrder {
 export interface FoundProperties {
   readonly page: readonly { readonly uuid: Uuid; readonly satisfiedSince: string }[];
   readonly total: number;
-  /** True: of the properties that changed last alone. */
+  /** True: only the properties that changed last. */
   readonly estimated: boolean;
+}
+
+/** As they are answered. */
+export interface ListedProperties extends Omit<FoundProperties, 'page'> {
+  readonly page: readonly ListedProperty[];
+  /** The search hides contacts. */
+  readonly hidePropertyContact: boolean;
+}
+
+export interface ListedProperty {
+  readonly uuid: Uuid;
+  readonly satisfiedSince: string;
+  /** Null: the pair was never notified. */
+  readonly matchId: Uuid | null;
 }
 
 interface Found {
@@ -41,7 +55,7 @@ interface Found {
   readonly summary: PropertySummary;
 }
 
-/** Whose texts are read for one answer. */
+/** Properties whose texts are read for one answer. */
 const TEXTS_MAX = 10_000;
 
 export async function foundProperties(query: FoundQuery, tools: QueryTools): Promise<FoundProperties> {
@@ -75,7 +89,7 @@ async function find(scan: Scan, criteria: Criteria, tools: QueryTools) {
   return { found, isComplete };
 }
 
-/** Every alternative must have them too. */
+/** Every alternative must contain them too. */
 function withWords(expressions: Expressions, text: string | null): Expressions {
   const words = (text ?? '').split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) return expressions;
@@ -84,7 +98,7 @@ function withWords(expressions: Expressions, text: string | null): Expressions {
   return alternatives.map((group) => [...group, ...entries]);
 }
 
-/** Unknown values last; of equal ones in the order of their UUIDs, so that pages neither repeat nor leave out. */
+/** Unknown values last; equal ones in the order of their UUIDs, so that pages neither repeat nor skip any. */
 async function inOrder(found: readonly Found[], { by, direction }: FoundOrder, tools: QueryTools): Promise<Found[]> {
   const changeTimes = by === 'updatedAt' ? await changeTimesOf(found, tools) : null;
   const valueOf = ({ uuid, summary }: Found): number | null =>

@@ -1,9 +1,10 @@
 /**
- * How many of 1,000 adverts a search that is saved will match: judged against the first thousand properties of the sample,
- * which are read once a minute and kept. A leader's sample of adverts corrects what a client's searches add up to
- * (store/search-totals.ts).
+ * Estimates how many of 1,000 adverts a search that is saved will match: it is evaluated against the first thousand
+ * properties of the sample, which are read once a minute and kept. A leader's sample of adverts corrects a client's
+ * totals (store/search-totals.ts).
  */
 
+import { keptFor } from '../../engine/actor/waiting.ts';
 import { removableCriteria, satisfier } from '../../engine/domain/criteria.ts';
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
@@ -14,22 +15,20 @@ import type { Queryable } from '../../engine/store/database.ts';
 import { readMedians } from '../../engine/store/market-medians.ts';
 import type { EstimateMatches } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
-import { textsOf } from './examination.ts';
-import { readSample } from './property-scans.ts';
-import { readTexts } from './property-texts.ts';
-import { createWorkSlices } from './work-slices.ts';
+import { createWorkSlices, textsOf } from './examination.ts';
+import { readSample, readTexts } from './property-scans.ts';
 
-/** What a search without criteria matches, though none be held. */
+/** The estimate of a search without criteria, even when no property is held. */
 const SAMPLE_MAX = 1_000;
-/** Whose texts are read: folding one costs more than judging all the rest. */
+/** Properties whose texts are read: folding one costs more than evaluating all the rest. */
 const TEXTS_MAX = 100;
-/** Every search has it that does not refuse it: not by itself a criterion. */
+/** Every search has it by default: not a criterion by itself. */
 const GIVEN: RemovableCriterion = 'withCoherentPrice';
 const KEPT_MS = 60_000;
-/** Corners, and words, that are looked at for one search: fewer properties stand for the others where it has very many. */
+/** Corners, and words, evaluated for one search: with very many, fewer properties represent the others. */
 const CORNERS_LOOKED_AT_MAX = 4_000_000;
 const WORDS_LOOKED_AT_MAX = 2_000;
-/** Before a look at the clock. */
+/** Evaluations between two reads of the clock. */
 const JUDGED_AT_ONCE = 8;
 
 interface Sample {
@@ -44,16 +43,9 @@ export function createMatchEstimator(
   database: Queryable,
   nowMs: () => number = () => performance.now(),
 ): () => Promise<EstimateMatches> {
-  let kept: { readonly sample: Promise<Sample>; readonly endMs: number } | null = null;
+  const currentSample = keptFor(KEPT_MS, () => readSampled(database), nowMs);
   return async () => {
-    if (kept === null || nowMs() >= kept.endMs) {
-      const reading = { sample: readSampled(database), endMs: nowMs() + KEPT_MS };
-      kept = reading;
-      reading.sample.catch(() => {
-        if (kept === reading) kept = null;
-      });
-    }
-    const sample = await kept.sample;
+    const sample = await currentSample();
     return (members) => estimate(sample, members);
   };
 }

@@ -13,13 +13,19 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools } from './examination.ts';
 import { compareTexts } from './preview-figures.ts';
-import { type Scan, scanAreas, scanBoxes, scanSample } from './property-scans.ts';
-import { readCrawls } from './property-texts.ts';
+import { readCrawls, type Scan, scanAreas, scanBoxes, scanSample } from './property-scans.ts';
 
 /** Where it is in the list. */
 export interface NearMissPlace {
   readonly uuid: Uuid;
   readonly distance: number | null;
+}
+
+/** As it is answered. */
+export interface NearMiss extends NearMissPlace {
+  readonly criterion: string;
+  readonly expected: unknown;
+  readonly actual: unknown;
 }
 
 export interface JudgedMiss extends NearMissPlace {
@@ -47,15 +53,15 @@ export async function nearMisses(criteria: Criteria, since: string, tools: Query
   return seenSince([...found.values()].sort(compareMisses).slice(0, MISSES_MAX), since, tools.database);
 }
 
-/** By distance, and by UUID where that is the same: two without a measure are as far as each other. */
+/** By distance, and by UUID where that is equal: two without a measure are equally far. */
 export function compareMisses(a: NearMissPlace, b: NearMissPlace): number {
   const [near, far] = [a.distance ?? Infinity, b.distance ?? Infinity];
   return near === far ? compareTexts(a.uuid, b.uuid) : near - far;
 }
 
 /**
- * A search that names a place: what is there, and what would do if it were there. That is looked for among all properties
- * while there are few, then nearby, or in a sample where there is no nearby.
+ * For a search that names a place: what is there, and what would satisfy it if it were there. The latter is searched
+ * among all properties while there are few, otherwise nearby, or in a sample where there is no nearby.
  */
 async function scansOf(criteria: Criteria, tools: QueryTools): Promise<readonly Scan[]> {
   if (!hasAreas(criteria.areas)) return [(await scanSample(tools, criteria, 1)).scan];

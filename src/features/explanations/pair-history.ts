@@ -1,7 +1,7 @@
 /**
- * What happened between a search and a property, from what was recorded of both: the match with its cause, the versions of
- * the search, and the events of the property. Every answer follows from a record. The past is walked backwards
- * from a moment at which the property is known to satisfy the search; what else may have changed on the way counts as
+ * The history between a search and a property, derived from the records of both: the match with its cause, the versions
+ * of the search, and the events of the property. Every answer follows from a record. It is computed backwards from a
+ * moment at which the property is known to satisfy the search; facts that may have changed without a record count as
  * unknown, and several possible beginnings count as "not recorded".
  */
 
@@ -23,7 +23,7 @@ export interface CausingEvent {
   readonly is?: string | null;
 }
 
-/** What one message changed. */
+/** The changes of one message. */
 export interface RecordedMessage {
   readonly at: Date;
   readonly events: readonly CausingEvent[];
@@ -41,7 +41,7 @@ export interface SearchVersion {
 }
 
 export interface PairMatch {
-  /** When it began or, if it stood already, when it was first notified. */
+  /** When it began or, if the property satisfied the search already, when it was first notified. */
   readonly createdAt: Date;
   readonly hasBegun: boolean;
   readonly channel: 'match' | 'event';
@@ -61,17 +61,17 @@ export interface PairHistory {
   readonly messages: readonly RecordedMessage[];
   /** When the property was first recorded. */
   readonly heldSince: Date;
-  /** Nothing of the property from before is kept; null: everything is. */
+  /** Events from before are not kept; null: all are. */
   readonly keptSince: Date | null;
   readonly summary: PropertySummary;
-  /** What matching sees of a summary of this property. */
+  /** The facts that matching derives from a summary of this property. */
   readonly factsOf: (summary: PropertySummary) => PropertyFacts;
-  /** Which advert speaks for the property changes with crawls, which are not recorded. */
+  /** Which advert represents the property changes with crawls, which are not recorded. */
   readonly hasSeveralAdverts: boolean;
-  /** What the property's price or surface was is known by its events: it has one advert, and states neither itself. */
+  /** Events describe the former price or surface of a property with one advert that does not state them itself. */
   readonly isRetraceable: boolean;
   readonly deliveries: readonly { readonly state: DeliveryState; readonly isPaused: boolean }[];
-  /** False: what was sent is not kept any more. */
+  /** False: past deliveries are not kept any more. */
   readonly areDeliveriesKept: boolean;
 }
 
@@ -105,7 +105,7 @@ export type PairReasonCode = (typeof PAIR_REASON_CODES)[number];
 
 export interface PairReason {
   readonly code: PairReasonCode;
-  /** When it came about; null: that is not known, or it is so now. */
+  /** When it happened; null: unknown, or a present state. */
   readonly at: Date | null;
   readonly was?: string | null;
   readonly is?: string | null;
@@ -168,12 +168,12 @@ function decisiveOf(history: PairHistory, { criteria }: SearchVersion, place: nu
   return decisive.length === 1 ? (decisive[0] as CausingEvent) : null;
 }
 
-/** A match is notified once: what is said of a property that left since then and came back. */
+/** A match is notified once: the explanation of a property that left since then and came back. */
 function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
   if (!match.hasBegun) return [];
   const place = causeOf(history, match);
   const messages = history.messages.filter(({ at }, i) => (place === -1 ? at > match.createdAt : i < place));
-  // A return is no match, whether the search notifies or not: each moment at which it may have been counts.
+  // A return is no match, whether the search notifies or not: each moment at which it may have counted applies.
   const versions = history.versions.map((version) => ({ ...version, isNotifying: false }));
   const { end, candidates } = walk({ ...history, messages, versions }, history.summary, null, match.searchVersion);
   return end === null ? [] : [{ code: 'came-back', at: candidates.length === 1 ? end : null }];
@@ -195,7 +195,7 @@ function standingOf({ versions, deletedAt, isUnsubscribed }: PairHistory): reado
   ];
 }
 
-/** Of the message that a match came with, the nearest in time that says the same; -1: it is not kept any more. */
+/** Of the message that a match came with, the nearest in time with the same content; -1: it is not kept any more. */
 function causeOf({ messages, keptSince }: PairHistory, { cause, createdAt }: PairMatch): number {
   if (keptSince !== null && createdAt < keptSince) return -1;
   const away = ({ at }: RecordedMessage): number => Math.abs(at.getTime() - createdAt.getTime());
@@ -207,7 +207,7 @@ function causeOf({ messages, keptSince }: PairHistory, { cause, createdAt }: Pai
 /** Where the property may have begun to satisfy the search. */
 interface Walk {
   readonly candidates: readonly PairReason[];
-  /** Before it the property did certainly not satisfy the search; null: there is no such moment. */
+  /** Before it the property certainly did not satisfy the search; null: there is no such moment. */
   readonly end: Date | null;
 }
 
@@ -222,7 +222,7 @@ function beginningOf({ candidates }: Walk): PairReason {
 /**
  * Backwards from a moment at which the property, as in `summary`, satisfies the search: from now or, with `match`, from
  * before the change that it came with, to the beginning of version `toVersion`. While a search notifies, a beginning is
- * a match: none of those that have none began then.
+ * a match: beginnings without a match happened at other times.
  */
 function walk(history: PairHistory, summary: PropertySummary, match: PairMatch | null, toVersion = -1): Walk {
   const { factsOf, hasSeveralAdverts, isRetraceable, heldSince, keptSince } = history;
@@ -269,12 +269,12 @@ function failsMeasured(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, Number.POSITIVE_INFINITY).some((name) => MEASURED.includes(name));
 }
 
-/** Medians of a market were others at another time. */
+/** The medians of a market had other values at another time. */
 function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf({ ...criteria, withCoherentPrice: false }, facts, 1).length > 0;
 }
 
-/** What of the facts before it an event records: a value, nothing since no fact changed, the presence, or not all. */
+/** What an event records of the former facts: a value, nothing (no fact changed), the presence, or a part. */
 const RETRACES: Readonly<Record<EventKind, 'value' | 'nothing' | 'presence' | 'part'>> = {
   'ad.update.price': 'value',
   'ad.update.surface': 'value',

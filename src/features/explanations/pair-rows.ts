@@ -1,4 +1,4 @@
-/** What was recorded of a search, of a property and of both, from which their history is worked out. */
+/** The records of a search, of a property and of both, from which their history is computed. */
 
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { DeliveryState } from '../../engine/domain/delivery.ts';
@@ -56,7 +56,7 @@ export async function readSearchHistory(database: Queryable, number: SearchNumbe
   return { id, versions, deletedAt, isUnsubscribed };
 }
 
-/** Of one property; nobody reads of more. */
+/** Of one property; the interface shows no more. */
 const EVENTS_MAX = 2_000;
 
 interface EventRow {
@@ -73,7 +73,7 @@ export interface RecordedProperty {
   readonly heldSince: Date;
   /** Newest first, as far as they are kept and read. */
   readonly messages: readonly RecordedMessage[];
-  /** The time of the last one that was left out, as too many are kept; null: none was. */
+  /** The time of the last one that was left out because too many are kept; null: none was. */
   readonly readSince: Date | null;
 }
 
@@ -96,12 +96,12 @@ export async function readPropertyHistory(database: Queryable, uuid: Uuid): Prom
     messages.at(-1)?.events.unshift(field === null ? { kind, advert } : { kind, advert, field, was, is });
     last = row;
   }
-  // Of the oldest one that was read some events may be missing.
+  // Some events as old as the oldest one read may be missing.
   const readSince = rows.length === EVENTS_MAX ? (messages.pop()?.at ?? null) : null;
   return { heldSince: held.rows[0]?.at ?? new Date(0), messages, readSince };
 }
 
-/** Of `deliveries` those that wait for an endpoint that an operator has paused. Served by the primary key of endpoints. */
+/** The ones of `deliveries` that wait for a paused endpoint. Served by the primary key of endpoints. */
 export async function readPausedOnes(
   database: Queryable,
   deliveries: readonly { readonly id: Uuid; readonly endpointKey: string; readonly state: DeliveryState }[],
@@ -121,7 +121,7 @@ export interface PairRow extends PairMatch {
   readonly updatedAt: Date;
 }
 
-/** Null when nothing of it was notified. Served by the unique index of matches. */
+/** Null when it was never notified. Served by the unique index of matches. */
 export async function readPair(
   database: Queryable,
   searchNumber: SearchNumber,

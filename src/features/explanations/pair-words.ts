@@ -1,4 +1,4 @@
-/** The reasons of a pair's history in sentences, for the person whose search it is. */
+/** The reasons of a pair's history in sentences, for the owner of the search. */
 
 import { criterionReason, type Judgement } from '../../engine/domain/criteria.ts';
 import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
@@ -95,7 +95,7 @@ export function matchReasonOf(
     .join(' ');
 }
 
-/** As a person in France reads it, to the minute. */
+/** In the French format, to the minute. */
 function day(at: Date, language: Language): string {
   const locale = language === 'fr' ? 'fr-FR' : 'en-GB';
   return at.toLocaleString(locale, { timeZone: 'Europe/Paris', dateStyle: 'long', timeStyle: 'short' });

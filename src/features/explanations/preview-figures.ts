@@ -1,4 +1,4 @@
-/** What a search would find, counted over the summaries of properties (decisions, section 11). Nothing is stored. */
+/** What a search would find, counted over the summaries of properties (decisions, section 11). Read-only. */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
@@ -7,9 +7,8 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import type { MedianOf } from '../../engine/domain/property-summary.ts';
 import { readFirstEventAt } from '../../engine/store/events.ts';
-import { type ExaminedProperty, evaluateCandidates, type QueryTools } from './examination.ts';
+import { type ExaminedProperty, evaluateCandidates, type QueryTools, satisfiedSince } from './examination.ts';
 import { scanAreas, scanSample } from './property-scans.ts';
-import { satisfiedSince } from './satisfied-since.ts';
 
 export interface PreviewQuery {
   readonly criteria: Criteria;
@@ -23,22 +22,22 @@ export interface PreviewFigures {
   readonly satisfiedNow: number;
   /** Of `satisfiedNow`, either way, with a confidence of 95 %; 0 where everything was counted. */
   readonly margin: number;
-  /** Some figure was worked out from a part of the properties. */
+  /** Some figure was extrapolated from a part of the properties. */
   readonly estimated: boolean;
-  /** Of those that satisfy it now, when they began to. Oldest first, today last. */
+  /** When those that satisfy it now began to do so. Oldest first, today last. */
   readonly startedPerDay: readonly { readonly date: string; readonly count: number }[];
-  /** Over those days that the service has known. */
+  /** Over the days for which the service has data. */
   readonly perDay: number;
-  /** The first day that it has known, where it has not known all of them. */
+  /** The first day with data, where there is not data for all days. */
   readonly knownSince: string | null;
   /** Newest first. */
   readonly sample: readonly { readonly uuid: Uuid; readonly satisfiedSince: string }[];
-  /** Where those lie that were counted, in the order of the sample. */
+  /** The coordinates of the counted ones, in the order of the sample. */
   readonly places: readonly CountedPlace[];
   readonly withoutCriterion: readonly ({ readonly criterion: RemovableCriterion } & Estimate)[];
 }
 
-/** Without coordinates of its own a property lies at its commune's. */
+/** Without coordinates of its own a property is at its commune's centre. */
 export interface CountedPlace extends Pick<PropertyFacts, 'lat' | 'lon'> {
   readonly insee: string | null;
 }
@@ -57,7 +56,7 @@ export async function previewFigures(
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
   const here = estimate(tally.satisfied, weight);
   const dates = lastDays(now, days);
-  // Retention may have forgotten events that are older than what the tally has.
+  // Retention may have removed events that are older than the tally's oldest.
   const firstDay = dayInParis((await readFirstEventAt(tools.database)) ?? now);
   const knownSince = [firstDay, ...tally.startedOn.keys()].reduce((one, other) => (one < other ? one : other));
   const known = dates.filter((date) => date >= knownSince);
@@ -91,10 +90,10 @@ async function countAnywhere(criteria: Criteria, tools: QueryTools): Promise<Est
 
 /** Of the normal distribution, 95 % lie within so many standard deviations. */
 const DEVIATIONS = 1.96;
-/** Added to what was counted: none of a sample does not say that there are none (Agresti and Coull, 1998). */
+/** Added to the counts: none in a sample does not mean that there are none (Agresti and Coull, 1998). */
 const COUNTED_MORE = 2;
 
-/** Of `count` in a sample of which each property stands for `weight`. */
+/** For `count` in a sample in which each property represents `weight`. */
 export function estimate(count: number, weight: number): Estimate {
   const deviation = Math.sqrt((count + COUNTED_MORE) * (1 - 1 / weight));
   return {
@@ -173,7 +172,7 @@ export function dayInParis(at: Date): string {
 
 const DAY_MS = 86_400_000;
 
-/** By the calendar: a day of a change of clocks is one as well. */
+/** By the calendar: a day with a clock change is one day as well. */
 function lastDays(now: Date, count: number): readonly string[] {
   const today = Date.parse(`${dayInParis(now)}T12:00:00Z`);
   return Array.from({ length: count }, (_, i) => new Date(today - (count - 1 - i) * DAY_MS).toISOString().slice(0, 10));

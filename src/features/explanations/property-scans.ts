@@ -1,8 +1,8 @@
 /**
- * Reads the summaries of live properties that satisfy a search or fail by little. PostgreSQL finds the place and leaves out
- * what fails twice by the criteria that it has columns for; what it answers is judged by `domain/criteria`, so it may
- * answer too much and never too little. Answers are in the order of a sample: a part of one is a fair sample of all. That
- * order is a circle of hashes, which begins elsewhere in each hour: a later query gets other properties.
+ * Reads the summaries of live properties that satisfy a search or fail by little. PostgreSQL finds the place and
+ * excludes properties that fail twice by the criteria that have columns; `domain/criteria` evaluates its answer, so it
+ * may return too much and never too little. Answers are in the order of a sample: a part of one is a fair sample of
+ * all. That order is a circle of hashes with another start in each hour: a later query gets other properties.
  */
 
 import { type Box, boxesOf } from '../../engine/domain/area-boxes.ts';
@@ -11,6 +11,8 @@ import type { Criteria } from '../../engine/domain/criteria.ts';
 import type { Range } from '../../engine/domain/criterion-kinds.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import { lookupKey } from '../../engine/domain/lookup-keys.ts';
+import type { Crawls } from '../../engine/domain/property.ts';
+import { PACKED_TEXTS, readState } from '../../engine/domain/stored-property.ts';
 import { arrayLiteral } from '../../engine/store/array-literal.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 
@@ -23,11 +25,11 @@ export interface ScannedProperty {
 /** The next of them. */
 export interface ScannedPortion {
   readonly properties: readonly ScannedProperty[];
-  /** How many each property that was read so far, of this portion or before, stands for: 1 when these are all there are. */
+  /** How many properties each one read so far, in this portion or earlier ones, represents: 1 when these are all. */
   readonly weight: number;
 }
 
-/** Reads until there are no more, or `take` resolves with false. */
+/** Reads until the end, or until `take` resolves with false. */
 export type Scan = (take: (portion: ScannedPortion) => Promise<boolean>) => Promise<void>;
 
 export interface SampledDatabase {
@@ -44,20 +46,20 @@ export interface SampleScan {
 
 /** Summaries of a sample of a place, or of everything. */
 const SAMPLE_MAX = 10_000;
-/** A place that has more summaries is answered from a sample. */
+/** A place with more summaries is answered from a sample. */
 const WHOLE_MAX = 20_000;
-/** Summaries that are read, or judged, before somebody is asked whether to go on. */
+/** Summaries that are read, or evaluated, before `take` is asked whether to continue. */
 const PORTION_ROWS = 500;
 
-/** Properties that changed last, where not all can be judged. */
+/** The most recently changed properties, where not all can be evaluated. */
 const CHANGED_MAX = 10_000;
 const EVENTS_AT_ONCE = 1_000;
-/** Of these only so many are looked at: a few properties may change all the time. */
+/** Of these, events read at most: a few properties may change all the time. */
 const EVENTS_MAX = 100_000;
 /** Of PostgreSQL's bigint. */
 const LAST_EVENT_ID = String(2n ** 63n - 1n);
 
-/** Parameters of a statement in the making. */
+/** Parameters of a statement under construction. */
 class Parameters {
   readonly values: unknown[] = [];
 
@@ -77,7 +79,7 @@ export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresM
   return scanPlaces(source, criteria, failuresMax, places, parameters);
 }
 
-/** Those in `boxes`, wherever the search looks. Served by property_summaries_location. */
+/** Those in `boxes`, wherever the search's areas are. Served by property_summaries_location. */
 export function scanBoxes(
   source: SampledDatabase,
   criteria: Criteria,
@@ -95,8 +97,8 @@ interface KeyRow {
 }
 
 /**
- * Keys alone are sorted, and summaries fetched as their turn comes: they are wide, and many stay unread. That they are
- * sorted by an expression keeps PostgreSQL from walking through all properties in the order of the sample.
+ * Only keys are sorted, and each summary is fetched in its turn: they are wide, and many stay unread. Sorting by an
+ * expression keeps PostgreSQL from scanning all properties in the order of the sample.
  */
 async function scanPlaces(
   { database, sampleStart }: SampledDatabase,
@@ -142,7 +144,7 @@ export function scanChanged(database: Queryable): Scan {
   };
 }
 
-/** Back over the events: each property once. Served by the primary key. */
+/** Backwards over the events: each property once. Served by the primary key. */
 async function* readChanged(database: Queryable): AsyncGenerator<readonly Uuid[]> {
   const known = new Set<Uuid>();
   let before = LAST_EVENT_ID;
@@ -181,7 +183,7 @@ async function readSummaries(database: Queryable, uuids: readonly Uuid[]): Promi
 const KEYS = 2 ** 32;
 
 const HOUR_MS = 3_600_000;
-/** Odd, so that hours that follow each other begin far from each other and none twice in 2³² (Knuth, The Art, 6.4). */
+/** Odd, so that consecutive hours begin far from each other and none twice in 2³² (Knuth, The Art, 6.4). */
 const HOUR_STEP = 2_654_435_769;
 
 /** The sample key at which the samples of an hour begin. */
@@ -194,7 +196,7 @@ function placeFrom(start: number): string {
   return `((sample_key::bigint - (${start}) + ${KEYS}) % ${KEYS})::float8`;
 }
 
-/** Of each property up to `place`: the share of the circle that was read is the share of the properties. */
+/** For each property up to `place`: the share of the circle that was read is the share of the properties. */
 function weightOf(place: number): number {
   return KEYS / (place + 1);
 }
@@ -207,7 +209,7 @@ interface SampledRow {
 }
 
 /**
- * Those of the first `SAMPLE_MAX` anywhere that may fail `failuresMax` criteria, the areas left out. Served by
+ * Those of the first `SAMPLE_MAX` anywhere that may fail `failuresMax` criteria, areas not counted. Served by
  * property_summaries_sample.
  */
 export async function scanSample(
@@ -290,4 +292,63 @@ function failuresIn(criteria: Criteria, parameters: Parameters): string {
 
 function rangesOf({ budget, pricePerMeter, surface, landSurface, room, bedroom }: Criteria): Record<string, Range> {
   return { price: budget, price_per_meter: pricePerMeter, surface, land_surface: landSurface, room, bedroom };
+}
+
+/** The largest state that is read in JavaScript; PostgreSQL extracts the texts of a larger one. */
+const LIGHT_BYTES = 256 * 1_024;
+
+/** UUID, the title and description that the advert states for the property, and its own. Nulls are kept. */
+export type AdvertTexts = readonly [
+  uuid: Uuid,
+  title: string | null,
+  description: string | null,
+  ownTitle: string | null,
+  ownDescription: string | null,
+];
+
+interface TextRow {
+  readonly uuid: Uuid;
+  readonly state: string | null;
+  readonly texts: readonly AdvertTexts[] | null;
+}
+
+const PICKED = PACKED_TEXTS.map((path) => `advert #>> '${path}'`).join();
+
+/** For every advert of the properties that still exist. Served by the primary key. */
+export async function readTexts(
+  database: Queryable,
+  uuids: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, readonly AdvertTexts[]>> {
+  const { rows } = await database.query<TextRow>(
+    `select uuid, case when is_light then state end as state, case when not is_light then (
+       select json_agg(json_build_array(advert ->> 0, ${PICKED}))
+       from json_array_elements(state::json -> 1) advert) end as texts
+     from (
+       select uuid, state, state_bytes <= ${LIGHT_BYTES} as is_light
+       from properties where uuid = any($1::uuid[])
+     ) sized`,
+    [uuids],
+  );
+  return new Map(
+    rows.map(({ uuid, state, texts }) => [
+      uuid,
+      texts ??
+        (state === null ? [] : readState(state).adverts).map(({ uuid: advert, property, content }) => [
+          advert,
+          property.title,
+          property.description,
+          content.title,
+          content.description,
+        ]),
+    ]),
+  );
+}
+
+/** Served by the primary key. */
+export async function readCrawls(database: Queryable, uuids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Crawls>> {
+  const { rows } = await database.query<{ uuid: Uuid; crawls: Crawls }>(
+    'select uuid, crawls from properties where uuid = any($1::uuid[])',
+    [uuids],
+  );
+  return new Map(rows.map(({ uuid, crawls }) => [uuid, crawls]));
 }

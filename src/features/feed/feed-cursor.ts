@@ -1,19 +1,18 @@
 /**
- * Cursors of the feed: a place, signed with a key of the installation and bound to the client and the filter. Who has one
- * learns nothing from it and can make none.
+ * Cursors of the feed: a place, signed with a key of the installation and bound to the client and the filter. Its
+ * holder learns nothing from it and cannot forge one.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { type Uuid, uuidOfHex } from '../../engine/domain/ids.ts';
-import type { FeedPlace } from './feed-place.ts';
+import { type Uuid, uuidOf, uuidOfHex } from '../../engine/domain/ids.ts';
 
 export interface FeedCursor {
-  /** In which the cursor was given out. */
+  /** The epoch in which the cursor was issued. */
   readonly givenIn: number;
   readonly place: FeedPlace;
 }
 
-/** What a cursor holds for. */
+/** The scope of a cursor. */
 export interface FeedScope {
   readonly clientId: Uuid;
   /** Null: all searches. */
@@ -22,7 +21,7 @@ export interface FeedScope {
 
 const VERSION = 1;
 const PLACE_BYTES = 1 + 4 + 4 + 8 + 16;
-/** Of HMAC-SHA256: nobody guesses half of it. */
+/** Bytes of the HMAC-SHA256: half of it cannot be guessed. */
 const SEAL_BYTES = 16;
 
 export function writeCursor({ givenIn, place }: FeedCursor, scope: FeedScope, key: Buffer): string {
@@ -35,7 +34,7 @@ export function writeCursor({ givenIn, place }: FeedCursor, scope: FeedScope, ke
   return Buffer.concat([bytes, sealOf(bytes, scope, key)]).toString('base64url');
 }
 
-/** Null when it is none of this scope. */
+/** Null when it was not issued for this scope. */
 export function readCursor(text: string, scope: FeedScope, key: Buffer): FeedCursor | null {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== PLACE_BYTES + SEAL_BYTES || bytes.toString('base64url') !== text) return null;
@@ -52,4 +51,31 @@ function sealOf(content: Buffer, { clientId, searchId }: FeedScope, key: Buffer)
     .update(`${clientId}/${searchId ?? ''}`)
     .digest()
     .subarray(0, SEAL_BYTES);
+}
+
+/**
+ * Places in the feed of a client, which are in the order of recording: the epoch (it grows with each restoration of the
+ * database, after which transactions may count anew), the transaction, and the delivery within it.
+ */
+export interface FeedPlace {
+  readonly epoch: number;
+  /** Number of the recording transaction. */
+  readonly transaction: bigint;
+  readonly id: Uuid;
+}
+
+const LOWEST_ID = uuidOf('00000000-0000-0000-0000-000000000000');
+const HIGHEST_ID = uuidOf('ffffffff-ffff-ffff-ffff-ffffffffffff');
+
+/** Before all items. */
+export const FEED_START: FeedPlace = { epoch: 0, transaction: 0n, id: LOWEST_ID };
+
+/** After everything that a transaction has recorded. */
+export function endOfTransaction(epoch: number, transaction: bigint): FeedPlace {
+  return { epoch, transaction, id: HIGHEST_ID };
+}
+
+export function isBefore(one: FeedPlace, other: FeedPlace): boolean {
+  if (one.epoch !== other.epoch) return one.epoch < other.epoch;
+  return one.transaction === other.transaction ? one.id < other.id : one.transaction < other.transaction;
 }

@@ -1,14 +1,14 @@
 /**
- * The feed as its client reads it. Transactions commit in another order than they are numbered, so what is read ends
- * where the oldest one that still runs begins (`pg_snapshot_xmin`, as in search-feed.ts): nothing before a place that was
- * shown can be recorded any more, whichever instance records. Batches of an epoch that is over are all settled, for the
- * epoch is changed behind the transactions that record in it. Read side only.
+ * The feed for its client. Transactions commit in another order than they are numbered, so a read ends where the oldest
+ * running one begins (`pg_snapshot_xmin`, as in search-feed.ts): nothing before a returned place can be recorded any
+ * more, whichever instance records. Batches of an epoch that is over are all settled, because the epoch is changed
+ * after the transactions that record in it. Read side only.
  */
 
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { endOfTransaction, FEED_START, type FeedPlace } from './feed-place.ts';
+import { endOfTransaction, FEED_START, type FeedPlace } from './feed-cursor.ts';
 
 export interface FeedQuery {
   readonly clientId: Uuid;
@@ -16,7 +16,7 @@ export interface FeedQuery {
   /** Null: of all searches. */
   readonly searchNumber: SearchNumber | null;
   readonly limit: number;
-  /** Of bodies; the first one is sent whatever it has. */
+  /** Bytes of bodies; the first item is sent whatever its size. */
   readonly bytesMax: number;
 }
 
@@ -32,23 +32,23 @@ export interface FedDelivery {
   /** The two parts of the body. */
   readonly head: string;
   readonly document: string;
-  /** The search wants no contacts, as it is now. */
+  /** The search hides contacts now. */
   readonly hidesContacts: boolean;
 }
 
 export interface FeedPage {
   readonly deliveries: readonly FedDelivery[];
-  /** Everything up to here was looked at. */
+  /** Everything up to here was read. */
   readonly upTo: FeedPlace;
-  /** There may be more behind it. */
+  /** There may be more after it. */
   readonly isCut: boolean;
 }
 
-/** Looked through at once. A search is picked out of the batches of all of them. */
+/** Items read at once. One search's items are selected from the batches of all searches. */
 const BATCHES_MAX = 64;
 const BATCHES_SEARCHED_MAX = 2_000;
 
-/** The next part of the feed: it may be empty, and cut nevertheless, where a search is looked for. */
+/** The next part of the feed: it may be empty and still incomplete, where one search is selected. */
 export async function readFeed(database: Queryable, query: FeedQuery): Promise<FeedPage> {
   const entries: FeedPlace[] = [];
   let upTo = query.after;
@@ -68,7 +68,7 @@ export async function readFeed(database: Queryable, query: FeedQuery): Promise<F
 interface EntryRow {
   readonly epoch: number;
   readonly transaction: string;
-  /** Null of a batch that has nothing to show. */
+  /** Null for a batch that has nothing to show. */
   readonly id: Uuid | null;
 }
 
@@ -111,7 +111,7 @@ async function readEntries(
 
 type BodyRow = Omit<FedDelivery, 'place'> & { readonly position: number };
 
-/** Deliveries and what has no endpoint, as one. */
+/** Deliveries and undelivered items, as one table. */
 const TOLD = `(
   select id, search_number, sequence, channel, head, snapshot_id, created_at from deliveries
   union all
@@ -146,16 +146,16 @@ async function readBodies(
   return { deliveries, isCut: rows[0]?.hasMore ?? false };
 }
 
-/** What a cursor is held against. */
+/** The state against which a cursor is checked. */
 export interface FeedBounds {
-  /** The present one: a cursor that was given out in another is from before a restoration. */
+  /** The present one: a cursor from another epoch is from before a restoration. */
   readonly epoch: number;
   /**
-   * Where the client came from another cell; null: it did not. What was sent before bears numbers of its own since then,
-   * so that cursors of before say nothing.
+   * The start of the feed in this cell, for a client that came from another one; null: it did not. Earlier items have
+   * been renumbered since then, so older cursors are meaningless.
    */
   readonly arrivedAt: FeedPlace | null;
-  /** The last that was forgotten: what is kept begins behind it. */
+  /** The last removed one: kept items begin after it. */
   readonly floor: FeedPlace;
 }
 
@@ -187,7 +187,7 @@ export async function readFeedBounds(database: Queryable, clientId: Uuid): Promi
   };
 }
 
-/** Behind all that can be shown by now: what is recorded later, or still is being recorded, comes after it. One row. */
+/** After everything that can be shown now: what is recorded later, or is being recorded, comes after it. One row. */
 export async function readFeedEnd(database: Queryable): Promise<FeedPlace> {
   const { rows } = await database.query<{ epoch: number; begins: string }>({
     name: 'read-feed-end',
@@ -205,8 +205,8 @@ export async function readFeedKey(database: Queryable): Promise<Buffer> {
 }
 
 /**
- * Seconds for which what was recorded has waited to be shown: since the oldest batch behind the place where all feeds end,
- * 0 when there is none. Served by the primary key, once for each client; intake_leader has one row.
+ * Seconds that recorded items have waited to be shown: since the oldest batch after the place where all feeds end, 0
+ * without one. Served by the primary key, once for each client; intake_leader has one row.
  */
 export async function readFeedDelay(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ seconds: number }>({

@@ -1,7 +1,7 @@
 /**
- * `/feed`: everything that webhooks carry, byte for byte and in the order of recording (decisions, section 11). A poll
- * may wait for something new: it is woken by the announcement of a recorded batch, looks a few times more until the
- * transactions before that one have ended, and looks now and then anyway, for an announcement may be lost.
+ * `/feed`: everything that webhooks carry, byte for byte and in the order of recording (decisions, section 11). A long
+ * poll may wait for news: the announcement of a recorded batch wakes it, it reads a few times more until the
+ * transactions before that one have ended, and reads periodically anyway, because an announcement may be lost.
  */
 
 import type Router from '@koa/router';
@@ -12,7 +12,7 @@ import { bodyOf } from '../../engine/domain/routing.ts';
 import { hasContacts } from '../../engine/domain/withheld-contacts.ts';
 import { FED_BEFORE_MAX } from '../../engine/store/feed-batches.ts';
 import { principalOf, requireKeyStill } from '../../rest/auth.ts';
-import { createConcurrencyLimit } from '../../rest/concurrency-limit.ts';
+import { createConcurrencyLimit, createPlaces } from '../../rest/concurrency-limit.ts';
 import { acceptable, answerUntagged, goneOf } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { linkNext } from '../../rest/hydra.ts';
@@ -22,8 +22,7 @@ import { leaveTurn } from '../../rest/request-turns.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { ownSearch } from '../../rest/searches.ts';
 import { LIMITED, REFUSALS, type Sentence } from '../../rest/sentences.ts';
-import { type FeedScope, readCursor, writeCursor } from './feed-cursor.ts';
-import { FEED_START, type FeedPlace, isBefore } from './feed-place.ts';
+import { FEED_START, type FeedPlace, type FeedScope, isBefore, readCursor, writeCursor } from './feed-cursor.ts';
 import { type FedDelivery, type FeedBounds, readFeed, readFeedBounds, readFeedEnd, readFeedKey } from './feed-reads.ts';
 
 const LIMIT_MAX = 1_000;
@@ -47,18 +46,18 @@ export const FEED_PARAMETERS = {
   ),
 } as const;
 
-/** A page of them is held in memory until its client has read it, so few are large at a time. */
+/** A page is held in memory until its client has read it, so few are large at a time. */
 const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
 const SMALL_PAGE_BYTES_MAX = 512 * 1_024;
 const LARGE_PAGES = { perClientMax: 1, allMax: 8 };
 const WAITING_PER_CLIENT_MAX = 4;
-/** Where a search is looked for among all others, one request goes on for so long. */
+/** Where one search is selected among all others, a request continues for at most this long. */
 const SEARCHING_MAX_MS = 2_000;
 
 interface FeedRequest {
   readonly scope: FeedScope;
   readonly searchNumber: SearchNumber | null;
-  /** Where the client begins; null: from the oldest kept. */
+  /** The client's position; null: the oldest kept item. */
   readonly after: FeedPlace | null;
   readonly limit: number;
   readonly waitMs: number;
@@ -83,25 +82,26 @@ export function feedRoute(router: Router, dependencies: ApiDependencies): void {
     const request = await readRequest(ctx, dependencies, key);
     const gone = goneOf(ctx);
     const giveBack = takeLargePage(request.scope.clientId);
-    ctx.res.once('close', () => giveBack?.());
-    const bytesMax = giveBack === null ? SMALL_PAGE_BYTES_MAX : PAGE_BYTES_MAX;
-    const look = (after: FeedPlace | null) => readPage(request, after, bytesMax, dependencies);
-    const lookAgain = async (after: FeedPlace) => {
+    const isLarge = typeof giveBack === 'function';
+    if (isLarge) ctx.res.once('close', giveBack);
+    const bytesMax = isLarge ? PAGE_BYTES_MAX : SMALL_PAGE_BYTES_MAX;
+    const read = (after: FeedPlace | null) => readPage(request, after, bytesMax, dependencies);
+    const readAgain = async (after: FeedPlace) => {
       await requireKeyStill(ctx);
-      return look(after);
+      return read(after);
     };
-    let page = await look(request.after);
+    let page = await read(request.after);
     if (page.isEmpty && request.waitMs > 0 && !waits.isOver) {
       leaveTurn(ctx);
       page = await limited(request.scope.clientId, () =>
-        waits.until(request.scope.clientId, request.waitMs, gone, page, (last) => lookAgain(last.upTo)),
+        waits.until(request.scope.clientId, request.waitMs, gone, page, (last) => readAgain(last.upTo)),
       );
     }
     answerPage(ctx, request, page, key);
   });
 }
 
-/** The `Problem` of a cursor that is no good says where to begin. */
+/** The `Problem` of an invalid cursor names the place to restart from. */
 async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
   const query = readQuery(ctx, FEED_PARAMETERS);
   const { clientId } = principalOf(ctx);
@@ -150,7 +150,7 @@ async function readPage(
     place = read.upTo;
     const isEmpty = read.deliveries.length === 0;
     if (isEmpty && read.isCut && performance.now() - startedAt < SEARCHING_MAX_MS) continue;
-    // Looked at behind the reading: what was forgotten meanwhile is reported as forgotten.
+    // Read after the items: items removed meanwhile are reported as removed.
     const bounds = await readFeedBounds(database, clientId);
     return { deliveries: read.deliveries, upTo: place, bounds, isEmpty, isCut: read.isCut };
   }
@@ -191,58 +191,40 @@ export function feedItemJson(delivery: Omit<FedDelivery, 'place'>, cursor: strin
   return `${members.slice(0, -1)},"context":${context ?? 'null'},${more.slice(1, -1)},"body":${body}}`;
 }
 
-/** What it returns takes a place, and returns how to give it back; null when there is none. */
-function createPlaces({ perClientMax, allMax }: typeof LARGE_PAGES): (clientId: Uuid) => (() => void) | null {
-  const byClient = new Map<Uuid, number>();
-  let all = 0;
-  return (clientId) => {
-    const own = byClient.get(clientId) ?? 0;
-    if (own >= perClientMax || all >= allMax) return null;
-    byClient.set(clientId, own + 1);
-    all += 1;
-    return () => {
-      all -= 1;
-      const left = (byClient.get(clientId) ?? 1) - 1;
-      if (left === 0) byClient.delete(clientId);
-      else byClient.set(clientId, left);
-    };
-  };
-}
-
-/** After an announcement the transactions before that one may still run; each look is twice as far from the last. */
-const LOOK_SOON_MS = 20;
+/** After an announcement, earlier transactions may still run; the interval between reads doubles. */
+const POLL_FIRST_MS = 20;
 /** An announcement may be lost. */
-const LOOK_ANYWAY_MS = 5_000;
+const POLL_MAX_MS = 5_000;
 
 interface Looked {
   readonly isEmpty: boolean;
-  /** There is more to look through. */
+  /** There are further items to read. */
   readonly isCut: boolean;
 }
 
 interface Poll {
-  /** Something was announced since it looked last. */
+  /** An announcement came since its last read. */
   hasNews: boolean;
   /** Ends its present pause. */
   readonly wakeUp: Signal;
 }
 
 interface FeedWaits {
-  /** True once the process ends: nobody waits any more. */
+  /** True once the process ends: polls no longer wait. */
   readonly isOver: boolean;
-  /** There is something new for these clients; null: for everybody. */
+  /** These clients have news; null: all clients. */
   readonly wake: (clientIds: readonly Uuid[] | null) => void;
-  /** Looks again and again, from `page` on, until it is not empty, the time is over, the client is gone or the process ends. */
+  /** Reads repeatedly, after `page`, until an item comes, the time is over, the client is gone or the process ends. */
   until<Page extends Looked>(
     clientId: Uuid,
     waitMs: number,
     gone: AbortSignal,
     page: Page,
-    look: (last: Page) => Promise<Page>,
+    read: (last: Page) => Promise<Page>,
   ): Promise<Page>;
 }
 
-/** Polls of the feed that wait for something new, by client, and what wakes them. */
+/** Long polls of the feed, by client, and what wakes them. */
 function createFeedWaits(ending: AbortSignal = new AbortController().signal): FeedWaits {
   const polls = new Map<Uuid, Set<Poll>>();
   const tell = (clientIds: Iterable<Uuid>): void => {
@@ -260,7 +242,7 @@ function createFeedWaits(ending: AbortSignal = new AbortController().signal): Fe
       return ending.aborted;
     },
     wake: (clientIds) => tell(clientIds ?? polls.keys()),
-    async until(clientId, waitMs, gone, page, look) {
+    async until(clientId, waitMs, gone, page, read) {
       const endsAt = performance.now() + waitMs;
       const poll: Poll = { hasNews: false, wakeUp: new Signal() };
       const ofClient = polls.get(clientId) ?? new Set<Poll>();
@@ -269,15 +251,15 @@ function createFeedWaits(ending: AbortSignal = new AbortController().signal): Fe
       gone.addEventListener('abort', leave, { once: true });
       try {
         let last = page;
-        // What was announced before it waited was not heard.
-        for (let restMs = LOOK_SOON_MS; last.isEmpty; ) {
+        // An announcement before it waited was missed.
+        for (let restMs = POLL_FIRST_MS; last.isEmpty; ) {
           const leftMs = endsAt - performance.now();
           if (leftMs <= 0 || gone.aborted || ending.aborted) break;
           if (!last.isCut && !poll.hasNews) await poll.wakeUp.wait(Math.min(restMs, leftMs));
           if (gone.aborted) break;
-          restMs = poll.hasNews ? LOOK_SOON_MS : Math.min(LOOK_ANYWAY_MS, restMs * 2);
+          restMs = poll.hasNews ? POLL_FIRST_MS : Math.min(POLL_MAX_MS, restMs * 2);
           poll.hasNews = false;
-          last = await look(last);
+          last = await read(last);
         }
         return last;
       } finally {

@@ -1,10 +1,9 @@
-/** `vigie feed`: one snapshot of a source, now; what it would do; the end of a source. */
+/** `vigie feed`: reads one snapshot of a source, shows what it would do, or ends a source. */
 
 import { type Input, UsageError } from '../../cli/command.ts';
 import { natsUrlOf, withDatabase } from '../../cli/connect.ts';
 import { startProgress } from '../../cli/progress.ts';
-import { InterruptedError, interruptSignal } from '../../cli/stop-signal.ts';
-import { CommandError, cannotRead, print } from '../../cli/terminal.ts';
+import { CommandError, cannotRead, InterruptedError, interruptSignal, print } from '../../cli/terminal.ts';
 import { type Config, readConfig } from '../../config.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { decodeIntakeMessage } from '../../engine/domain/intake-message.ts';
@@ -12,11 +11,9 @@ import type { Database } from '../../engine/store/database.ts';
 import { readProperty } from '../../engine/store/properties.ts';
 import type { PublishAdverts } from '../../feature.ts';
 import { type FeedContent, SnapshotRefusedError } from './feed-row.ts';
-import { FORMATS, type FormatName, isSourceName, openFormat, SOURCE_RULE } from './formats.ts';
-import { contentJson, identityOf } from './identity.ts';
 import { SourceBusyError, withSource } from './publications.ts';
-import { readOnce } from './reading.ts';
-import { endSource, type SnapshotOutcome } from './snapshot.ts';
+import { FORMATS, type FormatName, isSourceName, openFormat, readOnce, SOURCE_RULE } from './reading.ts';
+import { contentJson, endSource, identityOf, type SnapshotOutcome } from './snapshot.ts';
 
 interface FeedOptions {
   readonly source: string;
@@ -141,14 +138,14 @@ export async function openAdverts(format: string, mapping: string): Promise<Publ
   const opened = await openFormat(format, mapping || null, source).catch((error: Error) => {
     throw inWords(error, mapping);
   });
-  // What was shown before is no news, and nothing of it is delivered a second time.
+  // Earlier adverts are not published, and cause no second delivery.
   return async (path, { onAdvert: onDifference, ...where }) => {
     const options = { source, path, isAll: false, isForced: true, clock: () => new Date(), onDifference };
     return (await readOnce({ ...where, ...options, format: async () => opened })).counts;
   };
 }
 
-/** What changes, by what the daemon holds. */
+/** The changes, compared with what the daemon holds. */
 async function describe(
   database: Database,
   source: string,

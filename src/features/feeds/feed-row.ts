@@ -1,18 +1,18 @@
 /**
- * What the formats give: one row after the other, an advert or a complaint. A format knows nothing of sources, of what
- * was published before, or of the intake contract beyond the names of its members.
+ * The output of the formats: one row after the other, an advert or an error. A format knows nothing about sources,
+ * earlier publications, or the intake contract beyond the names of its members.
  */
 
 import { type IntakeViolation, type SentMessage, VALIDATORS, violationsOf } from '../../engine/domain/intake-schema.ts';
 
-/** The snapshot cannot be taken as it is; the message is the sentence that is reported. */
+/** The snapshot cannot be taken; the message is the reported sentence. */
 export class SnapshotRefusedError extends Error {
   readonly code = 'SNAPSHOT_REFUSED';
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** As the intake contract has them, without identity; what is unknown is null, undefined, empty, or absent. */
+/** In the intake contract's form, without identity; unknown values are null, undefined, empty, or absent. */
 export interface FeedContent {
   readonly property: Members;
   readonly advert: Members;
@@ -24,14 +24,14 @@ export interface AdvertRow {
   readonly line: number;
   readonly reference: string;
   readonly content: FeedContent;
-  /** Values that were left out: `price: "abc" is no number`. */
+  /** Values that were dropped: `price: "abc" is no number`. */
   readonly notices: readonly string[];
 }
 
 export interface ComplaintRow {
   readonly kind: 'complaint';
   readonly line: number;
-  /** Null when the row does not even say whose it is. */
+  /** Null when the row does not even identify its advert. */
   readonly reference: string | null;
   readonly reason: string;
 }
@@ -50,7 +50,7 @@ export function referenceFault(reference: string): string | null {
   return null;
 }
 
-/** Without what is unknown; what it leaves is JSON in the same order every time. */
+/** Without unknown values; the rest is JSON in the same order every time. */
 export function known(members: Members): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).flatMap(([name, value]) => {
@@ -75,7 +75,7 @@ const NOWHERE = '00000000-0000-4000-8000-000000000000';
 export function withinBounds(content: FeedContent, dropped: (notice: string) => void): FeedContent {
   const kept = { property: known(content.property), advert: known(content.advert) };
   dropHalfPlace(kept.property, dropped);
-  // The validator completes what it is given.
+  // The validator completes its input.
   const copy = structuredClone(kept);
   const message = {
     ...{ kind: 'upsert', crawledAt: '2026-01-01T00:00:00Z' },

@@ -6,9 +6,8 @@ import { parse as parseCsv } from 'csv-parse';
 import { SaxesParser } from 'saxes';
 import { nearestName } from '../../engine/domain/nearest-name.ts';
 import { type FeedContent, type FeedRow, referenceFault, SnapshotRefusedError } from './feed-row.ts';
-import { linesOf } from './lines.ts';
 import type { MappedMember, Mapping } from './mapping.ts';
-import { numberIn, plainLine, plainText } from './plain-text.ts';
+import { linesOf, numberIn, plainLine, plainText } from './texts.ts';
 
 type Chunks = AsyncIterable<Buffer>;
 type Tree = { [name: string]: unknown };
@@ -16,7 +15,7 @@ type Tree = { [name: string]: unknown };
 const RECORD_LENGTH_MAX = 4 * 1_024 * 1_024;
 const DEPTH_MAX = 64;
 
-/** Throws `SnapshotRefusedError`, also for a path that no advert has: a mapping's fault, as a rule. */
+/** Throws `SnapshotRefusedError`, also for a path that occurs in no advert: usually an error of the mapping. */
 export async function* readMapped(bytes: Chunks, mapping: Mapping): AsyncGenerator<FeedRow> {
   const missing = new Set(mapping.paths);
   const names = new Set<string>();
@@ -44,7 +43,7 @@ function wrongPaths(missing: Iterable<string>, names: Iterable<string>): Snapsho
 }
 
 interface NamedRecord extends FileRecord {
-  /** Every path that leads somewhere. */
+  /** Every path that occurred. */
   readonly names: Iterable<string>;
 }
 
@@ -58,7 +57,7 @@ const READERS: Readonly<Record<Mapping['format'], Read>> = {
   xml: readXml,
 };
 
-/** Throws `SnapshotRefusedError` at the first byte that is none of the encoding, also at the end of the file. */
+/** Throws `SnapshotRefusedError` at the first byte that is invalid in the encoding, also at the end of the file. */
 async function* decoded(bytes: Chunks, encoding = 'utf-8'): AsyncGenerator<string> {
   const decoder = new TextDecoder(encoding, { fatal: true });
   try {
@@ -254,7 +253,7 @@ function asRefused(error: unknown, format: string): unknown {
 /** One advert as its file has it. */
 interface FileRecord {
   readonly line: number;
-  /** What a path leads to; undefined when there is nothing. */
+  /** The value at a path; undefined without one. */
   readonly at: (path: string) => unknown;
 }
 
@@ -262,7 +261,7 @@ const UNKNOWN = null;
 const TRUE = /^(?:true|1|yes|y|oui|o|ja|si|sí|sim)$/i;
 const FALSE = /^(?:false|0|no|n|non|nein|não|nao)$/i;
 
-/** Makes the members of the intake contract from the values of a file of another format, as its mapping says. */
+/** Converts the values of a file of another format to members of the intake contract, according to its mapping. */
 function mappedRow(record: FileRecord, { reference: path, members }: Mapping): FeedRow {
   const { line } = record;
   const reference = plainLine(textOf(record.at(path)));
@@ -299,13 +298,13 @@ function valueOf({ name, schema, from }: MappedMember, record: FileRecord, notic
 
 type Schema = MappedMember['schema'];
 
-/** Undefined: it cannot be one. */
+/** Undefined: the value cannot be converted. */
 function asMember(found: unknown, schema: Schema, split: string | undefined): unknown {
   const types = [schema.type ?? []].flat();
   const isObject = typeof found === 'object';
   if (types.includes('array')) return listOf(found, split);
   if (isObject && !Array.isArray(found)) return undefined;
-  // Of an element or a member that is there several times, as a language each, the first counts.
+  // Of an element or a member that occurs several times, for example per language, the first counts.
   const text = textOf(Array.isArray(found) ? found[0] : found).trim();
   if (schema.enum !== undefined) return schema.enum.find((code) => textOf(code) === text);
   if (types.includes('boolean')) return TRUE.test(text) ? true : FALSE.test(text) ? false : undefined;

@@ -1,6 +1,6 @@
 /**
- * A mapping: a small JSON file that says where each member of the intake contract is in files of some other format.
- * What it cannot mean is reported before anything is read, with the nearest name.
+ * A mapping: a small JSON file that locates the members of the intake contract in files of another format. Its errors
+ * are reported before anything is read, with the nearest known name.
  */
 
 import { z } from 'zod';
@@ -18,11 +18,11 @@ interface MemberSchema {
 const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const placeSchema = z.strictObject({
   path: z.string().min(1),
-  /** What each value stands for; those of codes that are not in it are unknown. */
+  /** The code of each value; values that are not listed are unknown. */
   values: z.record(z.string(), value).optional(),
-  /** Between the items of a list that is one text. */
+  /** Separates the items of a list in one text. */
   split: z.string().min(1).optional(),
-  /** No advert needs to have it. */
+  /** It may be absent from every advert. */
   optional: z.boolean().optional(),
 });
 const constantSchema = z.strictObject({ value });
@@ -48,11 +48,11 @@ export interface MappedMember {
 
 export interface Mapping extends Omit<z.output<typeof mappingSchema>, 'members'> {
   readonly members: readonly MappedMember[];
-  /** Those that some advert has to have, the reference's first. */
+  /** Members that some advert must have, the reference's first. */
   readonly paths: readonly string[];
 }
 
-/** What both halves of a message may say is said of the advert. */
+/** A member that both halves of a message may state belongs to the advert. */
 const KNOWN: ReadonlyMap<string, Pick<MappedMember, 'half' | 'schema'>> = new Map(
   (['property', 'advert'] as const).flatMap((half) => {
     const { properties } = MESSAGE_SCHEMAS.upsert as unknown as { properties: Record<string, MemberSchema> };
@@ -65,7 +65,7 @@ const KNOWN: ReadonlyMap<string, Pick<MappedMember, 'half' | 'schema'>> = new Ma
   }),
 );
 
-/** `path`: the mapping's, for what is reported of it. Throws `SnapshotRefusedError`. */
+/** `path`: the mapping's, for error messages. Throws `SnapshotRefusedError`. */
 export function parseMapping(text: string, path: string): Mapping {
   let sent: unknown;
   try {

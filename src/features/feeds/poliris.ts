@@ -2,8 +2,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { type FeedRow, referenceFault, SnapshotRefusedError } from './feed-row.ts';
-import { type Line, linesOf } from './lines.ts';
-import { numberIn, plainLine, plainText, webAddress } from './plain-text.ts';
+import { type Line, linesOf, numberIn, plainLine, plainText, webAddress } from './texts.ts';
 
 /** `source`: whose name stands for a publisher that gives none. */
 export async function* readPoliris(bytes: AsyncIterable<Buffer>, source: string): AsyncGenerator<FeedRow> {
@@ -14,7 +13,7 @@ function rowOf({ line, fields, fault }: PolirisRecord, source: string): FeedRow 
   const record = createReader(fields);
   const [agency, own] = [record.line(1), record.line(2)];
   const reference = agency === '' ? own : `${agency}/${own}`;
-  // The last field of a record that is not whole may be a part of one.
+  // The last field of an incomplete record may be cut.
   const isNamed = fields.length > 2 && referenceFault(reference) === null;
   if (fault !== null) return { kind: 'complaint', line, reference: isNamed ? reference : null, reason: fault };
   const nameless = referenceFault(own) ?? referenceFault(reference);
@@ -25,7 +24,7 @@ function rowOf({ line, fields, fault }: PolirisRecord, source: string): FeedRow 
 
 type Reader = ReturnType<typeof createReader>;
 
-/** By the numbers of the format, from 1. What a field may not hold is reported, and unknown. */
+/** By the numbers of the format, from 1. An invalid value is reported, and unknown. */
 function createReader(fields: readonly string[]) {
   const notices: string[] = [];
   const raw = (field: number): string => fields[field - 1]?.trim() ?? '';
@@ -43,7 +42,7 @@ function createReader(fields: readonly string[]) {
     text: (field: number) => plainText(raw(field)),
     word: (field: number) => folded(raw(field)),
     number,
-    /** Programs write 0 for what nobody has filled in. */
+    /** Programs write 0 for an empty field. */
     amount: (field: number, member: string) => number(field, member) || null,
     flag(field: number): boolean | null {
       const word = folded(raw(field));
@@ -66,7 +65,7 @@ function propertyOf(record: Reader) {
     propertyType: PROPERTY_TYPES.get(record.word(4)) ?? null,
     room: record.amount(18, 'room'),
     bedroom: record.amount(19, 'bedroom'),
-    // One of them that is 0 was not filled in, and the other means nothing.
+    // When one of them is 0 it is empty, and the other means nothing.
     locations: lat === null || lon === null ? null : { lat, lon },
     city: { zipcode: record.line(108) || record.line(5), name: record.line(109) || record.line(6) },
   };
@@ -116,7 +115,7 @@ const RESPONSIBLE: ReadonlyMap<string, number> = new Map([
   ['2', 0],
 ]);
 
-/** `NS`, `VI` and the like say that there is none. A consumption of 0 is none; emissions of 0 are, where they are rated. */
+/** `NS`, `VI` and the like mean none. A consumption of 0 is none; emissions of 0 are valid, where they are rated. */
 function ratingOf(record: Reader, field: number, member: string) {
   const letter = record.raw(field + 1).toUpperCase();
   const category = /^[A-G]$/.test(letter) ? letter : null;
@@ -124,7 +123,7 @@ function ratingOf(record: Reader, field: number, member: string) {
   return { category, value: value === 0 && (member === 'energy' || category === null) ? null : value };
 }
 
-/** 0 is the ground floor, which some write out. */
+/** 0 is the ground floor, which some programs write in words. */
 function floorOf(record: Reader): number | null {
   return /^(?:rdc|rez)/.test(record.word(24)) ? 0 : record.number(24, 'floor');
 }
@@ -144,9 +143,9 @@ const STREAMED = { stream: true };
 interface PolirisRecord {
   /** Where it begins. */
   readonly line: number;
-  /** From 0: field n of the format is the one at n − 1. Of a record that is not whole, those before its end. */
+  /** From 0: field n of the format is the one at n − 1. Of an incomplete record, those before its end. */
   readonly fields: readonly string[];
-  /** Null: it can be read. */
+  /** Null: it is readable. */
   readonly fault: string | null;
 }
 
@@ -256,7 +255,7 @@ function transactionTypeOf(word: string): number | null {
   return /^location\b/.test(word) ? 1 : null;
 }
 
-/** By field: what `OUI`, or a number above 0, says the property has. */
+/** By field: the feature that a property has when the field is `OUI`, or a number above 0. */
 const FEATURES: ReadonlyMap<number, string> = new Map([
   [28, 'refait à neuf'],
   [32, 'WC séparés'],

@@ -1,25 +1,25 @@
 /**
- * What was published last, the feature's one table: a row for each advert that a source shows, and one without a
- * reference for the source itself, with what its last snapshot brought. Any machine goes on from here.
+ * The last publications, the feature's one table: a row for each advert that a source contains, and one without a
+ * reference for the source itself, with the results of its last snapshot. Any machine continues from here.
  */
 
 import type { Database, Queryable } from '../../engine/store/database.ts';
 
-/** Of one source, what is held while a snapshot is read: a hundred thousand of them take twenty megabytes. */
+/** For one source, held while a snapshot is read: a hundred thousand of them take twenty megabytes. */
 export interface Publication {
   /** Null: its first publication may not have arrived. */
   readonly hash: string | null;
   readonly publishedAtMs: number;
 }
 
-/** What the last snapshot of a source brought, for operators, and what the next look needs. */
+/** The results of the last snapshot of a source, for operators, and the input of the next check. */
 export interface SourceReport {
-  /** When the source was last looked at, and when it last gave something. */
+  /** When the source was last checked, and when it last gave a file. */
   readonly lookedAt?: string;
   readonly gaveAt?: string;
   /** Of the last snapshot that was read. */
   readonly readAt?: string;
-  /** Its path or address, and what distinguishes it from the one before. */
+  /** Its path or address, and its version. */
   readonly from?: string;
   readonly version?: string | undefined;
   readonly counts?: Readonly<Record<string, number>>;
@@ -27,7 +27,7 @@ export interface SourceReport {
   readonly notices?: readonly string[];
   /** Why the last snapshot was refused; null when it was taken. */
   readonly refusal?: string | null;
-  /** An operator asks for a snapshot now. */
+  /** An operator requests a snapshot now. */
   readonly requestedAt?: string | null;
 }
 
@@ -36,7 +36,7 @@ export interface Source {
   readonly adverts: number;
   /** Of the last snapshot that was published; null: none was. */
   readonly crawledAt: Date | null;
-  /** Of the bytes of one that is being published, or was when its process ended. */
+  /** A hash of the bytes of a snapshot that is being published, or was when its process ended. */
   readonly openHash: string | null;
   readonly report: SourceReport;
 }
@@ -47,8 +47,8 @@ export class SourceBusyError extends Error {
 }
 
 /**
- * Runs `work` while nobody else reads the source. The lock is the session's, so it ends with the process; no transaction
- * stays open meanwhile.
+ * Runs `work` while no other process reads the source. The lock is the session's, so it ends with the process; no
+ * transaction stays open meanwhile.
  */
 export async function withSource<T>(database: Database, source: string, work: () => Promise<T>): Promise<T> {
   const client = await database.connect();
@@ -65,7 +65,7 @@ export async function withSource<T>(database: Database, source: string, work: ()
       isFree = true;
     }
   } finally {
-    // Ending the session is what lets a lock go for certain.
+    // Only the end of the session certainly releases a lock.
     client.release(!isFree);
   }
 }
@@ -88,7 +88,7 @@ export async function readPublications(client: Queryable, source: string): Promi
   }
 }
 
-/** Before they are published for the first time: whatever happens then, they are known. Served by the primary key. */
+/** Before their first publication: whatever happens then, they are known. Served by the primary key. */
 export async function announcePublications(client: Queryable, source: string, references: readonly string[]) {
   if (references.length === 0) return;
   await client.query(
@@ -98,7 +98,7 @@ export async function announcePublications(client: Queryable, source: string, re
   );
 }
 
-/** After they have been acknowledged. Served by the primary key. */
+/** After their acknowledgement. Served by the primary key. */
 export async function recordPublications(
   client: Queryable,
   source: string,
@@ -121,7 +121,7 @@ export async function removePublications(client: Queryable, source: string, refe
   ]);
 }
 
-/** The snapshot that is published from now on; null: it has been. Served by the primary key. */
+/** The snapshot that is published from now on; null: its publication is complete. Served by the primary key. */
 export async function markSnapshot(client: Queryable, source: string, crawledAt: Date, openHash: string | null) {
   await client.query(
     `insert into feed_publications (source, reference, hash, published_at) values ($1, '', $2, $3)
@@ -130,7 +130,7 @@ export async function markSnapshot(client: Queryable, source: string, crawledAt:
   );
 }
 
-/** Members of `report` replace those that are known. Served by the primary key. */
+/** Members of `report` replace the stored ones. Served by the primary key. */
 export async function writeReport(client: Queryable, source: string, report: SourceReport): Promise<void> {
   await client.query(
     `insert into feed_publications (source, reference, published_at, report) values ($1, '', '-infinity', $2)
@@ -143,7 +143,7 @@ const SOURCE = `
   source as name, hash as "openHash", coalesce(report, '{}') as report,
   case when published_at = '-infinity' then null else published_at end as "crawledAt"`;
 
-/** Null: nothing is known of it. Served by the primary key. */
+/** Null: the source is unknown. Served by the primary key. */
 export async function readSource(client: Queryable, name: string): Promise<Source | null> {
   const { rows } = await client.query<Source>(
     `select ${SOURCE}, (select count(*)::integer from feed_publications advert

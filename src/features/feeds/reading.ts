@@ -1,7 +1,13 @@
-/** One reading of a source: its file through its format into a snapshot, and what came of it into the source's report. */
+/**
+ * Reads a source once: passes its file through its format into a snapshot, and stores the results in the source's
+ * report.
+ */
 
-import type { FeedFormat } from './feed-row.ts';
-import { SnapshotRefusedError } from './feed-row.ts';
+import { readFile, stat } from 'node:fs/promises';
+import { type FeedFormat, SnapshotRefusedError } from './feed-row.ts';
+import { readMapped } from './mapped-files.ts';
+import { parseMapping } from './mapping.ts';
+import { readPoliris } from './poliris.ts';
 import { type SourceReport, withSource, writeReport } from './publications.ts';
 import { type SnapshotOptions, type SnapshotOutcome, takeSnapshot } from './snapshot.ts';
 import { openSnapshot } from './snapshot-file.ts';
@@ -11,22 +17,22 @@ export interface Reading extends Omit<SnapshotOptions, 'onProgress'> {
   readonly format: () => Promise<FeedFormat>;
   /** Of the file. */
   readonly path: string;
-  /** Where it came from, for operators; the path unless said. */
+  /** The origin, for operators; default the path. */
   readonly from?: string;
-  /** What distinguishes it from the one before; the file's own unless said. */
+  /** Distinguishes it from the previous version; default the file's own. */
   readonly version?: string;
-  /** False: the source gave it before. */
+  /** False: the source gave the same file before. */
   readonly isGiven?: boolean;
   /** `share`: of the file, 0 to 1; null while it is published. */
   readonly onProgress?: (doing: string, count: number, share: number | null) => void;
 }
 
-/** Throws `SnapshotRefusedError`, `SourceBusyError`, and what the file, PostgreSQL and NATS fail with. */
+/** Throws `SnapshotRefusedError`, `SourceBusyError`, and errors of the file, PostgreSQL and NATS. */
 export function readOnce(reading: Reading): Promise<SnapshotOutcome> {
   const { database, source } = reading;
   return withSource(database, source, async () => {
     try {
-      return await readFile(reading);
+      return await readSnapshotFile(reading);
     } catch (error) {
       const { version } = reading;
       if (error instanceof SnapshotRefusedError) await report(reading, { version, refusal: error.message });
@@ -35,7 +41,7 @@ export function readOnce(reading: Reading): Promise<SnapshotOutcome> {
   });
 }
 
-async function readFile(reading: Reading): Promise<SnapshotOutcome> {
+async function readSnapshotFile(reading: Reading): Promise<SnapshotOutcome> {
   const { path, onProgress } = reading;
   const format = await reading.format();
   const file = await openSnapshot(path);
@@ -62,4 +68,28 @@ async function report(reading: Reading, rest: SourceReport): Promise<void> {
   const at = clock().toISOString();
   const when = { lookedAt: at, readAt: at, requestedAt: null, ...(isGiven && { gaveAt: at }) };
   await writeReport(database, source, { ...when, from, ...rest });
+}
+
+export const FORMATS = ['poliris', 'mapping'] as const;
+export type FormatName = (typeof FORMATS)[number];
+
+const MAPPING_BYTES_MAX = 1_024 * 1_024;
+
+/** `mapping`: the path of its file, where the format has one. Throws `SnapshotRefusedError` for an invalid one. */
+export async function openFormat(name: FormatName, mapping: string | null, source: string): Promise<FeedFormat> {
+  if (name === 'poliris') return (bytes) => readPoliris(bytes, source);
+  if (mapping === null)
+    throw new SnapshotRefusedError('the format mapping needs the file that says where everything is');
+  const { size } = await stat(mapping);
+  if (size > MAPPING_BYTES_MAX) throw new SnapshotRefusedError(`${mapping} has more than ${MAPPING_BYTES_MAX} bytes`);
+  const parsed = parseMapping(await readFile(mapping, 'utf8'), mapping);
+  return (bytes) => readMapped(bytes, parsed);
+}
+
+const SOURCE_NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+const SOURCE_LENGTH_MAX = 64;
+export const SOURCE_RULE = `a source is named by lower-case letters, digits and hyphens between them, at most ${SOURCE_LENGTH_MAX}`;
+
+export function isSourceName(name: string): boolean {
+  return name.length <= SOURCE_LENGTH_MAX && SOURCE_NAME.test(name);
 }

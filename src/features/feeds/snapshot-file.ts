@@ -1,6 +1,6 @@
 /**
- * The bytes of a snapshot: of a regular file, out of a ZIP or gzip where it is one. Nothing that is claimed is believed:
- * sizes are counted as bytes come, a ZIP's checksum is compared, and a file that changes meanwhile is refused.
+ * The bytes of a snapshot: of a regular file, unpacked from a ZIP or gzip. No claim of the file is trusted: bytes are
+ * counted, a ZIP's checksum is compared, and a file that changes meanwhile is refused.
  */
 
 import { createHash } from 'node:crypto';
@@ -19,7 +19,7 @@ const HEAD_BYTES = 4;
 
 export interface SnapshotFile {
   readonly path: string;
-  /** Another one when the file was written again. */
+  /** Changes when the file is written again. */
   readonly version: string;
   /** Of what there is, 0 to 1. */
   readonly shareRead: () => number;
@@ -30,10 +30,10 @@ export interface SnapshotFile {
   close(): Promise<void>;
 }
 
-/** A link or a pipe that lies where a file should is not followed, and not waited for. */
+/** A link or a pipe in place of a file is not followed, and does not block. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Throws `SnapshotRefusedError` for what is no file, and what the system says of one that cannot be read. */
+/** Throws `SnapshotRefusedError` for what is no file, and the system's error for one that cannot be read. */
 export async function openSnapshot(path: string): Promise<SnapshotFile> {
   const handle = await open(path, FLAGS).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ELOOP' ? new SnapshotRefusedError(`${path} is a link: name the file itself`) : error;
@@ -70,7 +70,7 @@ function versionOf(stats: { readonly ino: bigint; readonly size: bigint; readonl
   return `${stats.ino}-${stats.size}-${stats.mtimeNs}`;
 }
 
-/** A file, or the one of a folder that was written last; links, pipes and hidden files are none. Null: there is none. */
+/** A file, or the newest one of a folder; links, pipes and hidden files do not count. Null: there is none. */
 export async function newestFile(path: string): Promise<{ readonly path: string; readonly version: string } | null> {
   const stats = await lstat(path, { bigint: true });
   if (!stats.isDirectory()) return { path, version: versionOf(stats) };

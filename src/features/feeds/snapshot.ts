@@ -1,20 +1,20 @@
 /**
- * A snapshot of a source becomes messages of the intake contract: what is new or changed is published, what is gone
- * expires, what is equal is published again once a day. The whole of it is read before anything is published, so that a
- * bad file changes nothing; what was published is written down after it was acknowledged, so that a crash repeats.
+ * A snapshot of a source becomes messages of the intake contract: new and changed adverts are published, missing ones
+ * expire, equal ones are published again once a day. All of it is read before anything is published, so that a bad file
+ * changes nothing; publications are stored after their acknowledgement, so a crash causes repetitions, not losses.
  */
 
+import { createHash } from 'node:crypto';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Broker } from '../../engine/broker/connection.ts';
 import { type Publication as Message, publishAll } from '../../engine/broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology.ts';
+import { type Uuid, uuidOf } from '../../engine/domain/ids.ts';
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { type AdvertRow, type FeedContent, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
-import { contentJson, hashOf, identityOf } from './identity.ts';
-import { linesOf } from './lines.ts';
 import {
   announcePublications,
   markSnapshot,
@@ -24,24 +24,25 @@ import {
   recordPublications,
   removePublications,
 } from './publications.ts';
+import { linesOf } from './texts.ts';
 
 export interface SnapshotOptions {
   readonly database: Database;
   /** Null: a dry run, which publishes nothing and writes nothing down. */
   readonly broker: Broker | null;
   readonly source: string;
-  /** Publishes what is equal, too. */
+  /** Publishes equal adverts, too. */
   readonly isAll: boolean;
-  /** Takes what would be refused. */
+  /** Accepts a snapshot that would be refused. */
   readonly isForced: boolean;
   readonly clock: () => Date;
   readonly stopping: AbortSignal;
   readonly onProgress?: (doing: string, count: number) => void;
-  /** Told of each advert that is new or changed. */
+  /** Called for each advert that is new or changed. */
   readonly onDifference?: (reference: string, content: FeedContent, isNew: boolean) => void;
 }
 
-/** What a snapshot is read from. */
+/** The input of a snapshot. */
 export interface SnapshotInput {
   readonly rows: () => AsyncIterable<FeedRow>;
   /** Of all the bytes, once the rows have been read. */
@@ -53,15 +54,15 @@ export type SnapshotCounts = { readonly [count in keyof typeof COUNTS]: number }
 
 export interface SnapshotOutcome {
   readonly counts: SnapshotCounts;
-  /** The first of the rows that were not understood, a sentence each. */
+  /** The first rows with errors, a sentence each. */
   readonly complaints: readonly string[];
-  /** The first values that were left out, each kind of them once. */
+  /** The first values that were dropped, each kind of them once. */
   readonly notices: readonly string[];
   /** The first of those that expire. */
   readonly gone: readonly string[];
 }
 
-/** Once a day, though the clock of who writes the file is not ours. */
+/** Nearly a day: the clock of the file's writer may differ from ours. */
 export const REPUBLISHED_AFTER_MS = 20 * 3_600_000;
 const ADVERTS_MAX = 300_000;
 const CONTENT_LENGTH_MAX = 256 * 1_024;
@@ -71,10 +72,10 @@ const GONE_JUDGED_FROM = 20;
 const BATCH_MAX = 256;
 const BATCH_LENGTH_MAX = 4 * 1_024 * 1_024;
 const PROGRESS_EVERY = 100;
-/** In place of the bytes of a snapshot. */
+/** Replaces the hash of a snapshot. */
 const END_DIGEST = 'end';
 
-/** Throws `SnapshotRefusedError`, and what PostgreSQL and NATS fail with. The source is held by `withSource`. */
+/** Throws `SnapshotRefusedError`, and errors of PostgreSQL and NATS. `withSource` holds the source. */
 export async function takeSnapshot(input: SnapshotInput, options: SnapshotOptions): Promise<SnapshotOutcome> {
   const { database, broker, source, clock } = options;
   const readAt = clock();
@@ -96,8 +97,9 @@ export async function takeSnapshot(input: SnapshotInput, options: SnapshotOption
 }
 
 /**
- * When the snapshot was read. One that was broken off and is repeated in the stream's duplicate window keeps its time,
- * and so the ids of its messages. Later than the one before, whatever the clock says: an older state has no effect.
+ * The time of the snapshot's reading. An interrupted one that is repeated within the stream's duplicate window keeps
+ * its time, and so the ids of its messages. Later than the previous one, whatever the clock says: an older state has no
+ * effect.
  */
 async function crawledAtOf(database: Database, source: string, openHash: string, readAt: Date): Promise<Date> {
   const before = await readSource(database, source);
@@ -130,7 +132,7 @@ async function planSnapshot(input: SnapshotInput, spool: Spool, readAt: Date, op
       await takeRow(row, shown, tally, compare);
     }
   } catch (error) {
-    // Taken all the same, what cannot be read to its end says nothing of what is gone.
+    // A forced snapshot that cannot be read to its end says nothing about missing adverts.
     if (!(isForced && error instanceof SnapshotRefusedError && shown.size > 0)) throw error;
     isWhole = false;
     tally.notice(`nothing expires: ${error.message}`, 0);
@@ -162,7 +164,7 @@ function createTally() {
       if (complaints.length < TOLD_MAX)
         complaints.push(`line ${line}${reference === null ? '' : `, ${reference}`}: ${reason}`);
     },
-    /** The same of another advert is no news. */
+    /** A repetition of the same advert is no news. */
     notice(text: string, line: number, reference = '') {
       const kind = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '…');
       if (notices.size >= TOLD_MAX || notices.has(kind)) return;
@@ -197,7 +199,7 @@ async function takeRow(
   );
 }
 
-/** A text of its own: a part of the row's text would keep the whole of it in memory. */
+/** A copy: a part of the row's text would keep the whole of it in memory. */
 const copyOf = (text: string): string => Buffer.from(text).toString();
 
 function createComparison(
@@ -270,7 +272,7 @@ async function publishBatch(
   await recordPublications(database, source, batch, crawledAt);
 }
 
-/** Of a source that is given up: expires all of it, and forgets it. Resolves with how many there were. */
+/** Ends a source: expires all its adverts, and removes it. Resolves with their number. */
 export async function endSource(options: Omit<Publishing, 'isAll' | 'isForced'>): Promise<number> {
   const { database, source, clock } = options;
   const held = [...(await readPublications(database, source)).keys()];
@@ -281,7 +283,7 @@ export async function endSource(options: Omit<Publishing, 'isAll' | 'isForced'>)
   return held.length;
 }
 
-/** Expires adverts, and forgets them. */
+/** Expires adverts, and removes them. */
 async function expirePublished(
   references: readonly string[],
   crawledAt: Date,
@@ -319,8 +321,8 @@ interface Spool {
 const BUFFERED_MAX = 1_024 * 1_024;
 
 /**
- * Keeps what a snapshot publishes on disk until the whole of it has been read: nothing of a bad file is published. The
- * file has no name, so that it disappears with the process.
+ * Keeps the messages of a snapshot on disk until all of it has been read: a bad file publishes nothing. The file has no
+ * name, so that it disappears with the process.
  */
 async function createSpool(): Promise<Spool> {
   const directory = await mkdtemp(join(tmpdir(), 'vigie-feed-'));
@@ -347,4 +349,36 @@ async function createSpool(): Promise<Spool> {
     },
     close: () => file.close(),
   };
+}
+
+/** The same file read twice, on any machine, gives the same ids: UUIDs of version 5 (RFC 9562, section 5.5). */
+const NAMESPACE = Buffer.from('6f9c1d3e4b0a4d6f9f57c2a8e1b3d504', 'hex');
+
+export interface FeedIdentity {
+  readonly property: Uuid;
+  readonly advert: Uuid;
+}
+
+export function identityOf(source: string, reference: string): FeedIdentity {
+  const named = (kind: string): Uuid => nameBasedUuid(`${kind}:${source}:${reference}`);
+  return { property: named('property'), advert: named('advert') };
+}
+
+function nameBasedUuid(name: string): Uuid {
+  const bytes = createHash('sha1').update(NAMESPACE).update(name).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x50;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return uuidOf(`${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`);
+}
+
+/** 132 bits of a SHA-256. */
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** The message's members beside kind and time, as JSON: equal for equal adverts. */
+export function contentJson({ property, advert }: FeedIdentity, content: FeedContent): string {
+  const halves = { property: { uuid: property, ...content.property }, advert: { uuid: advert, ...content.advert } };
+  return JSON.stringify(halves).slice(1);
 }

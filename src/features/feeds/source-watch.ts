@@ -1,26 +1,25 @@
 /**
- * The role `feeds`: looks at its sources every few seconds, and reads what they give. A file is read when it has stood
- * still for a minute, for it is pushed while we look; an address is asked as often as its source gives something. One
- * source after the other, so that one snapshot at a time is in memory.
+ * The role `feeds`: checks its sources every few seconds, and reads their files. A file is read when it has been
+ * unchanged for a minute, because uploads take time; an address is requested at the source's interval. One source after
+ * the other, so that one snapshot at a time is in memory.
  */
 
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Agent, type Dispatcher, interceptors, request } from 'undici';
+import { z } from 'zod';
 import { startTask, type Task } from '../../engine/actor/task.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
 import { type ConnectorOptions, createConnector } from '../../engine/delivery/connector.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
-import { openFormat } from './formats.ts';
 import { readSource, SourceBusyError, type SourceReport, writeReport } from './publications.ts';
-import { readOnce } from './reading.ts';
+import { FORMATS, type FormatName, isSourceName, openFormat, readOnce, SOURCE_RULE } from './reading.ts';
 import { REPUBLISHED_AFTER_MS, type SnapshotOutcome } from './snapshot.ts';
 import { newestFile } from './snapshot-file.ts';
-import type { FeedSource } from './sources.ts';
 
 export interface FeedsOptions {
   readonly database: Database;
@@ -32,17 +31,17 @@ export interface FeedsOptions {
   readonly onRead: (source: string, outcome: SnapshotOutcome) => void;
   readonly onRefused: (source: string, reason: string) => void;
   readonly onTransientError: (what: string, error: Error) => void;
-  readonly lookEveryMs?: number;
-  /** How long a file has to stand still. */
+  readonly checkEveryMs?: number;
+  /** How long a file must be unchanged. */
   readonly settledAfterMs?: number;
 }
 
-const LOOK_EVERY_MS = 5_000;
+const CHECK_EVERY_MS = 5_000;
 const SETTLED_AFTER_MS = 60_000;
 
-/** Each source is known to operators from the start. */
+/** Each source is listed for operators from the start. */
 export async function startFeeds(options: FeedsOptions): Promise<Task> {
-  const { database, sources, onTransientError, onRefused, lookEveryMs: everyMs = LOOK_EVERY_MS } = options;
+  const { database, sources, onTransientError, onRefused, checkEveryMs: everyMs = CHECK_EVERY_MS } = options;
   for (const { name } of sources) await writeReport(database, name, {});
   const isSettled = createSettling(options);
   return startTask({
@@ -60,7 +59,7 @@ export async function startFeeds(options: FeedsOptions): Promise<Task> {
   });
 }
 
-/** By this process's clock: what a file says of its time is its writer's. */
+/** By this process's clock: the file's timestamp is its writer's. */
 function createSettling({ nowMs, settledAfterMs = SETTLED_AFTER_MS }: FeedsOptions) {
   const seen = new Map<string, { readonly version: string; readonly sinceMs: number }>();
   return (name: string, version: string): boolean => {
@@ -76,10 +75,10 @@ type IsSettled = ReturnType<typeof createSettling>;
 async function lookAt(source: FeedSource, isSettled: IsSettled, stopping: AbortSignal, options: FeedsOptions) {
   const known = (await readSource(options.database, source.name))?.report ?? {};
   if (source.path === null) await askAddress(source, known, stopping, options);
-  else await lookAtFile(source, source.path, known, isSettled, stopping, options);
+  else await checkFile(source, source.path, known, isSettled, stopping, options);
 }
 
-async function lookAtFile(
+async function checkFile(
   source: FeedSource,
   path: string,
   known: SourceReport,
@@ -93,7 +92,7 @@ async function lookAtFile(
   const isNew = found.version !== known.version;
   const isAsked = Boolean(known.requestedAt);
   if (!isWritten && !isAsked) return;
-  // What lies there unchanged is shown for as long as the source is not silent.
+  // The adverts of an unchanged file are kept alive until the source counts as silent.
   const isShown = isOlder(known.readAt, REPUBLISHED_AFTER_MS, options) && !isSilent(known, source, options);
   if (isNew || isAsked || isShown) await read(source, { ...found, isGiven: isNew }, stopping, options);
 }
@@ -102,7 +101,7 @@ async function askAddress(source: FeedSource, known: SourceReport, stopping: Abo
   const { database, allowPrivateNetworks, clock } = options;
   if (!known.requestedAt && !isOlder(known.lookedAt, source.everyMs, options)) return;
   const url = source.url as string;
-  // Asked without conditions, it gives what is to be shown again.
+  // An unconditional request returns the file whose adverts are to be published again.
   const version = isOlder(known.readAt, REPUBLISHED_AFTER_MS, options) ? null : (known.version ?? null);
   const looked = (): SourceReport => ({ lookedAt: clock().toISOString(), from: url, requestedAt: null });
   const given = await download(url, version, { allowPrivateNetworks, stopping }).catch(async (error: Error) => {
@@ -137,7 +136,7 @@ function isOlder(at: string | undefined, ageMs: number, { clock }: FeedsOptions)
   return at === undefined || clock().getTime() - Date.parse(at) >= ageMs;
 }
 
-/** It has given nothing for twice its interval. */
+/** It has given no file for twice its interval. */
 function isSilent({ gaveAt }: SourceReport, { everyMs }: FeedSource, options: FeedsOptions): boolean {
   return isOlder(gaveAt, 2 * everyMs, options);
 }
@@ -150,7 +149,7 @@ interface DownloadOptions extends Omit<ConnectorOptions, 'connectTimeoutMs'> {
 
 interface Download {
   readonly path: string;
-  /** By what the server knows this version of the file; given back when it is asked again. */
+  /** The server's version of the file; sent with the next request. */
   readonly version: string;
   dispose(): Promise<void>;
 }
@@ -161,9 +160,9 @@ const SILENCE_MS = 30_000;
 const BYTES_MAX = 1_024 ** 3;
 
 /**
- * Fetches a source's file to disk, bounded in size, time and redirects. Every address, also one that it is redirected
- * to, must be public: an agency names them, and must not reach what lies inside. Null: the file is still the one of
- * `version`. Throws `SnapshotRefusedError` that says why there is none.
+ * Downloads a source's file to disk, bounded in size, time and redirects. Every address, redirects included, must be
+ * public: agencies name them, and must not reach the internal network. Null: the file still has `version`. Throws
+ * `SnapshotRefusedError` with the reason for a failure.
  */
 export async function download(
   url: string,
@@ -191,7 +190,7 @@ export async function download(
   }
 }
 
-/** A version is what `versionOf` has made. */
+/** `versionOf` creates versions. */
 function conditionsOf(version: string | null): Record<string, string> {
   const { etag, modified } = JSON.parse(version ?? '{}') as { etag?: string; modified?: string };
   return { ...(etag && { 'if-none-match': etag }), ...(modified && { 'if-modified-since': modified }) };
@@ -220,4 +219,67 @@ async function keep(answer: Dispatcher.ResponseData, bytesMax: number, signal: A
     await dispose();
     throw error;
   }
+}
+
+export interface FeedSource {
+  readonly name: string;
+  readonly format: FormatName;
+  /** The path of its mapping. */
+  readonly mapping: string | null;
+  /** A file, or a folder whose newest file counts; null: `url`. */
+  readonly path: string | null;
+  readonly url: string | null;
+  /** The interval of its snapshots; an address is requested as often. */
+  readonly everyMs: number;
+}
+
+export class FeedsFileError extends Error {
+  readonly code = 'FEEDS_FILE_INVALID';
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+const every = z.string().transform((text, context) => {
+  const [, count = '', unit = ''] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
+  if (unit === '') context.addIssue('must be minutes, hours or days, such as 30m, 6h or 1d');
+  return Number(count) * (UNITS_MS[unit] ?? 0);
+});
+const url = z.url({ protocol: /^https?$/, error: 'must be an address that begins with https://' });
+const source = z
+  .strictObject({
+    format: z.enum(FORMATS),
+    mapping: z.string().optional(),
+    path: z.string().optional(),
+    url: url.optional(),
+    every,
+  })
+  .refine((each) => (each.path === undefined) !== (each.url === undefined), 'needs either path or url')
+  .refine(
+    (each) => (each.format === 'mapping') === (each.mapping !== undefined),
+    'mapping goes with the format mapping',
+  );
+const file = z.record(z.string().refine(isSourceName, SOURCE_RULE), source);
+
+/**
+ * The file of sources for the role `feeds` (`VIGIE_FEEDS_FILE`). Relative paths are relative to the file. Throws
+ * `FeedsFileError` that names every error.
+ */
+export function readFeedsFile(path: string): readonly FeedSource[] {
+  let sent: unknown;
+  try {
+    sent = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw new FeedsFileError(`VIGIE_FEEDS_FILE: ${path}: ${(cause as Error).message}`, { cause });
+  }
+  const parsed = file.safeParse(sent);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map(({ path: at, message }) => `  ${at.join('.')} ${message}`);
+    throw new FeedsFileError([`VIGIE_FEEDS_FILE: ${path}:`, ...faults].join('\n'));
+  }
+  const absolute = (named: string | undefined) => (named === undefined ? null : resolve(dirname(path), named));
+  return Object.entries(parsed.data).map(([name, { every: everyMs, format, ...rest }]) => ({
+    ...{ name, everyMs, format, url: rest.url ?? null },
+    mapping: absolute(rest.mapping),
+    path: absolute(rest.path),
+  }));
 }

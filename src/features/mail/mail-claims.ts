@@ -1,16 +1,17 @@
 /**
- * Takes an e-mail for an attempt, and counts the attempt before any byte is sent. Whoever takes one holds the row of its
- * recipient, so two instances never gather the same items into two e-mails, and an unsubscription that has been answered
- * finds none that begins. Locks are taken in one order everywhere: recipient, client, items, searches.
+ * Claims an e-mail for an attempt, and counts the attempt before any byte is sent. A claim locks the row of the
+ * recipient, so two instances never gather the same items into two e-mails, and after an answered unsubscription no
+ * e-mail begins. Locks are taken in one order everywhere: recipient, client, items, searches. One query finds the due
+ * e-mails of every client that has some, so that none waits behind the many of another.
  */
 
 import { randomBytes } from 'node:crypto';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, nextMorning, parisDayOf, RECIPIENT_MAILS_MAX } from '../../engine/domain/mail.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
-import type { MailReason } from './mail-item.ts';
+import { WAITING } from '../../engine/store/delivery-states.ts';
+import type { MailReason } from './mail-contents.ts';
 import { tokenHash } from './mail-recipients.ts';
-import type { MailTurn } from './mail-turns.ts';
 
 export interface ClaimedItem {
   readonly id: Uuid;
@@ -29,7 +30,7 @@ export interface ClaimedMail {
   /** Of the present series, from 1. */
   readonly attempt: number;
   readonly startedAt: Date;
-  /** As an attempt before sent it, when it has these items and no others. */
+  /** The bytes of an earlier attempt, when it had exactly these items. */
   readonly letter: Buffer | null;
   /** For the link to unsubscribe: 128 random bits in base64url. */
   readonly token: string;
@@ -40,13 +41,13 @@ export interface MailClaimOptions {
   readonly now: Date;
 }
 
-/** Of one e-mail; what is beyond goes into the next one. */
+/** Items of one e-mail; further ones go into the next one. */
 const ITEMS_MAX = 5_000;
 const TOKEN_BYTES = 16;
 
 /**
- * Null when there is nothing to send: another instance has it, the recipient or the client has had enough for today and
- * is put off until the next morning, or nobody wants it any more.
+ * Null when there is nothing to send: another instance has it, the recipient or the client has reached the daily limit
+ * and is postponed to the next morning, or its items were cancelled.
  */
 export async function claimMail(
   database: Database,
@@ -67,7 +68,7 @@ export async function claimMail(
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const { address, attempt, startedAt } = first;
     const letter = first.letterItems === rows.length ? first.letter : null;
-    // The link of a letter that is sent again has been noted.
+    // The link of a repeated e-mail has been recorded.
     await noteMail(client, { key, clientId, today, isNew, token: letter === null ? token : null });
     const items = rows.map(({ reason, ...item }) => ({ ...item, reason: JSON.parse(reason) as MailReason }));
     return { id, clientId, key, address, attempt, startedAt, token, letter, items };
@@ -96,7 +97,7 @@ async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Pr
   return rows[0] ?? null;
 }
 
-/** The client's row stays locked, so that two of its e-mails are not both the last one. Served by the primary key. */
+/** The client's row stays locked, so that only one e-mail is the last one of the day. Served by the primary key. */
 async function hasRoom(client: Queryable, recipient: Recipient, clientId: Uuid, today: string): Promise<boolean> {
   if (recipient.day === today && recipient.mails >= RECIPIENT_MAILS_MAX) return false;
   const { rows } = await client.query<{ mails: number }>({
@@ -113,9 +114,9 @@ async function hasRoom(client: Queryable, recipient: Recipient, clientId: Uuid, 
 
 interface Taking extends Recipient {
   readonly key: string;
-  /** Of what was tried before. */
+  /** Of the earlier attempt. */
   readonly mailId: Uuid | null;
-  /** Of what is tried now. */
+  /** Of the present attempt. */
   readonly id: Uuid;
   readonly leaseMs: number;
   readonly putOffUntil: Date | null;
@@ -131,7 +132,7 @@ interface TakenRow extends Omit<ClaimedItem, 'reason'> {
   readonly startedAt: Date;
 }
 
-/** What is gathered: served by mail_items_recipient. What is tried again: by mail_items_mail. */
+/** Gathered items: served by mail_items_recipient. Retried ones: by mail_items_mail. */
 const OPEN = {
   gathered: `select id, search_number, generation from mail_items
     where endpoint_key = $1 and state = 'queued' and gathers_from <= clock_timestamp() and $6::uuid is null
@@ -142,9 +143,9 @@ const OPEN = {
 } as const;
 
 /**
- * Judges each item: cancelled with its search, when that is gone, silent, was so since it was recorded, or sends no
- * e-mails; turned to the search's present address; put off; or taken. The searches are locked meanwhile, so when a change
- * of one has been answered, no attempt begins that it rules out. Served by the primary keys beside `OPEN`.
+ * Decides each item: cancelled with its search, when that is gone, silent, was silenced since its recording, or sends
+ * no e-mails; redirected to the search's present address; postponed; or taken. The searches are locked meanwhile, so
+ * after the answer to a change no attempt begins that contradicts it. Served by the primary keys and `OPEN`.
  */
 function takeText(open: string): string {
   return `
@@ -193,7 +194,7 @@ async function takeItems(client: Queryable, taking: Taking): Promise<readonly Ta
   return rows;
 }
 
-/** Counts an e-mail that begins, and remembers what its link proves itself by. Served by the primary keys. */
+/** Counts an e-mail that begins, and records the proof in its link. Served by the primary keys. */
 async function noteMail(
   client: Queryable,
   mail: { readonly key: string; clientId: Uuid; today: string; isNew: boolean; token: string | null },
@@ -210,4 +211,94 @@ async function noteMail(
       insert into mail_tokens (hash, recipient_key) select $5, $1 where $5::bytea is not null`,
     values: [key, clientId, today, isNew, token === null ? null : tokenHash(token)],
   });
+}
+
+export interface MailTurn {
+  readonly clientId: Uuid;
+  /** Of the recipient. */
+  readonly key: string;
+  /** A retried e-mail; null for items to gather into a new one. */
+  readonly mailId: Uuid | null;
+}
+
+/** Due items read per client: several may belong to one e-mail. */
+const ITEMS_PER_CLIENT = 64;
+
+/**
+ * The first of every client, then the second of every client, and so on. Clients with open items are found by a loose
+ * scan of index `mail_items_due`, which also serves each client's due items: the oldest first, so that postponed ones
+ * come first.
+ */
+export async function readMailTurns(client: Queryable, limit: number): Promise<readonly MailTurn[]> {
+  const { rows } = await client.query<MailTurn>({
+    name: 'read-mail-turns',
+    text: `
+      with recursive clients as (
+        (select client_id from mail_items where state in ${WAITING} order by client_id limit 1)
+        union all
+        select (
+          select client_id from mail_items
+          where state in ${WAITING} and client_id > clients.client_id order by client_id limit 1)
+        from clients where clients.client_id is not null
+      ), due as (
+        select clients.client_id, endpoint_key, mail_id, min(place) as place
+        from clients, lateral (
+          select endpoint_key, mail_id, row_number() over (order by due_at, id) as place from (
+            select id, due_at, endpoint_key, case when state = 'retry_wait' then mail_id end as mail_id from mail_items
+            where client_id = clients.client_id and state in ${WAITING} and due_at <= clock_timestamp()
+            order by due_at, id limit ${ITEMS_PER_CLIENT}
+          ) oldest
+        ) items
+        where clients.client_id is not null
+        group by clients.client_id, endpoint_key, mail_id
+      )
+      select client_id as "clientId", endpoint_key as key, mail_id as "mailId" from due
+      order by row_number() over (partition by client_id order by place) limit $1`,
+    values: [limit],
+  });
+  return rows;
+}
+
+export interface AbandonedMail {
+  readonly mailId: Uuid;
+  readonly key: string;
+  /** Of the present series, from 1. */
+  readonly attempt: number;
+  readonly startedAt: Date;
+  readonly startedAgoMs: number;
+}
+
+/** E-mails whose lease ended without an outcome: their process died. Served by index `mail_items_sending`. */
+export async function readAbandonedMails(client: Queryable, limit: number): Promise<readonly AbandonedMail[]> {
+  const { rows } = await client.query<AbandonedMail>({
+    name: 'read-abandoned-mails',
+    text: `
+      select mail_id as "mailId", min(endpoint_key) as key, max(attempt_count - attempts_spent)::integer as attempt,
+        min(attempt_started_at) as "startedAt",
+        extract(epoch from clock_timestamp() - min(attempt_started_at))::float8 * 1000 as "startedAgoMs"
+      from mail_items where state = 'sending' and due_at <= clock_timestamp() group by mail_id limit $1`,
+    values: [limit],
+  });
+  return rows;
+}
+
+/** Items that are not final, by state, and when the most overdue one was due. Reads each of them. */
+export async function countOpenMailItems(database: Queryable): Promise<{
+  readonly counts: ReadonlyMap<string, number>;
+  readonly oldestDueAt: Date | null;
+}> {
+  // Served by mail_items_due.
+  const waiting = database.query<{ state: string; count: number; oldest: Date }>(
+    `select state, count(*)::integer as count, min(due_at) as oldest
+     from mail_items where state in ${WAITING} group by state`,
+  );
+  // Served by mail_items_sending and mail_items_failed.
+  const others = database.query<{ sending: number; failed: number }>(
+    `select (select count(*) from mail_items where state = 'sending')::integer as sending,
+       (select count(*) from mail_items where state = 'failed')::integer as failed`,
+  );
+  const [{ rows }, { rows: counted }] = await Promise.all([waiting, others]);
+  const due = rows.map(({ oldest }) => oldest).sort((a, b) => a.getTime() - b.getTime());
+  const counts = [...rows.map(({ state, count }) => [state, count] as const), ...Object.entries(counted[0] ?? {})];
+  return { counts: new Map(counts), oldestDueAt: due[0] ?? null };
 }

@@ -1,18 +1,22 @@
-/** Deliveries by e-mail: the items that e-mails are made of, as the recorder writes them (migration 0014 says why apart). */
+/**
+ * Deliveries by e-mail: the items that e-mails are made of, as the recorder writes them, and how they go when they have had
+ * their day, in batches like everything else (retention.ts).
+ */
 
-import type { Uuid } from '../../engine/domain/ids.ts';
+import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
 import { type MailFrequency, mailEndpointOf, nextMorning } from '../../engine/domain/mail.ts';
 import type { Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
 import type { Requeued } from '../../engine/store/resends.ts';
+import type { Batches } from '../../engine/store/retention.ts';
 import { statementShares } from '../../engine/store/statement-share.ts';
-import type { NewMailItem } from './mail-item.ts';
+import type { NewMailItem } from './mail-contents.ts';
 
-/** Of a written item, but for its reason. */
+/** Estimated bytes of an item beyond its reason. */
 const ROW_LENGTH = 768;
 
 /**
- * Recorded at `now`. Instant ones gather for `gatherMs`, on PostgreSQL's clock; the others wait for their morning, when
+ * Recorded at `now`. Instant ones gather for `gatherMs`, by PostgreSQL's clock; the others wait for their morning, when
  * they begin to gather as well.
  */
 export function insertMailItems(items: readonly NewMailItem[], now: Date, gatherMs: number): readonly Statement[] {
@@ -52,8 +56,8 @@ export function insertMailItems(items: readonly NewMailItem[], now: Date, gather
 }
 
 /**
- * An operator's retry: a failed item is gathered into a new e-mail; one that waits to be gathered, or the whole e-mail
- * that waits to be tried again, is due now. Null when there is none. Served by the primary key and mail_items_mail.
+ * An operator's resend: a failed item joins a new e-mail; one that waits to be gathered, or the whole e-mail that waits
+ * for a retry, is due now. Null without such an item. Served by the primary key and mail_items_mail.
  */
 export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requeued | null> {
   const { rows } = await client.query<Requeued>(
@@ -73,4 +77,62 @@ export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requ
     [id],
   );
   return rows[0] ?? null;
+}
+
+const ROWS_PER_BATCH = 2_000;
+
+/**
+ * Final before `before`, with their attempts, or due before it and still unsent: the mail server is gone, and the news
+ * is obsolete. Served by the primary keys.
+ */
+export async function* removeMailItems(client: Queryable, before: Date): Batches {
+  for (let after = firstUuidAt(new Date(0)), isMore = true; isMore; ) {
+    const { rows } = await client.query<{ last: Uuid | null; count: number; items: number; attempts: number }>(
+      `with batch as materialized (
+         select id from mail_items where id > $1 and id < $2 order by id limit $4
+       ), gone as (
+         delete from mail_items
+         where id = any(array(select id from batch)) and (finished_at < $3 or finished_at is null and due_at < $3)
+         returning id
+       ), logged as (
+         delete from attempts where delivery_id in (select id from gone) returning 1
+       )
+       select (select id::text from batch order by id desc limit 1) as last,
+         (select count(*) from batch)::integer as count, (select count(*) from gone)::integer as items,
+         (select count(*) from logged)::integer as attempts`,
+      [after, firstUuidAt(before), before, ROWS_PER_BATCH],
+    );
+    const [batch] = rows;
+    yield { mail_items: batch?.items ?? 0, attempts: batch?.attempts ?? 0 };
+    after = batch?.last ?? after;
+    isMore = batch?.count === ROWS_PER_BATCH;
+  }
+}
+
+/**
+ * Recipients without a link. Unsubscriptions stay, and whether a recipient was asked about one. Reads each recipient
+ * and token; items by mail_items_recipient.
+ */
+export async function* removeMailRecipients(client: Queryable): Batches {
+  const { rowCount } = await client.query(
+    `delete from mail_recipients
+     where unsubscribed_at is null and confirmation_id is null
+       and not exists (select from mail_tokens where recipient_key = key)
+       and not exists (select from mail_items where endpoint_key = key and state = 'queued')`,
+  );
+  yield { mail_recipients: rowCount ?? 0 };
+}
+
+/** A link to unsubscribe works for a year. Served by mail_tokens_created. */
+export async function* removeMailTokens(client: Queryable): Batches {
+  for (let isMore = true; isMore; ) {
+    const { rowCount } = await client.query(
+      `delete from mail_tokens where hash in (
+         select hash from mail_tokens where created_at < clock_timestamp() - interval '1 year'
+         order by created_at limit $1)`,
+      [ROWS_PER_BATCH],
+    );
+    yield { mail_tokens: rowCount ?? 0 };
+    isMore = rowCount === ROWS_PER_BATCH;
+  }
 }

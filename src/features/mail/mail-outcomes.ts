@@ -1,4 +1,4 @@
-/** How an attempt at an e-mail ended, written for each of its items: they share attempts and outcome. */
+/** The outcome of an attempt at an e-mail, recorded for each of its items: they share attempts and outcome. */
 
 import type { AfterAttempt, AttemptOutcome } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
@@ -13,16 +13,16 @@ export interface SettledMail {
   readonly attempt: number;
   readonly outcome: AttemptOutcome;
   readonly after: AfterAttempt;
-  /** From the moment of recording, on PostgreSQL's clock: what counts when `after` is a retry. */
+  /** From the moment of recording, by PostgreSQL's clock: applies when `after` is a retry. */
   readonly retryInMs: number;
-  /** The recipient's server will never take anything for the address. */
+  /** The recipient's server permanently refuses the address. */
   readonly isRecipientRefused: boolean;
 }
 
 /**
- * Like the outcomes of webhooks (attempts.ts): an item that was cancelled meanwhile stays so and its attempt is logged, a
- * success wins over the abort that came before it, and locks are taken in key order. One statement. Served by
- * mail_items_mail, searches_mail and the primary keys.
+ * Like the outcomes of webhooks (attempts.ts): an item that was cancelled meanwhile stays so and its attempt is logged,
+ * a success wins over an earlier abort, and locks are taken in key order. One statement. Served by mail_items_mail,
+ * searches_mail and the primary keys.
  */
 export async function recordMail(client: Queryable, settled: SettledMail): Promise<void> {
   const { id, key, attempt, outcome, after, retryInMs, isRecipientRefused } = settled;
@@ -89,15 +89,15 @@ export async function readNotifiedPrices(
 
 export interface WrittenMail {
   readonly mailId: Uuid;
-  /** Of its first item, of how many. */
+  /** In its first item: the number of items. */
   readonly itemId: Uuid;
   readonly itemCount: number;
   readonly bytes: Buffer;
-  /** By property, what it says that they cost. */
+  /** By property, the price in the e-mail. */
   readonly prices: ReadonlyMap<Uuid, number>;
 }
 
-/** Keeps an e-mail as it is first sent, for its next attempts. Served by mail_items_mail. */
+/** Stores the bytes of the first attempt, for later attempts. Served by mail_items_mail. */
 export async function keepMail(client: Queryable, written: WrittenMail): Promise<void> {
   const { mailId, itemId, itemCount, bytes, prices } = written;
   await client.query({

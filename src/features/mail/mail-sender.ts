@@ -1,8 +1,8 @@
 /**
  * Sends an e-mail to the mail server, one connection each, within the time limits of SMTP (RFC 5321, 4.5.3.2): a server
- * that still looks at a message after the final dot will take it, and whoever gives up sends it twice. What the server answers
- * is judged here: 4yz and whatever goes wrong on our side of it is tried again; 5yz to the recipient or the message is
- * final. A refused login or sender is no recipient's fault: an operator can mend it.
+ * that is still checking a message after the final dot will take it, and a sender that gives up would send it twice.
+ * The server's answers are classified here: 4yz and failures on our side are retried; 5yz to the recipient or the
+ * message is final. A refused login or sender is not the recipient's fault: an operator can correct it.
  */
 
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
@@ -14,22 +14,22 @@ export interface MailSenderOptions {
   readonly url: string;
   /** Milliseconds for the whole of an attempt; `MAIL_ATTEMPT_TIMEOUT_MS` when absent. */
   readonly timeoutMs?: number;
-  /** PEM of the only authorities that count; with them a server on the loopback is judged like any other one. */
+  /** PEM of the only accepted authorities; with them a server on the loopback is verified like any other one. */
   readonly authorities?: string;
-  /** Any certificate will do. */
+  /** Accepts any certificate. */
   readonly isInsecure?: boolean;
 }
 
 const MINUTE_MS = 60_000;
-/** For connection and encryption, of which SMTP says nothing. */
+/** For connection and encryption, for which SMTP has no limit. */
 const CONNECTION_TIMEOUT_MS = MINUTE_MS;
 const GREETING_TIMEOUT_MS = 5 * MINUTE_MS;
-/** Of silence: the longest that SMTP allows is that after the final dot. */
+/** Of silence: the longest limit of SMTP, that after the final dot. */
 const SILENCE_TIMEOUT_MS = 10 * MINUTE_MS;
-/** As long as a server may take that is late with every answer, but for those before the message, which cost nothing. */
+/** As long as a server may take that is late with every answer, except those before the message, which cost nothing. */
 export const MAIL_ATTEMPT_TIMEOUT_MS = 20 * MINUTE_MS;
 
-/** Who it is from, who it is for, and its bytes. */
+/** The sender, the recipient, and the bytes. */
 export interface Letter {
   readonly from: string;
   readonly to: string;
@@ -37,9 +37,9 @@ export interface Letter {
 }
 
 export interface MailOutcome extends AttemptOutcome {
-  /** It will never be taken: there is no use in another attempt. */
+  /** A permanent refusal: another attempt is useless. */
   readonly isFinal: boolean;
-  /** Because of whom it is for. */
+  /** Because of the recipient. */
   readonly isRecipientRefused: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface MailSender {
   send(letter: Letter, startedAt: Date): Promise<MailOutcome>;
 }
 
-/** After an answer the server may take its time to hang up; nobody waits for it. */
+/** After an answer the server may close the connection late; nothing waits for it. */
 const CLOSE_TIMEOUT_MS = 1_000;
 const RESPONSE_HEAD_MAX = 2_048;
 
@@ -64,7 +64,7 @@ export function createMailSender(server: MailSenderOptions): MailSender {
   };
 }
 
-/** Connects, encrypts and logs in as for a letter, and sends none. Answers what keeps it from that, in words; null: nothing. */
+/** Connects, encrypts and logs in as for an e-mail, and sends none. Returns why that fails, in words, or null. */
 export async function checkMailServer(server: MailSenderOptions): Promise<string | null> {
   const { timeoutMs = MAIL_ATTEMPT_TIMEOUT_MS } = server;
   const { options, auth } = connectionOf(server, timeoutMs);
@@ -74,7 +74,7 @@ export async function checkMailServer(server: MailSenderOptions): Promise<string
   );
 }
 
-/** On the loopback nobody listens in, and servers there show certificates that nobody knows. */
+/** The loopback cannot be intercepted, and servers there present unknown certificates. */
 function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -113,7 +113,7 @@ function sendWithin(
     }, timeoutMs);
     const end = (error: Error | null, answer = ''): void => {
       clearTimeout(timer);
-      // A server that took the message and answers nothing more has it all the same.
+      // A server that accepted the message and then sends nothing has it all the same.
       if (error === null) {
         resolve(answer);
         connection.quit();
@@ -130,7 +130,7 @@ function sendWithin(
         end(error ?? null, info?.response),
       );
     };
-    // Emitted again after the answer, too, when the connection breaks while it is closed.
+    // Also emitted after the answer, when the connection breaks while it is closed.
     connection.on('error', end);
     connection.connect((error) => {
       if (error) end(error);
@@ -158,7 +158,7 @@ interface SmtpFailure {
   readonly responseCode?: number;
 }
 
-/** The reason goes into the log, so it is given in words of our own: a server's answer names whom it is about. */
+/** The reason goes into the log, so it is in our own words: a server's answer contains the address. */
 function failed(error: SmtpFailure): Result {
   const { code = '', originalCode = '', command = '', response = null, responseCode } = error;
   const isAnswer = responseCode !== undefined && responseCode >= 400;
@@ -176,7 +176,7 @@ function failed(error: SmtpFailure): Result {
   };
 }
 
-/** Some servers look at the mailbox only once they have the message (RFC 3463: x.1 address, x.2 mailbox). */
+/** Some servers check the mailbox only once they have the message (RFC 3463: x.1 address, x.2 mailbox). */
 function isAboutRecipient(command: string, responseCode: number, response: string): boolean {
   if (command === 'RCPT TO') return true;
   if (command !== 'DATA') return false;

@@ -1,13 +1,12 @@
 /**
- * An e-mail in words: subject, plain text and HTML that say the same (decisions, section 12). Everything that comes from
- * an advert or a client is cleaned first and escaped where it stands; nothing is fetched to write it.
+ * An e-mail in words: subject, plain text and HTML with the same content (decisions, section 12). All text of adverts
+ * and clients is cleaned first and escaped where it is inserted; writing an e-mail makes no requests.
  */
 
 import { type EventKind, RENT } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { escapeHtml } from '../../rest/content.ts';
-import type { MailProperty, MailReason } from './mail-item.ts';
-import type { MailContents, MailEntry } from './mail-sections.ts';
+import type { MailContents, MailEntry, MailProperty, MailReason } from './mail-contents.ts';
 import { cleanText, MAIL_WORDS, type MailWords } from './mail-words.ts';
 
 export interface MailText {
@@ -40,7 +39,7 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
   return inBothForms(subjectOf(contents, words), parts, language);
 }
 
-/** Asks whether an unsubscription still holds; the page to unsubscribe is where to answer. */
+/** Asks whether an unsubscription still applies; the page to unsubscribe takes the answer. */
 export function confirmationText(searchTitle: string, foot: MailFoot, language: MailLanguage): MailText {
   const words = MAIL_WORDS[language];
   const { subject, question, silence, answer } = words.confirmation;
@@ -61,7 +60,7 @@ function inBothForms(subject: string, parts: MailParts, language: MailLanguage):
 
 interface EntryLines {
   readonly title: string;
-  /** What it is and where. */
+  /** What the property is and where. */
   readonly kind: string;
   readonly price: PriceLine | null;
   readonly facts: readonly string[];
@@ -74,7 +73,7 @@ interface EntryLines {
 interface PriceLine {
   readonly before: string | null;
   readonly now: string;
-  /** Null where nothing is known of before, or it was nothing. */
+  /** Null where the former value is unknown, or there was none. */
   readonly change: { readonly percent: string; readonly isCut: boolean } | null;
   readonly perMeter: string;
 }
@@ -180,7 +179,7 @@ const VALUE_UNITS: Readonly<Record<EventKind, string | null>> = {
   'property.ad.update': null,
 };
 
-/** A price stands as it is now, beside what the recipient last heard; here is only that it has changed. */
+/** A price is shown as it is now, beside the last notified one; this only reports that it has changed. */
 function reasonOf({ type, kind, oldValue, newValue }: MailReason, words: MailWords): string {
   if (type === 'match') return kind === 'property.ad.create' ? words.newMatch : words.changedMatch;
   const unit = VALUE_UNITS[kind];
@@ -210,7 +209,7 @@ function plainText({ entries, notes, why, link: { text, url }, words }: MailPart
   return `${[...blocks, ...notes, foot].join('\n\n')}\n`;
 }
 
-/** Text and ground are the reader's, light or dark; what has a colour has a ground of its own, to be read on either. */
+/** Text and background follow the light or dark mode; a coloured element has its own background, legible in both. */
 const STYLES = {
   body: 'margin:0;padding:16px;font-family:sans-serif;font-size:15px;line-height:1.45',
   page: 'max-width:600px;margin:0 auto;overflow-wrap:anywhere',

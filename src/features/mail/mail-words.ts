@@ -1,4 +1,7 @@
-/** What e-mails and the page to unsubscribe say, in each language. Texts of others come in clean: see `cleanText`. */
+/**
+ * The phrases of e-mails and of the page to unsubscribe, in each language. Inserted texts must be cleaned: see
+ * `cleanText`.
+ */
 
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
@@ -149,7 +152,7 @@ const ENGLISH: MailWords = {
 
 export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = { fr: FRENCH, en: ENGLISH };
 
-/** Without what ends a line, steers a terminal, turns the direction of writing round, or is half a character. */
+/** Without characters that end a line, control a terminal, change the direction, or are half a surrogate pair. */
 export function cleanText(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/gu, ' ')

@@ -1,4 +1,4 @@
-/** Deliveries by e-mail: the engine says which pairs are notified, and everything else of an e-mail is in this folder. */
+/** Deliveries by e-mail: the engine decides which pairs are notified, and this folder does everything else. */
 
 import { readFileSync } from 'node:fs';
 import type Router from '@koa/router';
@@ -6,19 +6,24 @@ import { emailStatusOf, type MailLanguage } from '../../engine/domain/mail.ts';
 import type { Database } from '../../engine/store/database.ts';
 import type { Feature } from '../../feature.ts';
 import type { Log } from '../../log.ts';
-import { keptFor, type Metrics } from '../../metrics.ts';
+import { keptForScrapes, type Metrics } from '../../metrics.ts';
 import { acceptable } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { Problem } from '../../rest/problem.ts';
 import { answerSearch, ownSearch } from '../../rest/searches.ts';
 import { REFUSALS } from '../../rest/sentences.ts';
-import { askConfirmation } from './mail-confirmations.ts';
-import { mailReasonsOf, newMailItems } from './mail-item.ts';
-import { insertMailItems, requeueMailItem } from './mail-items.ts';
+import { countOpenMailItems } from './mail-claims.ts';
+import { mailReasonsOf, newMailItems } from './mail-contents.ts';
+import {
+  insertMailItems,
+  removeMailItems,
+  removeMailRecipients,
+  removeMailTokens,
+  requeueMailItem,
+} from './mail-items.ts';
 import type { SettledMail } from './mail-outcomes.ts';
-import { removeMailItems, removeMailRecipients, removeMailTokens } from './mail-retention.ts';
+import { askConfirmation } from './mail-recipients.ts';
 import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS, type MailSenderOptions } from './mail-sender.ts';
-import { countOpenMailItems } from './mail-turns.ts';
 import { startMailing } from './mailing.ts';
 import { unsubscribeRoutes } from './unsubscribe.ts';
 
@@ -93,7 +98,7 @@ function serverOf({ url, authoritiesFile, isTlsInsecure }: ServerSettings): Mail
   };
 }
 
-/** `POST /searches/{id}/email-confirmation`: asks a recipient who has unsubscribed, once, whether that still holds. */
+/** `POST /searches/{id}/email-confirmation`: asks an unsubscribed recipient, once, whether that still applies. */
 function confirmationRoute(router: Router, dependencies: ApiDependencies): void {
   const { database, settings, now } = dependencies;
   router.post('/searches/:id/email-confirmation', acceptable, async (ctx) => {
@@ -110,7 +115,7 @@ const MAIL_STATES = ['queued', 'sending', 'retry_wait', 'failed'] as const;
 
 /** Every instance reads the same: take the maximum over instances. */
 function measureMail(metrics: Metrics, database: Database): void {
-  const read = keptFor(() => countOpenMailItems(database));
+  const read = keptForScrapes(() => countOpenMailItems(database));
   metrics.labelledGauge(
     'vigie_mail_items',
     'Items of e-mails that are not final, and failed ones',
@@ -131,7 +136,7 @@ function countMail(metrics: Metrics, { outcome, after }: SettledMail): void {
   if (after.state === 'failed') metrics.mailsFailed.inc();
 }
 
-/** No address, and nothing that the mail server says: it repeats whom it speaks of. */
+/** No address, and no answer of the mail server: it repeats the address. */
 function logMail(log: Log, { id, key, attempt, outcome, after }: SettledMail, itemCount: number): void {
   const { statusCode, error, reason } = outcome;
   const durationMs = Math.round(outcome.durationMs);

@@ -1,10 +1,11 @@
 /**
- * From recorded items to the mail server: every second a look at what is due, a turn for each client, and an e-mail for
- * each recipient: claimed, which counts the attempt, written, sent, its outcome recorded. Nothing of it is in JetStream:
- * e-mails wait for minutes or days, and the rows are looked at by index. An attempt whose process died is counted as
- * aborted when its lease ends; the e-mail may have gone, and goes again under the same Message-ID.
+ * From recorded items to the mail server: polls for due items every second, serves the clients in turn, and for each
+ * recipient claims an e-mail, which counts the attempt, writes it, sends it and records its outcome. JetStream is not
+ * involved: e-mails wait for minutes or days, and an index serves the poll. An attempt whose process died counts as
+ * aborted when its lease ends; the e-mail may have been sent, and is sent again under the same Message-ID.
  */
 
+import MailComposer from 'nodemailer/lib/mail-composer';
 import { InFlight } from '../../engine/actor/in-flight.ts';
 import { budgetUntil, RetryAbandonedError, retryUntilDone, type Supervisor } from '../../engine/actor/supervisor.ts';
 import { startTask } from '../../engine/actor/task.ts';
@@ -13,39 +14,46 @@ import type { PauseGate } from '../../engine/broker/pause-gate.ts';
 import { unsubscribePath } from '../../engine/domain/cell.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { type AfterAttempt, afterAttempt } from '../../engine/domain/delivery.ts';
+import { createdAtOf, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { isLive } from '../../engine/domain/property.ts';
 import { propertyDocument } from '../../engine/domain/property-document.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
-import { type ClaimedItem, type ClaimedMail, claimMail } from './mail-claims.ts';
+import {
+  type AbandonedMail,
+  type ClaimedItem,
+  type ClaimedMail,
+  claimMail,
+  type MailTurn,
+  readAbandonedMails,
+  readMailTurns,
+} from './mail-claims.ts';
+import { itemsByProperty, mailContents } from './mail-contents.ts';
+import { keepMail, readNotifiedPrices, readTitles, recordMail, type SettledMail } from './mail-outcomes.ts';
 import {
   type ClaimedConfirmation,
   claimConfirmation,
   keepConfirmation,
   noteLink,
   recordConfirmation,
-} from './mail-confirmations.ts';
-import { type Mailbox, messageBytes } from './mail-message.ts';
-import { keepMail, readNotifiedPrices, readTitles, recordMail, type SettledMail } from './mail-outcomes.ts';
-import { itemsByProperty, mailContents } from './mail-sections.ts';
+} from './mail-recipients.ts';
 import type { MailOutcome, MailSender } from './mail-sender.ts';
-import { confirmationText, mailText } from './mail-text.ts';
-import { type AbandonedMail, type MailTurn, readAbandonedMails, readMailTurns } from './mail-turns.ts';
+import { confirmationText, type MailText, mailText } from './mail-text.ts';
 
 export interface MailingDependencies {
   readonly database: Database;
   readonly sender: MailSender;
   readonly from: Mailbox;
-  /** What links begin with, without a slash at its end. */
+  /** The prefix of links, without a slash at its end. */
   readonly publicUrl: string;
   readonly language: MailLanguage;
   readonly resolvePlace: ResolvePlace;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
-  /** How long a stop waits for attempts; one that takes longer is counted as aborted when its lease ends. */
+  /** How long a stop waits for attempts; a longer one counts as aborted when its lease ends. */
   readonly drainTimeoutMs: number;
-  /** Closed, no attempt starts. */
+  /** While closed, no attempt starts. */
   readonly gate: Pick<PauseGate, 'isOpen'>;
   readonly clock: () => Date;
   readonly onMail: (settled: SettledMail, itemCount: number) => void;
@@ -56,21 +64,21 @@ export interface MailingDependencies {
 export interface Mailing {
   /** E-mails claimed and not yet recorded. */
   readonly inFlight: number;
-  /** Starts nothing more; resolves when the attempts under way are recorded. */
+  /** Starts nothing further; resolves when the attempts under way are recorded. */
   drain(): Promise<void>;
 }
 
-/** Work on the database that is repeated until it succeeds. */
+/** Database work that is retried until it succeeds. */
 type Retrying = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Attempts at once: one server takes them all. */
+/** Concurrent attempts: one server takes all e-mails. */
 const SLOTS = 8;
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 const TURNS_MAX = 256;
 const ABANDONED_MAX = 100;
 /** How much longer than an attempt its claim lasts: time to write the e-mail and to record the outcome. */
 const LEASE_MARGIN_MS = 15_000;
-/** Before a recipient that a bug stands in the way of is looked at again. */
+/** Before a recipient that a bug blocks is retried. */
 const BROKEN_REST_MS = 60_000;
 
 export function startMailing(dependencies: MailingDependencies): Mailing {
@@ -80,15 +88,15 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
   const budget = budgetUntil(draining.signal);
   const retrying: Retrying = (work) => retryUntilDone(work, watch, budget);
   const tell = (error: Error) => void (error instanceof RetryAbandonedError || onTransientError('mail', error));
-  /** Until when recipients that a bug stands in the way of are passed over, so that they take no slot from others. */
+  /** Until when recipients that a bug blocks are skipped, so that they take no slot from others. */
   const resting = new Map<string, number>();
   const slots = createSlots((key, error) => {
     tell(error);
     resting.set(key, performance.now() + BROKEN_REST_MS);
   });
 
-  /** Whether something was started. */
-  async function lookOnce(): Promise<boolean> {
+  /** Whether an e-mail was started. */
+  async function startDue(): Promise<boolean> {
     for (const abandoned of await readAbandonedMails(database, ABANDONED_MAX)) {
       await settleAbandoned(abandoned, dependencies);
     }
@@ -107,15 +115,15 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
     return slots.start(asked.id, () => confirmOnce(asked, dependencies, retrying));
   }
 
-  /** Looks again at once when one has ended: what is under way would only be found again. */
-  async function look(): Promise<number | void> {
-    const hasStarted = gate.isOpen && (await retrying(lookOnce).catch(tell)) === true;
+  /** Polls at once when one has ended; before, it would only find the same ones again. */
+  async function poll(): Promise<number | void> {
+    const hasStarted = gate.isOpen && (await retrying(startDue).catch(tell)) === true;
     if (!hasStarted) return;
     await slots.attempts.oneEnded();
     return 0;
   }
 
-  const task = startTask({ what: 'mail', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTransientError });
+  const task = startTask({ what: 'mail', everyMs: CHECK_EVERY_MS, isDueAtOnce: true, work: poll, onTransientError });
   return {
     get inFlight() {
       return slots.attempts.count;
@@ -129,7 +137,7 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
   };
 }
 
-/** What is under way: so many e-mails at once, and one for each key. */
+/** E-mails under way: a limited number, and one per key. */
 function createSlots(onFailure: (key: string, error: Error) => void) {
   const attempts = new InFlight();
   const busy = new Set<string>();
@@ -156,7 +164,7 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   const { database, attemptTimeoutMs, retryDelayMs, clock, onMail } = dependencies;
   const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock() };
   let claimedAt = 0;
-  // A claim whose answer was lost is found taken when it is asked for again: its lease ends.
+  // A claim whose answer was lost is found taken by the next poll: its lease ends.
   const mail = await retrying(() => {
     claimedAt = performance.now();
     return claimMail(database, turn, options);
@@ -171,8 +179,9 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
 }
 
 /**
- * What cannot be written counts as an attempt that failed: the others go on, and this one is not tried for ever. Null
- * when the claim has become too old: its lease could end under the attempt, and another process send it as well.
+ * An e-mail that cannot be written counts as a failed attempt: the others continue, and this one is not retried for
+ * ever. Null when the claim has become too old: its lease could end during the attempt, and another process send the
+ * e-mail as well.
  */
 async function attempt(
   mail: ClaimedMail,
@@ -196,7 +205,10 @@ async function attempt(
   return isTooOld() ? null : sender.send({ from: from.address, to: mail.address, bytes }, mail.startedAt);
 }
 
-/** From the documents of now, unless an attempt before sent it already: what a recipient may have is not sent in other words. */
+/**
+ * From the present documents, unless an earlier attempt sent it already: a recipient must not receive it twice with
+ * different content.
+ */
 async function write(
   mail: ClaimedMail,
   { database, from, publicUrl, language, resolvePlace }: MailingDependencies,
@@ -215,7 +227,7 @@ async function write(
   );
   const documents = new Map(
     held.map(({ state, crawls }) => {
-      // The link of an expired advert leads nowhere.
+      // The link of an expired advert is dead.
       const live = state.adverts.filter(isLive);
       const shown = live.length === 0 ? state : { ...state, adverts: live };
       return [state.uuid, propertyDocument(shown, crawls, resolvePlace, { withContacts: false })];
@@ -259,7 +271,7 @@ async function settleAbandoned(
   onMail(settled, 0);
 }
 
-/** Asks a recipient once whether an unsubscription still holds: an e-mail of its own, tried and retried like the others. */
+/** Asks a recipient once whether an unsubscription still applies: an e-mail retried like the others. */
 async function confirmOnce(
   asked: ClaimedConfirmation,
   dependencies: MailingDependencies,
@@ -288,4 +300,47 @@ async function writeConfirmation(
   const bytes = await messageBytes({ id, from, to: address, text, unsubscribeUrl });
   await retrying(() => keepConfirmation(database, key, bytes));
   return bytes;
+}
+
+interface Mailbox {
+  /** Empty when there is none. */
+  readonly name: string;
+  readonly address: string;
+}
+
+export interface MailMessage {
+  readonly id: Uuid;
+  readonly from: Mailbox;
+  /** The recipient's address. */
+  readonly to: string;
+  readonly text: MailText;
+  readonly unsubscribeUrl: string;
+}
+
+/**
+ * An e-mail as it is sent (RFC 5322): the same Message-ID and date on every attempt, one-click unsubscription (RFC 8058).
+ * Resolves with its bytes.
+ */
+export function messageBytes({ id, from, to, text, unsubscribeUrl }: MailMessage): Promise<Buffer> {
+  const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
+  return new MailComposer({
+    // The library writes into it.
+    from: { ...from },
+    to: { name: '', address: to },
+    subject: text.subject,
+    text: text.text,
+    html: text.html,
+    messageId: `<${id}@${domain}>`,
+    date: createdAtOf(id),
+    headers: {
+      'List-Unsubscribe': `<${unsubscribeUrl}>`,
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      'Auto-Submitted': 'auto-generated',
+    },
+    newline: 'win',
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+    .compile()
+    .build();
 }

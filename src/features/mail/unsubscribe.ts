@@ -1,7 +1,7 @@
 /**
- * `/unsubscribe/{token}`: where the link of an e-mail leads (decisions, section 12). A GET asks and changes nothing, for
- * mail servers follow links by themselves; a POST unsubscribes, from the page or in one click (RFC 8058). No key: the
- * token is the proof. The page says what the searches ask for, and no address: whoever has the link sees it.
+ * `/unsubscribe/{token}`: the target of the link in an e-mail (decisions, section 12). A GET asks and changes nothing,
+ * because mail servers follow links; a POST unsubscribes, from the page or in one click (RFC 8058). No key: the token
+ * is the proof. The page shows the criteria of the searches, and no address: anyone with the link sees it.
  */
 
 import type Router from '@koa/router';
@@ -17,15 +17,15 @@ import { gatherReads } from '../../engine/store/gathered-reads.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { answerBytes, escapeHtml } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
-import { readLinkedSearches, readSubscriptions, subscribeAgain, unsubscribe } from './mail-recipients.ts';
+import { readLinkedSearches, readSubscriptions, resubscribe, unsubscribe } from './mail-recipients.ts';
 import { cleanText, MAIL_WORDS } from './mail-words.ts';
 
-/** By what proxies know the client, and 128 bits in base64url. */
+/** The prefix by which proxies know the client, and 128 bits in base64url. */
 const LINK = /^[0-9a-f]{12}\.([A-Za-z0-9_-]{22})$/;
 
 const SEARCHES_MAX = 20;
 
-/** What is posted to the link itself unsubscribes, whatever it says. */
+/** A POST to the link itself unsubscribes, whatever its body. */
 const TAKES_BACK = '?again';
 
 export function unsubscribeRoutes(
@@ -68,10 +68,10 @@ export function unsubscribeRoutes(
 
   router.post('/unsubscribe/:token', secureForm, async (ctx) => {
     const token = tokenOf(ctx);
-    // What is guessed takes no connection of the clients'.
+    // Guessed tokens take no connection of the clients'.
     const isKnown = token !== null && (await find(token)) !== null;
     if (ctx.search === TAKES_BACK) {
-      const isAgain = isKnown && (await subscribeAgain(database, token));
+      const isAgain = isKnown && (await resubscribe(database, token));
       show(ctx, isAgain ? 200 : 404, paragraph(isAgain ? words.again : words.unknown));
       return;
     }
@@ -84,7 +84,7 @@ function tokenOf(ctx: Context): string | null {
   return LINK.exec(String(ctx.params.token))?.[1] ?? null;
 }
 
-/** The form leads back to where it came from, and the page loads nothing. */
+/** The form leads back to its origin, and the page loads nothing. */
 const secureForm: Middleware = helmet({
   contentSecurityPolicy: {
     useDefaults: false,
@@ -125,7 +125,7 @@ ${body}
 `;
 }
 
-/** Null: nothing has the code any more. */
+/** Null: the code is no longer in use. */
 interface PlaceNames {
   readonly city: (insee: string) => string | null;
   readonly department: (code: string) => string | null;
@@ -141,7 +141,7 @@ type Label =
   | 'noCategories'
   | 'texts';
 
-/** What a search asks for, in words for the recipient of its e-mails, who has no key to read it with. */
+/** The criteria of a search in words for the recipient of its e-mails, who has no key to read it with. */
 interface SearchWords {
   readonly labels: Readonly<Record<Label, string>>;
   readonly publisherTypes: readonly string[];
@@ -205,7 +205,7 @@ const WORDS: InLanguages<SearchWords> = {
   },
 };
 
-/** Of a list: a search may name every commune. */
+/** Maximum items of a list: a search may name every commune. */
 const LISTED_MAX = 20;
 
 /** A line for each criterion that is set. */

@@ -1,4 +1,4 @@
-/** `/recoveries`: everything since a moment that has failed, waits or was delivered, sent again (decisions, section 11). */
+/** `/recoveries`: resends everything since a moment that has failed, waits or was delivered (decisions, section 11). */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
@@ -7,22 +7,28 @@ import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
 import { timeOrderedUuid } from '../../engine/domain/ids.ts';
 import { makeOnce } from '../../engine/store/idempotency-keys.ts';
 import { principalOf } from '../../rest/auth.ts';
-import { readBody } from '../../rest/body-members.ts';
 import { TIME_ORDERS, timeOrderedPage } from '../../rest/client-listings.ts';
 import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { dateTime, dateTimeOrNull, identity, link, textOrNull } from '../../rest/description/field-schemas.ts';
-import { collection } from '../../rest/hydra.ts';
+import { collection, identityOf } from '../../rest/hydra.ts';
 import { once } from '../../rest/idempotency.ts';
 import { jsonBody } from '../../rest/json-body.ts';
-import { languageOf } from '../../rest/language.ts';
-import { notFound, Problem } from '../../rest/problem.ts';
+import { readBody } from '../../rest/member-rules.ts';
+import { notFound, Problem, Violations } from '../../rest/problem.ts';
 import { instantOf, PAGING, readQuery, referenceOf } from '../../rest/query.ts';
-import { type Contract, get, route } from '../../rest/route.ts';
+import { type Contract, route } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { idOf, ownSearch } from '../../rest/searches.ts';
-import { FAULTS, KINDS_OF_MEMBER, type Language, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
-import { Violations } from '../../rest/violations.ts';
+import {
+  FAULTS,
+  KINDS_OF_MEMBER,
+  type Language,
+  languageOf,
+  REFUSALS,
+  THINGS,
+  zodMessage,
+} from '../../rest/sentences.ts';
 import {
   createRecovery,
   isEndpointKnown,
@@ -158,9 +164,7 @@ export function recoveryDocument(recovery: Recovery, language: Language = 'en') 
   const { id, searchId, since, until, endpoint, includesDelivered, createdAt, finishedAt, pause } = recovery;
   const { matched, sent, delivered, failed } = recovery;
   return {
-    '@context': '/contexts/Recovery',
-    '@id': `/recoveries/${id}`,
-    '@type': 'Recovery',
+    ...identityOf('Recovery', `/recoveries/${id}`),
     since: since.toISOString(),
     until: until.toISOString(),
     search: searchId === null ? null : searchIri(searchId),
@@ -204,10 +208,10 @@ const RecoverySchema = z.strictObject({
 
 export const RECOVERY_CONTRACT: Contract = {
   routes: [
-    {
-      ...get('/recoveries', 'Recovery', 'collection', 'Lists your recoveries, newest first', RECOVERY_PARAMETERS),
+    route('get /recoveries', 'Recovery', 'collection', 'Lists your recoveries, newest first', {
+      parameters: RECOVERY_PARAMETERS,
       details: 'What you have had sent again, the newest first, with how far each has come.',
-    },
+    }),
     route('post /recoveries', 'Recovery', 'item', 'Sends everything since again', {
       ...{ body: 'RecoveryCreation', status: 202, isIdempotent: true, refusals: [404, 409, 410] },
       details:
@@ -215,10 +219,9 @@ export const RECOVERY_CONTRACT: Contract = {
         'oldest first, with the same ids, bytes and sequences, beside what is new. E-mails are not sent again, nor what its ' +
         'search does not want any more. One at a time.',
     }),
-    {
-      ...get('/recoveries/{id}', 'Recovery', 'item', 'Reads how far a recovery has come'),
+    route('get /recoveries/{id}', 'Recovery', 'item', 'Reads how far a recovery has come', {
       details: 'How far a recovery has come.',
-    },
+    }),
     route('delete /recoveries/{id}', 'Recovery', 'nothing', 'Stops a recovery; what is under way goes on', {
       details: 'Stops a recovery: nothing more is brought forward, and what is under way goes on.',
     }),

@@ -1,6 +1,6 @@
 /**
- * Everything since a moment, sent again (decisions, section 11): recoveries as their clients ask for and read them. One at
- * a time is open for each client. What works at them is in recovery-steps.ts.
+ * Recoveries as their clients request and read them (decisions, section 11). Each client has at most one open recovery.
+ * recovery-steps.ts processes them.
  */
 
 import { firstUuidAt, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
@@ -35,29 +35,29 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly state: RecoveryState;
   /** What fits; grows while it is counted. */
   readonly matched: number;
-  /** Of these, attempted for it, by how that attempt ended. */
+  /** Of these, attempted for it, by the outcome of that attempt. */
   readonly sent: number;
   readonly delivered: number;
   readonly failed: number;
-  /** Those that need not, or may not, be sent when their turn comes. */
+  /** Deliveries that need not, or may not, be sent when their turn comes. */
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
-  /** All that is under way waits for an endpoint that an operator has paused, and why; else null. */
+  /** Everything under way waits for a paused endpoint, and the operator's reason; otherwise null. */
   readonly pause: { readonly url: string; readonly reason: string | null } | null;
 }
 
-/** How many of it are still to be attempted; what was passed over is none of them. */
+/** How many deliveries are still to be attempted; skipped ones do not count. */
 export function remainingOf({ state, matched, sent, skipped }: Recovery): number {
   return state === 'finished' ? 0 : Math.max(0, matched - sent - skipped);
 }
 
-/** Nothing was made: the client has one that is open. */
+/** Nothing was created: the client has an open one. */
 export class RecoveryOpenError extends Error {
   readonly code = 'RECOVERY_OPEN';
 }
 
-/** Ids are made by the clocks of processes, times by PostgreSQL's: they are not further apart. */
+/** Ids are created by the clocks of processes, times by PostgreSQL's: they differ by less. */
 const CLOCKS_APART_MS = 3_600_000;
 
 const COLUMNS = `r.id, r.client_id as "clientId", s.id as "searchId", r.endpoint, r.since, r.until,
@@ -86,7 +86,7 @@ export async function createRecovery(database: Queryable, recovery: NewRecovery)
   return (await readRecovery(database, clientId, id)) as Recovery;
 }
 
-/** Whether anything was ever sent there, or is to be. Served by the primary key of endpoints, and open_endpoint. */
+/** Whether any delivery was or is to be sent there. Served by the primary key of endpoints, and open_endpoint. */
 export async function isEndpointKnown(database: Queryable, key: string): Promise<boolean> {
   const { rows } = await database.query<{ isKnown: boolean }>(
     `select exists (select from endpoints where key = $1)
@@ -143,7 +143,7 @@ export async function listAnyRecoveries(
   return rows;
 }
 
-/** What is under way goes on. False when there is none, or it is another client's. Served by the primary keys. */
+/** Deliveries under way continue. False for an unknown recovery, or another client's. Served by the primary keys. */
 export async function stopRecovery(database: Queryable, clientId: Uuid, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     `with known as (
@@ -160,7 +160,7 @@ export async function stopRecovery(database: Queryable, clientId: Uuid, id: Uuid
   return rowCount === 1;
 }
 
-/** Finished before `before`. Reads them all: clients ask seldom, and one at a time. */
+/** Finished before `before`. Reads all of them: clients request few, and one at a time. */
 export async function removeRecoveries(client: Queryable, before: Date): Promise<number> {
   const { rowCount } = await client.query('delete from recoveries where finished_at < $1', [before]);
   return rowCount ?? 0;

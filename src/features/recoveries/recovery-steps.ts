@@ -1,6 +1,6 @@
 /**
- * The steps of recoveries. A step is one transaction under a lock that one process at a time can have, and everything it
- * needs is in the rows: whoever takes the next one goes on where the last one ended.
+ * The steps of recoveries. A step is one transaction under a lock that one process at a time holds, and its state is in
+ * the rows: the next step continues where the last one ended, in any process.
  */
 
 import type { DueDelivery } from '../../engine/domain/delivery.ts';
@@ -8,7 +8,7 @@ import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
 import { firstUuidAt, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
 import { IS_CANCELLED, IS_WANTED } from '../../engine/store/cancellations.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { lockForResending, type ResendCandidate, sendAgain } from '../../engine/store/resends.ts';
+import { lockForResending, type ResendCandidate, resend } from '../../engine/store/resends.ts';
 import type { NewRecovery, RecoveryState } from './recovery-rows.ts';
 
 export interface OpenRecovery {
@@ -23,14 +23,14 @@ export interface OpenRecovery {
   readonly includesDelivered: boolean;
 }
 
-/** Any number that nothing else in the database locks. */
+/** An arbitrary number that nothing else in the database locks. */
 const STEP_LOCK = 7_640_891_577;
 const OPEN_MAX = 256;
-/** Deliveries of all clients that one step looks through: some ten milliseconds. */
+/** Deliveries of all clients that one step reads: some ten milliseconds. */
 const PAGE_ROWS = 10_000;
 const CLOCKS_APART_MS = 3_600_000;
 
-/** Longest open first; null when another process is at it. Served by recoveries_open. */
+/** Longest open first; null when another process holds the lock. Served by recoveries_open. */
 export async function lockOpenRecoveries(connection: Queryable): Promise<readonly OpenRecovery[] | null> {
   const { rows: locked } = await connection.query<{ isMine: boolean }>(
     `select pg_try_advisory_xact_lock(${STEP_LOCK}) as "isMine"`,
@@ -45,29 +45,30 @@ export async function lockOpenRecoveries(connection: Queryable): Promise<readonl
 }
 
 const UNDELIVERED = ['failed', 'retry_wait'] as const;
-/** Of a delivery `d` and its search `s`. A first attempt that has not been made is on its way, and needs no recovery. */
+/** For a delivery `d` and its search `s`. A first attempt that has not been made needs no recovery: it will be made. */
 const FITS = `s.client_id = $3 and d.created_at between $4 and $5
   and ($6::integer is null or d.search_number = $6) and ($7::text is null or d.endpoint_key = $7)
   and (d.state in (${UNDELIVERED.map((state) => `'${state}'`).join()}) or d.state = 'delivered' and $8) and not ${IS_CANCELLED}
   and ${IS_WANTED}`;
 
-interface LookedThrough {
-  /** The last delivery of the page, fitting or not; null where there is none. */
+interface RecoveryPage {
+  /** The last delivery of the page, fitting or not; null without one. */
   readonly last: Uuid | null;
   /**
-   * It is not full. What comes behind it later is none of the recovery's, though it may look as old: it is on its way.
+   * The page is not full. Deliveries that come after it later need no recovery, though they may look as old: they are
+   * on their way.
    */
   readonly isLastPage: boolean;
   /** Fitting ones, oldest first. */
   readonly ids: readonly Uuid[];
 }
 
-/** The next page of deliveries behind the place. Served by the primary keys. */
-async function lookThrough(connection: Queryable, recovery: Omit<OpenRecovery, 'state'>): Promise<LookedThrough> {
+/** The next page of deliveries after the place. Served by the primary keys. */
+async function readRecoveryPage(connection: Queryable, recovery: Omit<OpenRecovery, 'state'>): Promise<RecoveryPage> {
   const { place, clientId, since, until, searchNumber, includesDelivered } = recovery;
   const endpointKey = recovery.endpoint === null ? null : endpointKeyOf(clientId, recovery.endpoint);
   const beyond = firstUuidAt(new Date(until.getTime() + CLOCKS_APART_MS));
-  const { rows } = await connection.query<LookedThrough>(
+  const { rows } = await connection.query<RecoveryPage>(
     `with page as materialized (
        select id, search_number, endpoint_key, created_at, state, generation from delivery_states
        where id > $1 and id < $2 order by id limit ${PAGE_ROWS}
@@ -78,23 +79,23 @@ async function lookThrough(connection: Queryable, recovery: Omit<OpenRecovery, '
      ) as ids`,
     [place, beyond, clientId, since, until, searchNumber, endpointKey, includesDelivered],
   );
-  return rows[0] as LookedThrough;
+  return rows[0] as RecoveryPage;
 }
 
-/** What a recovery would send now, page by page. */
+/** The deliveries that a recovery would resend now, page by page. */
 export async function countFitting(database: Queryable, recovery: NewRecovery): Promise<number> {
   let place = firstUuidAt(new Date(Math.max(0, recovery.since.getTime() - CLOCKS_APART_MS)));
   for (let count = 0; ; ) {
-    const { last, isLastPage, ids } = await lookThrough(database, { ...recovery, place });
+    const { last, isLastPage, ids } = await readRecoveryPage(database, { ...recovery, place });
     count += ids.length;
     if (isLastPage || last === null) return count;
     place = last;
   }
 }
 
-/** Counts one page more, and begins to send when that was the last. */
+/** Counts another page, and begins to send when that was the last. */
 export async function countPage(connection: Queryable, recovery: OpenRecovery): Promise<void> {
-  const { last, isLastPage, ids } = await lookThrough(connection, recovery);
+  const { last, isLastPage, ids } = await readRecoveryPage(connection, recovery);
   const start = firstUuidAt(new Date(Math.max(0, recovery.since.getTime() - CLOCKS_APART_MS)));
   await connection.query('update recoveries set matched = matched + $2, place = $3, state = $4 where id = $1', [
     recovery.id,
@@ -110,7 +111,7 @@ interface UnderWay {
   readonly next: readonly Uuid[];
 }
 
-/** Takes note of what has been attempted, and resolves with what is still under way. Served by the primary keys. */
+/** Records what has been attempted, and resolves with what is still under way. Served by the primary keys. */
 export async function settleItems(connection: Queryable, { id }: OpenRecovery): Promise<UnderWay> {
   const { rows } = await connection.query<UnderWay>(
     `with now_so as materialized (
@@ -148,20 +149,20 @@ export async function settleItems(connection: Queryable, { id }: OpenRecovery): 
   return rows[0] as UnderWay;
 }
 
-/** Sends those of `ids` that may still be sent; resolves with them, and with what is due of them. */
+/** Resends those of `ids` that may still be sent; resolves with them, and with the due ones. */
 async function send(
   connection: Queryable,
   recovery: OpenRecovery,
   ids: readonly Uuid[],
 ): Promise<{ readonly sent: readonly ResendCandidate[]; readonly due: readonly DueDelivery[] }> {
   const candidates = await lockForResending(connection, recovery.clientId, ids);
-  // Looked at again under the lock: one may have been delivered or cancelled meanwhile.
+  // Checked again under the lock: one may have been delivered or cancelled meanwhile.
   const fitting: readonly string[] = recovery.includesDelivered ? [...UNDELIVERED, 'delivered'] : UNDELIVERED;
   const sent = candidates.filter(({ refusal, state }) => refusal === null && fitting.includes(state));
-  return { sent, due: await sendAgain(connection, sent) };
+  return { sent, due: await resend(connection, sent) };
 }
 
-/** Lets in those that waited for an earlier one of their match, and resolves with what is due. Served by the primary keys. */
+/** Admits those that waited for an earlier one of their match; resolves with the due ones. Served by the primary keys. */
 export async function sendWaiting(
   connection: Queryable,
   recovery: OpenRecovery,
@@ -190,8 +191,8 @@ export async function sendWaiting(
 }
 
 /**
- * Takes up to `room` more, oldest first, sends the first one of each match and keeps the others of it behind; resolves
- * with what is due. A recovery that has nothing left, and nothing under way, is finished.
+ * Takes up to `room` more, oldest first, sends the first one of each match and queues its others behind it; resolves
+ * with the due ones. A recovery with nothing left, and nothing under way, is finished.
  */
 export async function sendNext(
   connection: Queryable,
@@ -199,7 +200,7 @@ export async function sendNext(
   room: number,
   underWay: number,
 ): Promise<readonly DueDelivery[]> {
-  const { last, isLastPage, ids } = await lookThrough(connection, recovery);
+  const { last, isLastPage, ids } = await readRecoveryPage(connection, recovery);
   if (isLastPage && ids.length === 0) {
     if (underWay === 0) await finish(connection, recovery);
     return [];

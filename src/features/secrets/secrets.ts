@@ -1,8 +1,148 @@
-/** Secrets of clients that sign all their webhooks: how they are made and ended. The engine signs with those that there are. */
+/** Secrets that sign all webhooks of a client: how they are created and expired. The engine signs with them. */
 
+import { randomBytes } from 'node:crypto';
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
+import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
+import { IS_SECRET_ALIVE } from '../../engine/store/webhook-secrets.ts';
 import type { Feature } from '../../feature.ts';
-import { SECRET_CONTRACT, secretRoutes } from './secret-routes.ts';
-import { removeWebhookSecrets } from './secret-rows.ts';
+import { principalOf } from '../../rest/auth.ts';
+import { TIME_ORDERS, timeOrderedPage } from '../../rest/client-listings.ts';
+import { acceptable, answer } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { dateTime, dateTimeOrNull, identity, text, uuid } from '../../rest/description/field-schemas.ts';
+import { collection, identityOf } from '../../rest/hydra.ts';
+import { optionalJsonBody } from '../../rest/json-body.ts';
+import { readBody } from '../../rest/member-rules.ts';
+import { notFound, Problem } from '../../rest/problem.ts';
+import { PAGING, readQuery } from '../../rest/query.ts';
+import { type Contract, route } from '../../rest/route.ts';
+import { idOf } from '../../rest/searches.ts';
+import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
+
+const WEBHOOK_SECRET_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
+
+const OVERLAP_HOURS_DEFAULT = 24;
+const OVERLAP_HOURS_MAX = 720;
+
+const WebhookSecretCreation = z.strictObject({
+  overlapHours: z
+    .int(zodMessage(FAULTS.integer))
+    .min(0, zodMessage(FAULTS.negative))
+    .max(OVERLAP_HOURS_MAX, zodMessage(FAULTS.atMost(OVERLAP_HOURS_MAX)))
+    .nullish()
+    .meta({
+      description: `For how long the older secrets sign on, hours; ${OVERLAP_HOURS_DEFAULT} unless said otherwise.`,
+    }),
+});
+
+const WHAT = THINGS.webhookSecret;
+
+function secretRoutes(router: Router, { database, secretsChanged }: ApiDependencies): void {
+  router.get('/webhook-secrets', acceptable, async (ctx) => {
+    const query = readQuery(ctx, WEBHOOK_SECRET_PARAMETERS);
+    const secrets = await listWebhookSecrets(database, principalOf(ctx).clientId);
+    const { direction, offset, limit } = timeOrderedPage(query);
+    const ordered = direction === 'asc' ? secrets : secrets.toReversed();
+    const members = ordered.slice(offset, offset + limit).map((secret) => webhookSecretDocument(secret));
+    const page = { context: 'WebhookSecret', members, totalItems: secrets.length, paging: query };
+    answer(ctx, collection(ctx, { ...page, parameters: WEBHOOK_SECRET_PARAMETERS }));
+  });
+
+  router.post('/webhook-secrets', acceptable, optionalJsonBody, async (ctx) => {
+    const { overlapHours } = readBody(ctx, WebhookSecretCreation, KINDS_OF_MEMBER.secret);
+    const { clientId } = principalOf(ctx);
+    const created = await createWebhookSecret(database, clientId, overlapHours ?? OVERLAP_HOURS_DEFAULT).catch(
+      refuseMore,
+    );
+    secretsChanged?.();
+    answerSecret(ctx, created.secret, created.value);
+  });
+
+  router.get('/webhook-secrets/:id', acceptable, async (ctx) => {
+    const secret = await readWebhookSecret(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
+    if (secret === null) throw notFound(WHAT);
+    answer(ctx, webhookSecretDocument(secret));
+  });
+
+  router.delete('/webhook-secrets/:id', async (ctx) => {
+    const isDeleted = await deleteWebhookSecret(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
+    if (!isDeleted) throw notFound(WHAT);
+    secretsChanged?.();
+    ctx.status = 204;
+  });
+}
+
+function refuseMore(error: unknown): never {
+  if (!(error instanceof TooManySecretsError)) throw error;
+  throw new Problem(409, REFUSALS.secrets(WEBHOOK_SECRETS_MAX));
+}
+
+/** No cache may store a value that is shown once, not even the client's own. */
+function answerSecret(ctx: Context, secret: WebhookSecret, value: string): void {
+  const document = webhookSecretDocument(secret, value);
+  ctx.set('Location', document['@id']);
+  ctx.set('Cache-Control', 'no-store');
+  answer(ctx, document, 201);
+}
+
+function webhookSecretDocument({ id, createdAt, expiresAt, hint }: WebhookSecret, value?: string) {
+  return {
+    ...identityOf('WebhookSecret', `/webhook-secrets/${id}`),
+    id,
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt?.toISOString() ?? null,
+    hint,
+    ...(value === undefined ? {} : { secret: value }),
+  };
+}
+
+const WebhookSecretSchema = z.strictObject({
+  ...identity('WebhookSecret'),
+  id: uuid('As its IRI has it.'),
+  createdAt: dateTime('When it was made; webhooks are signed with it from then on, within seconds.'),
+  expiresAt: dateTimeOrNull('When it signs no more; null: never.'),
+  hint: text('Its last characters, to distinguish secrets.'),
+  secret: text('The secret itself (Standard Webhooks), answered once, when it is made.').optional(),
+});
+
+const SECRET_CONTRACT: Contract = {
+  routes: [
+    route('get /webhook-secrets', 'WebhookSecret', 'collection', 'Lists the secrets that sign all your webhooks', {
+      parameters: WEBHOOK_SECRET_PARAMETERS,
+      details: 'The secrets that sign every webhook of yours beside the token of its search, the oldest first.',
+    }),
+    route('post /webhook-secrets', 'WebhookSecret', 'item', 'Makes a secret, and lets the older ones expire', {
+      ...{ body: 'WebhookSecretCreation', refusals: [409] },
+      details:
+        'Makes a secret that signs every webhook of yours, for any search, beside the token of the search: a receiver needs ' +
+        'this one alone. It is answered once, here. The older ones expire `overlapHours` later (24 unless said otherwise), so ' +
+        'that receivers can change to the new one meanwhile. At most three are alive at a time.',
+    }),
+    route('get /webhook-secrets/{id}', 'WebhookSecret', 'item', 'Reads a secret without its value', {
+      details: 'One of your secrets, without its value: that was answered when it was made.',
+    }),
+    route(
+      'delete /webhook-secrets/{id}',
+      'WebhookSecret',
+      'nothing',
+      'Deletes a secret: nothing is signed with it any more',
+      {
+        details: 'Deletes a secret. Within five seconds nothing is signed with it any more.',
+      },
+    ),
+  ],
+  resources: { WebhookSecret: WebhookSecretSchema },
+  groups: { WebhookSecret: 'Secrets that sign all of your webhooks.' },
+  bodies: {
+    WebhookSecretCreation: { schema: WebhookSecretCreation, example: { overlapHours: 48 }, isOptional: true },
+  },
+  examples: ({ at, ids }) => ({
+    WebhookSecret: webhookSecretDocument({ id: ids.own, createdAt: at, expiresAt: null, hint: 'cmV0' }),
+  }),
+};
 
 export const secrets: Feature = {
   name: 'secrets',
@@ -12,3 +152,91 @@ export const secrets: Feature = {
   contract: SECRET_CONTRACT,
   routes: secretRoutes,
 };
+
+const WEBHOOK_SECRETS_MAX = 3;
+
+/** Without its value, which only its client has. */
+interface WebhookSecret {
+  readonly id: Uuid;
+  readonly createdAt: Date;
+  /** Null: never. */
+  readonly expiresAt: Date | null;
+  /** Its last characters, by which people distinguish secrets. */
+  readonly hint: string;
+}
+
+/** Nothing was created: the client has the maximum number. */
+class TooManySecretsError extends Error {
+  readonly code = 'TOO_MANY_SECRETS';
+}
+
+/** `=`, the last character of all, carries no information. */
+const COLUMNS = `id, created_at as "createdAt", expires_at as "expiresAt", right(rtrim(secret, '='), 4) as hint`;
+/** Of locks that are held to the end of a transaction; the second key is the client's. */
+const LOCK_CLASS = 0x5ec4;
+
+/** Those that are alive, oldest first. Served by webhook_secrets_client. */
+async function listWebhookSecrets(database: Queryable, clientId: Uuid): Promise<readonly WebhookSecret[]> {
+  const { rows } = await database.query<WebhookSecret>(
+    `select ${COLUMNS} from webhook_secrets where client_id = $1 and ${IS_SECRET_ALIVE} order by id`,
+    [clientId],
+  );
+  return rows;
+}
+
+/** Null when there is none, it has expired, or it is another client's. Served by the primary key. */
+async function readWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid): Promise<WebhookSecret | null> {
+  const { rows } = await database.query<WebhookSecret>(
+    `select ${COLUMNS} from webhook_secrets where id = $1 and client_id = $2 and ${IS_SECRET_ALIVE}`,
+    [id, clientId],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * The only moment at which the value exists outside its owner's hands. The older ones expire `overlapHours` from now,
+ * or earlier if they do anyway. Throws `TooManySecretsError`. Served by webhook_secrets_client.
+ */
+export async function createWebhookSecret(
+  database: Database,
+  clientId: Uuid,
+  overlapHours: number,
+): Promise<{ readonly secret: WebhookSecret; readonly value: string }> {
+  const value = `whsec_${randomBytes(32).toString('base64')}`;
+  return transaction(database, async (connection) => {
+    // Two concurrent requests cannot both take the last place.
+    await connection.query('select pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, clientId]);
+    await connection.query(
+      `update webhook_secrets set expires_at = least(expires_at, now() + $2 * interval '1 hour')
+       where client_id = $1 and ${IS_SECRET_ALIVE}`,
+      [clientId, overlapHours],
+    );
+    const { rows } = await connection.query<WebhookSecret>(
+      `insert into webhook_secrets (id, client_id, secret)
+       select $1, $2, $3
+       where (select count(*) from webhook_secrets where client_id = $2 and ${IS_SECRET_ALIVE}) < $4 returning ${COLUMNS}`,
+      [timeOrderedUuid(new Date()), clientId, value, WEBHOOK_SECRETS_MAX],
+    );
+    const [secret] = rows;
+    if (secret === undefined) throw new TooManySecretsError(`${clientId} has ${WEBHOOK_SECRETS_MAX} secrets`);
+    return { secret, value };
+  });
+}
+
+/** False when there is none, it has expired, or it is another client's. Served by the primary key. */
+export async function deleteWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `delete from webhook_secrets where id = $1 and client_id = $2 and ${IS_SECRET_ALIVE}`,
+    [id, clientId],
+  );
+  return rowCount === 1;
+}
+
+/** Expired ones, and those of deleted clients. Reads every secret: a client has at most three. */
+async function removeWebhookSecrets(database: Queryable): Promise<number> {
+  const { rowCount } = await database.query(
+    `delete from webhook_secrets where not ${IS_SECRET_ALIVE}
+       or client_id in (select id from clients where deleted_at is not null)`,
+  );
+  return rowCount ?? 0;
+}

@@ -1,7 +1,6 @@
 /**
- * What leaves the service by itself: the bodies and headers of webhooks (specification, section 6.2; decisions, section 6)
- * and the rejection of a crawler's message. OpenAPI and AsyncAPI publish them, and the tests hold what really
- * arrives against them.
+ * The service's own messages: the bodies and headers of webhooks (specification, section 6.2; decisions, section 6) and
+ * the rejection of a crawler's message. OpenAPI and AsyncAPI publish them, and the tests compare real ones with them.
  */
 
 import { z } from 'zod';
@@ -60,7 +59,7 @@ interface AlertWords {
   readonly channels: readonly WebhookChannel[];
 }
 
-/** Which kind goes where: a new match as one of two kinds, events as any. */
+/** The kind of each endpoint: a new match as one of two kinds, events as any. */
 export const ALERT_KINDS: Readonly<Record<EventKind, AlertWords>> = {
   'ad.update.price': { schema: 'PriceAlert', summary: 'The price of an advert has changed', channels: ['event'] },
   'ad.update.surface': { schema: 'SurfaceAlert', summary: 'The surface of an advert has changed', channels: ['event'] },
@@ -83,7 +82,13 @@ export const CHANNELS: Readonly<Record<WebhookChannel, { readonly member: string
   },
 };
 
-/** Answers that count, for both channels. */
+/** Such as `eventAdUpdatePrice`. */
+export function webhookName(kind: EventKind, channel: WebhookChannel): string {
+  const words = kind.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return `${channel}${words.join('')}`;
+}
+
+/** Statuses that count, for both channels. */
 export const ACKNOWLEDGEMENT =
   'HTTP 200 is the only success. Any other answer, or none within the deadline, is tried again one hour after the ' +
   'attempt, at most five times, with the same webhook-id and the same bytes.';

@@ -1,23 +1,22 @@
 /**
  * `/asyncapi.json`: AsyncAPI 3 of what passes by itself (decisions, section 13): what crawlers publish, what they receive
- * of it, and the webhooks. Streams, schemas, headers and examples are those that run.
+ * of it, and the webhooks. Streams, schemas, headers and examples are those that run. The contract for crawlers, with words
+ * for its members, stands by itself at `/schemas/intake.json` as well.
  */
 
 import { EVENT_KINDS, type EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
+import { INTAKE_CONTRACT, type PublishedSchema } from '../../engine/domain/intake-contract.ts';
 import { ADVERTS, REJECTED } from '../../engine/domain/streams.ts';
-import { webhookName } from './alert-documentation.ts';
-import { ACKNOWLEDGEMENT, ALERT_HEADERS, ALERT_KINDS, CHANNELS } from './alert-schemas.ts';
+import { ACKNOWLEDGEMENT, ALERT_HEADERS, ALERT_KINDS, CHANNELS, webhookName } from './alert-schemas.ts';
 import { type ContractExamples, INTAKE_EXAMPLES, rejectionExample } from './contract-examples.ts';
-import { INTAKE_SCHEMA_PATH, intakeMessageSchema } from './intake-schema-document.ts';
-import { JSON_SCHEMAS, type JsonSchema, nameOfReference, referenceTo } from './json-schemas.ts';
-import { plain } from './plain-schemas.ts';
+import { JSON_SCHEMAS, type JsonSchema, nameOfReference, plain, referenceTo } from './json-schemas.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 1_440 * MINUTE_MS;
 const MIB = 1_024 * 1_024;
 
-/** Which one, the operator knows: it is not the API's to say. */
+/** The operator knows the server: it is not part of the contract. */
 const NATS = {
   host: '{host}',
   protocol: 'nats',
@@ -102,7 +101,7 @@ function rejectionsChannel(): object {
   };
 }
 
-/** The address is what the search says. */
+/** The search defines the address. */
 function alertChannel(name: WebhookChannel): object {
   return {
     address: null,
@@ -218,7 +217,7 @@ function alertMessage(kind: EventKind, name: WebhookChannel, example: object): o
   };
 }
 
-/** Those that the messages lead to, and what they lead to. */
+/** The schemas that the messages refer to, directly or indirectly. */
 function schemas(): Record<string, object> {
   const named: Record<string, object> = {
     Upsert: intakeMessageSchema('upsert'),
@@ -255,4 +254,56 @@ function referencesIn(value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null) return [];
   const name = nameOfReference(value);
   return name === null ? Object.values(value).flatMap(referencesIn) : [name];
+}
+
+export const INTAKE_SCHEMA_PATH = '/schemas/intake.json';
+
+/** Of members that no answer has, or that mean something else there. */
+const WORDS: Readonly<Record<string, string>> = {
+  kind: 'What the crawler has to say.',
+  crawledAt: 'When the crawler saw it. A message older than the state held has no effect.',
+  expiredAt: 'When the advert expired; absent: when it was crawled.',
+  property: 'What belongs to the property; a member that is null or absent is taken from its most recent advert.',
+  advert: 'The whole advert: a member that is null or absent is unknown.',
+  locations: 'WGS 84: both coordinates or none.',
+  city: 'insee, or zipcode and name.',
+};
+
+/** The schema of one kind of message, for the contracts that embed it. */
+function intakeMessageSchema(kind: keyof typeof INTAKE_CONTRACT): PublishedSchema {
+  return described(INTAKE_CONTRACT[kind], {});
+}
+
+/** `baseUrl`: what it is served under. */
+export function intakeSchema(baseUrl: string): Readonly<Record<string, unknown>> {
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $id: `${baseUrl}${INTAKE_SCHEMA_PATH}`,
+    $comment:
+      'Made from the validator that runs. Not said here, because JSON Schema has no words for it: a text with half a ' +
+      'surrogate pair is refused, and so is an instant that in UTC lies outside the years 1 to 9999. Members that are ' +
+      'not listed have no effect and are counted by name.',
+    title: 'Intake message',
+    description: 'What a crawler publishes on adverts.<property uuid>, as JSON in UTF-8. Euros, square metres, WGS 84.',
+    oneOf: [{ $ref: '#/$defs/Upsert' }, { $ref: '#/$defs/Expire' }],
+    $defs: { Upsert: intakeMessageSchema('upsert'), Expire: intakeMessageSchema('expire') },
+    examples: Object.values(INTAKE_EXAMPLES),
+  };
+}
+
+/** Words of the same member of an answer, where there is one. */
+function described(schema: PublishedSchema, words: Readonly<Record<string, string | undefined>>): PublishedSchema {
+  if (schema.properties === undefined) return schema;
+  const properties = Object.entries(schema.properties).map(([name, member]) => {
+    const description = WORDS[name] ?? words[name];
+    const below = described(member, wordsOf(name));
+    return [name, description === undefined ? below : { ...below, description }];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+function wordsOf(name: string): Readonly<Record<string, string | undefined>> {
+  const answered = { property: JSON_SCHEMAS.PropertyDocument, advert: JSON_SCHEMAS.Advert }[name];
+  const members = Object.entries(answered?.properties ?? {});
+  return Object.fromEntries(members.map(([member, { description }]) => [member, description]));
 }

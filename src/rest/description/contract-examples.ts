@@ -1,6 +1,6 @@
 /**
- * The examples that the contracts show. Each is made by the code that makes the real thing, of the advert that the webhook
- * tester sends; the tests send the requests among them to a running service, and hold the answers against the schemas.
+ * The examples in the contracts. The production code creates each of them, from the advert that the webhook tester
+ * sends; the tests send the requests among them to a running service, and compare the answers with the schemas.
  */
 
 import type { EventKind } from '../../engine/domain/codes.ts';
@@ -15,14 +15,13 @@ import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { FEATURES } from '../../features.ts';
 import { deliveryDocument } from '../deliveries.ts';
-import { collectionClassOf } from '../hydra.ts';
-import { locationDocument } from '../location-completion.ts';
-import { matchDocument } from '../match-document.ts';
+import { collectionClassOf, identityOf } from '../hydra.ts';
+import { matchDocument } from '../matches.ts';
 import { searchTemplate } from '../query.ts';
-import { cityDocument } from '../reference.ts';
+import { cityDocument, locationDocument } from '../reference.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
-import { sampleChange, sampleMessages } from '../webhook-sample.ts';
+import { sampleChange, sampleMessages } from '../webhook-tester.ts';
 import { ESTIMATED_COLLECTIONS, FEATURE_BODIES } from './resource-schemas.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
@@ -42,7 +41,7 @@ const VAR = '83';
 /** By kind of message. */
 export const INTAKE_EXAMPLES = sampleMessages(AT);
 
-/** Bodies that are sent with success as they are. */
+/** Bodies that succeed as they are. */
 export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   SearchCreation: {
     title: 'Three rooms in Toulon, sea view',
@@ -139,24 +138,24 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
       attributes: { schoolType: 'lycée', operatorType: 'public' },
     },
     WebhookTest: {
-      ...{ '@context': '/contexts/WebhookTest', '@id': `/webhook-tester/${ID.delivery}`, '@type': 'WebhookTest' },
+      ...identityOf('WebhookTest', `/webhook-tester/${ID.delivery}`),
       ...alertExample('ad.update.price', 'event', reference),
       delivery: { delivered: true, statusCode: 200, durationMs: 84, error: null, responseBody: 'ok', token: token() },
     },
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
     ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
-    User: { '@context': '/contexts/User', '@id': `/users/${ID.client}`, '@type': 'User', name: 'acme' },
+    User: { ...identityOf('User', `/users/${ID.client}`), name: 'acme' },
   };
 }
 
-/** What was looked up by a code of today is there. */
+/** A present code always has an entry. */
 function present<Place>(place: Place | null | undefined): Place {
   if (place === null || place === undefined)
     throw new Error('an example is of a place that the reference does not have');
   return place;
 }
 
-/** A secret that is none. */
+/** A placeholder for a secret. */
 const token = (): string => `whsec_${Buffer.from('an example, and nobody’s secret!').toString('base64')}`;
 
 function searchExample(): Search {

@@ -1,22 +1,29 @@
 /**
- * What needs no key beside the contracts: the Hydra entrypoint, documentation and contexts, and the page that shows the
+ * Public pages beside the contracts: the Hydra entrypoint, documentation and contexts, and the page that shows the
  * OpenAPI document. The page's scripts come from this server, under a policy that allows no other.
  */
 
 import { readFile } from 'node:fs/promises';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import helmet from 'koa-helmet';
-import { acceptable, answer, answerBytes, answerJson, baseUrlOf, escapeHtml, prefersPage } from '../content.ts';
+import {
+  acceptable,
+  answer,
+  answerBytes,
+  answerJson,
+  baseUrlOf,
+  escapeHtml,
+  prefersPage,
+  securedPage,
+} from '../content.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { languageOf } from '../language.ts';
+import { identityOf } from '../hydra.ts';
 import { notFound } from '../problem.ts';
-import { type Language, THINGS } from '../sentences.ts';
-import { asyncApiDocument } from './asyncapi.ts';
+import { type Language, languageOf, THINGS } from '../sentences.ts';
+import { asyncApiDocument, INTAKE_SCHEMA_PATH, intakeSchema } from './asyncapi.ts';
 import { contractExamples } from './contract-examples.ts';
 import { type GuideFacts, guidePage, VERIFIERS } from './guides.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
-import { INTAKE_SCHEMA_PATH, intakeSchema } from './intake-schema-document.ts';
 import { ENTRYPOINT_MEMBERS, jsonLdContext } from './json-ld-contexts.ts';
 import { openApiDocument } from './openapi.ts';
 
@@ -26,7 +33,7 @@ export function documentationRoutes(router: Router, dependencies: ApiDependencie
   const hydra = standingDocument(hydraDocumentation);
 
   router.get('/', welcome(Boolean(settings.console)), acceptable, (ctx) => {
-    answer(ctx, { '@context': '/contexts/Entrypoint', '@id': '/', '@type': 'Entrypoint', ...ENTRYPOINT_MEMBERS });
+    answer(ctx, { ...identityOf('Entrypoint', '/'), ...ENTRYPOINT_MEMBERS });
   });
 
   router.get('/docs.jsonld', acceptable, (ctx) => answerJson(ctx, hydra(baseUrl(ctx))));
@@ -81,7 +88,7 @@ const welcomeTo = (hasConsole: boolean): string => `<!doctype html>
 </html>
 `;
 
-/** The entrypoint, for who came with a browser. */
+/** The entrypoint for a browser. */
 function welcome(hasConsole: boolean): Middleware {
   const page = welcomeTo(hasConsole);
   return (ctx, next) => {
@@ -162,22 +169,7 @@ function factsOf({ readLimit, writeLimit, searchLimits, deliveriesKeptDays }: Ap
   };
 }
 
-/** All of helmet for the one answer that is a document. Swagger UI draws its icons from data: URLs. */
-const secureDocument: Middleware = helmet({
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: {
-      defaultSrc: ["'none'"],
-      scriptSrc: ["'self'"],
-      styleSrc: ["'self'"],
-      imgSrc: ["'self'", 'data:'],
-      connectSrc: ["'self'"],
-      baseUri: ["'none'"],
-      formAction: ["'none'"],
-      frameAncestors: ["'none'"],
-    },
-  },
-});
+const secureDocument = securedPage();
 
 const SWAGGER = import.meta.resolve('swagger-ui-dist/package.json');
 const ASSETS: Readonly<Record<string, readonly [type: string, folder: string]>> = {
@@ -216,18 +208,18 @@ function pageRoutes(router: Router, { settings }: ApiDependencies): void {
   });
 }
 
-/** Stands for the URL in what is built. Reserved: nobody comes by it (RFC 2606). */
+/** A placeholder for the URL in cached documents. A reserved name, which no request uses (RFC 2606). */
 const STAND_IN = 'https://vigie.invalid';
 
 /**
- * Answers the JSON of `build(baseUrl)`: a document that is the same for everybody but for the URL that they came by is
- * built once, however many those are.
+ * Answers the JSON of `build(baseUrl)`: a document that differs between requests only in their URL is built once,
+ * however many URLs there are.
  */
 export function standingDocument(build: (baseUrl: string) => object): (baseUrl: string) => string {
   let built: string | null = null;
   let withoutUrl: string | null = null;
   return (baseUrl) => {
-    // A document may say something else where nobody knows its URL.
+    // A document may differ where its public URL is unknown.
     if (baseUrl === '') return (withoutUrl ??= JSON.stringify(build('')));
     built ??= JSON.stringify(build(STAND_IN));
     const url = JSON.stringify(baseUrl).slice(1, -1);

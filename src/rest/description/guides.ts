@@ -1,14 +1,14 @@
 /**
- * The guides at `/docs`: a page of Markdown in each language, and what code knows better. A test holds the English page
- * against the README, which has its commands and promises word by word, and the French page against the English one.
+ * The guides at `/docs`: a page of Markdown in each language, and values from the code. A test compares the English
+ * page with the README, whose commands and promises it repeats word by word, and the French page with the English one.
  */
 
 import { readFileSync } from 'node:fs';
 import { escapeHtml } from '../content.ts';
-import { PROBLEM_TYPES, VIOLATION_CODES } from '../error-codes.ts';
+import { PROBLEM_TYPES, VIOLATION_CODES } from '../problem.ts';
 import type { Language, Sentence } from '../sentences.ts';
 
-/** What differs between services, by the name of its placeholder. */
+/** Values that differ between services, by placeholder. */
 export type GuideFacts = Readonly<
   Record<
     'searches' | 'corners' | 'excludedWords' | 'matchesPerAdvert' | 'readPerSecond' | 'writePerSecond' | 'keptDays',
@@ -24,7 +24,7 @@ const PLACEHOLDER = /\{\{([\w-]+)\}\}/g;
 const PAGES: Readonly<Record<Language, string>> = { en: textOf('guides.en.md'), fr: textOf('guides.fr.md') };
 /** By name. The page's script puts the reader's key and search in the place of `$KEY` and `$SEARCH`. */
 const SAMPLES = Object.fromEntries([...PAGES.en.matchAll(FENCE)].map(([, name, code = '']) => [name, codeOf(code)]));
-/** The code that verifies webhooks, which tests run: each reads `SECRET` where the secret is. */
+/** The sample code that verifies webhooks, which tests run: each reads the secret from `SECRET`. */
 export const VERIFIERS: Readonly<Record<string, string>> = {
   ...{ 'Node.js': 'verify.mjs', Python: 'verify.py', Go: 'verify.go', Java: 'verify.java', PHP: 'verify.php' },
 };

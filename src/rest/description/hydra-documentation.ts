@@ -47,38 +47,29 @@ export function hydraDocumentation(baseUrl: string): object {
 
 function resourceClass(name: string): object {
   const creation = ROUTES.find((one) => one.resource === name && one.method === 'post' && one.body !== null);
-  const { properties = {}, required = [] } = JSON_SCHEMAS[creation?.body ?? ''] ?? {};
   return {
-    '@id': `#${name}`,
-    '@type': 'hydra:Class',
-    'rdfs:label': name,
-    'hydra:title': name,
-    'hydra:supportedProperty': membersOf(name).map(([member, schema]) =>
-      supportedProperty(name, member, schema, {
-        isWritable: member in properties && properties[member]?.readOnly !== true,
-        isRequired: required.includes(member),
-      }),
-    ),
+    ...partClass(name, JSON_SCHEMAS[creation?.body ?? '']),
     'hydra:supportedOperation': ROUTES.filter((one) => one.resource === name && one.path.endsWith('}')).map(operation),
   };
 }
 
-function partClass(name: string): object {
+/** `body`: what creates it. */
+function partClass(name: string, { properties = {}, required = [] }: JsonSchema = {}): object {
+  const members = Object.entries((JSON_SCHEMAS[name] as JsonSchema).properties ?? {});
   return {
     '@id': `#${name}`,
     '@type': 'hydra:Class',
     'rdfs:label': name,
     'hydra:title': name,
-    'hydra:supportedProperty': membersOf(name).map(([member, schema]) =>
-      supportedProperty(name, member, schema, { isWritable: false, isRequired: false }),
-    ),
+    'hydra:supportedProperty': members
+      .filter(([member]) => !member.startsWith('@'))
+      .map(([member, schema]) =>
+        supportedProperty(name, member, schema, {
+          isWritable: member in properties && properties[member]?.readOnly !== true,
+          isRequired: required.includes(member),
+        }),
+      ),
   };
-}
-
-function membersOf(name: string): [string, JsonSchema][] {
-  return Object.entries((JSON_SCHEMAS[name] as JsonSchema).properties ?? {}).filter(
-    ([member]) => !member.startsWith('@'),
-  );
 }
 
 interface Access {
@@ -140,8 +131,8 @@ function rangeOf(schema: JsonSchema): string {
 }
 
 /**
- * Of a flag that may be unset, a range that forms know no switch for: a switch is on or off, and one that nobody touched
- * would ask for what is unfurnished.
+ * For a flag that may be unset, a range for which forms have no switch: a switch is on or off, and an untouched one
+ * would mean unfurnished.
  */
 function inputRangeOf(schema: JsonSchema): string {
   const types = [schema.type ?? []].flat();
@@ -155,7 +146,7 @@ function operation({ method, summary, resource, answers, body }: Route): object 
     'hydra:method': method.toUpperCase(),
     'hydra:title': summary,
     'rdfs:label': summary,
-    // What is sent is a search, whatever is answered.
+    // A request's body is a search, whatever the answer.
     ...(body === null ? {} : { expects: '#Search' }),
     returns,
   };
@@ -165,7 +156,7 @@ function collectionOperations(resource: string): object[] {
   return ROUTES.filter((one) => one.resource === resource && !one.path.includes('{')).map(operation);
 }
 
-/** For who has not come from the entrypoint, whose links say the same. */
+/** For clients that did not start at the entrypoint, whose links say the same. */
 function collectionClass(resource: string): object {
   return {
     '@id': `#${collectionClassOf(resource)}`,

@@ -28,7 +28,7 @@ const ENVELOPE_TERMS: Terms = {
     '@id': `${HYDRA}mapping`,
     '@context': {
       variable: `${HYDRA}variable`,
-      // The member that is filtered or ordered by: its name means what it means in the resource.
+      // A filtered or ordered member: its name means what it means in the resource.
       property: { '@id': `${HYDRA}property`, '@type': '@vocab' },
       required: `${HYDRA}required`,
       IriTemplateMapping: `${HYDRA}IriTemplateMapping`,
@@ -76,7 +76,7 @@ function termOf(id: string, schema: JsonSchema): Term {
   return isFreeForm(value) ? { '@id': id, '@type': '@json' } : scoped(id, value);
 }
 
-/** Who reads a form's violations looks for the nodes themselves. */
+/** Consumers of a form's violations search for the nodes themselves. */
 const VIOLATIONS = 'ConstraintViolationList/violations';
 
 /** Objects of unknown members, and alternatives of which one is an object or holds more than values. */
@@ -99,7 +99,10 @@ function scoped(id: string, schema: JsonSchema): Readonly<Record<string, unknown
   return { '@id': id, '@context': memberTerms(name, target) };
 }
 
-/** Every collection that can be read as it stands, without a parameter, by resource. Points of interest, which need a place, are found in `/openapi.json`. */
+/**
+ * Every collection that can be read without a parameter, by resource. Points of interest, which need a place, are
+ * described in `/openapi.json`.
+ */
 export const ENTRYPOINT_COLLECTIONS: ReadonlyMap<string, string> = new Map(
   Object.keys(RESOURCES).flatMap((resource) => {
     const path = collectionPath(resource);
@@ -116,10 +119,10 @@ export function memberOf(resource: string): string {
   return resource.charAt(0).toLowerCase() + resource.slice(1);
 }
 
-/** What shows a reference to a resource shows its schema.org name. */
+/** The displayed member of a reference is its schema.org name. */
 const NAME = 'https://schema.org/name';
 
-/** Where clients look for an IRI that everybody knows. */
+/** The member in which clients look for a common IRI. */
 const WELL_KNOWN: Readonly<Record<string, string>> = {
   'Search/title': NAME,
   'PropertyDocument/title': NAME,

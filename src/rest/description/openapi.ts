@@ -3,15 +3,15 @@
  * words that all generators of clients understand.
  */
 
+import { EVENT_KINDS, type EventKind } from '../../engine/domain/codes.ts';
+import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { collectionClassOf } from '../hydra.ts';
 import { documentedRules } from '../query.ts';
 import type { Route } from '../route.ts';
 import { ROUTES } from '../routes.ts';
-import { WEBHOOK_TAG, webhooks } from './alert-documentation.ts';
-import { ALERTS } from './alert-schemas.ts';
+import { ACKNOWLEDGEMENT, ALERT_HEADERS, ALERT_KINDS, ALERTS, CHANNELS, webhookName } from './alert-schemas.ts';
 import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
-import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
-import { plain } from './plain-schemas.ts';
+import { JSON_SCHEMAS, type JsonSchema, plain, referenceTo } from './json-schemas.ts';
 import { ESTIMATED_COLLECTIONS, FEATURE_BODIES, GROUPS, RESOURCES } from './resource-schemas.ts';
 
 const ERRORS: Readonly<Record<number, string>> = {
@@ -33,7 +33,7 @@ const ERRORS: Readonly<Record<number, string>> = {
 
 const string = { type: 'string' };
 
-/** Without `servers`, which every request knows better. */
+/** Without `servers`, which every request determines. */
 export function openApiDocument(version: string, examples: ContractExamples): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of ROUTES) {
@@ -74,7 +74,7 @@ function operation(route: Route, examples: ContractExamples): object {
   return {
     operationId: operationId(route),
     summary: route.summary,
-    description: route.details ?? OPERATION_TEXTS[`${route.method} ${route.path}`],
+    description: route.details,
     tags: [route.resource],
     parameters: [
       ...names.map((name) => pathParameter(name, route)),
@@ -104,7 +104,7 @@ function pathParameter(name: string, { resource }: Route): object {
   return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
 }
 
-/** Of which one at least must be sent. */
+/** At least one of them must be sent. */
 const SHOWN: ReadonlySet<string> = new Set(['eventType', 'property']);
 
 function queryParameters({ parameters }: Route): object[] {
@@ -114,7 +114,7 @@ function queryParameters({ parameters }: Route): object[] {
     required: isRequired,
     description,
     schema,
-    // Pages that send a request as it is shown fill it in: only what must be sent.
+    // Pages that send a request as shown fill it in: only required members.
     ...(isRequired || SHOWN.has(name) ? { example: PARAMETER_EXAMPLES[name] } : {}),
     ...(schema.type === 'array' ? { style: 'form', explode: true } : {}),
   }));
@@ -241,54 +241,43 @@ function collectionSchema(name: string): JsonSchema {
   };
 }
 
-const FILTERED = 'Filters and orders are in `hydra:search` of the answer; pages in `hydra:view`.';
-const REFERENCE = 'Reference data of France, the same for all clients.';
+const WEBHOOK_TAG = { name: 'Webhooks', description: 'What the service sends to the endpoints of a search.' };
 
-/** By method and path, what each does, in Markdown: for people who read `/docs`, and comments of generated clients. */
-const OPERATION_TEXTS: Readonly<Record<string, string>> = {
-  'get /searches': `Your saved searches. ${FILTERED}`,
-  'post /searches':
-    'Saves a search. Only `title` is required; every criterion that is set must hold. Matches go to `endpointRecipient` ' +
-    'and events to `eventEndpoint`, when `notificationEnabled` is true. What satisfied the search before it was saved is ' +
-    'no match. The answer’s `token` signs its webhooks, which carry its `context`.',
-  'get /searches/{id}': 'One of your searches, with the token that signs its webhooks.',
-  'put /searches/{id}':
-    'Changes the members that the body has and keeps the others; `null` clears one. What was answered may be sent back ' +
-    'as it is: read-only members are ignored.',
-  'patch /searches/{id}':
-    'A merge patch (RFC 7396): changes the members that the body has and keeps the others; `null` clears one.',
-  'delete /searches/{id}':
-    'Deletes a search. Its open deliveries are cancelled: after the answer no attempt begins. Its matches go with it.',
-  'post /searches/{id}/email-confirmation':
-    'Asks the recipient, by one e-mail for ever, whether to receive e-mails again: `emailStatus` stays `unsubscribed` until ' +
-    'the recipient says so. 409 when the recipient is not unsubscribed, or was asked before.',
-  'get /searches/{id}/matches': 'The properties that began to satisfy the search, the newest match first.',
-  'get /matches': `The properties that began to satisfy a search: any of yours unless one is named. ${FILTERED}`,
-  'get /matches/{id}': 'A match with the property document as it is now.',
-  'get /searches/{id}/deliveries': 'What was sent for the search, or will be, newest first, with every attempt.',
-  'get /deliveries': `What was sent, or will be, for any of your searches, with every attempt. By search, match or property (itself, one of its adverts, or the address of one) all of it is listed, otherwise the newest 10,000, among which the other filters look. ${FILTERED}`,
-  'get /deliveries/{id}': 'A delivery: where it goes, what has become of each attempt, and when the next one is due.',
-  'post /deliveries/{id}/resend':
-    'Sends a webhook again, whatever has become of it: the same id, bytes and sequence, to the endpoint that its search ' +
-    'has now. What was delivered, has failed or was cancelled gets six attempts of its own; what waits for its hour makes ' +
-    'its next attempt now. 409 when the search has no endpoint for it, or does not want it any more.',
-  'get /documents/properties':
-    'Property documents by their UUIDs, unknown ones left out; without any, those that your searches have matched.',
-  'get /documents/properties/{uuid}': 'A property with its adverts and their events, as it is now.',
-  'get /cities': `${REFERENCE} Communes and the arrondissements of Paris, Lyon and Marseille. ${FILTERED}`,
-  'get /cities/{id}': `${REFERENCE} The id is the INSEE code as a number; 2A004 is 120004.`,
-  'get /departments': `${REFERENCE} All departments. ${FILTERED}`,
-  'get /departments/{id}': `${REFERENCE} The id is the code as a number; 2A is 201.`,
-  'get /site_categories': 'What publishers of adverts can be, for `includedSiteCategories` and its counterpart.',
-  'get /site_categories/{id}': 'One category of publishers.',
-  'get /users': 'Yourself, the one client that the API key belongs to.',
-  'get /users/{id}': 'Yourself: `user` of each of your searches leads here.',
-  'get /indicators/points_of_interest':
-    'Schools, restaurants, hospitals and so on around a place, nearest first, at most 1000.',
-  'get /public/location-autocomplete':
-    'The cities, departments and zip codes that may be meant by what was typed so far, the most inhabitants first, each ' +
-    'with the member of a search that takes it.',
-  'get /webhook-tester':
-    'Sends one signed webhook with a made-up match to an endpoint, at once and without retry, and answers what was sent ' +
-    'and what came back. With `search` it is signed with that search’s token, without with one that the answer contains.',
-};
+/** Each kind of event on each channel that carries it. `exampleOf`: a body by kind and channel. */
+function webhooks(exampleOf: (kind: EventKind, channel: WebhookChannel) => object): Record<string, object> {
+  const sent = EVENT_KINDS.flatMap((kind) => ALERT_KINDS[kind].channels.map((channel) => ({ kind, channel })));
+  return Object.fromEntries(
+    sent.map(({ kind, channel }) => [
+      webhookName(kind, channel),
+      { post: webhookOperation(kind, channel, exampleOf(kind, channel)) },
+    ]),
+  );
+}
+
+function webhookOperation(kind: EventKind, channel: WebhookChannel, example: object): object {
+  const { schema, summary } = ALERT_KINDS[kind];
+  const name = webhookName(kind, channel);
+  return {
+    operationId: `on${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+    summary: `${summary} (${CHANNELS[channel].member})`,
+    description: `\`${kind}\`. ${CHANNELS[channel].when}\n\n${ACKNOWLEDGEMENT}`,
+    tags: [WEBHOOK_TAG.name],
+    security: [],
+    parameters: Object.entries(ALERT_HEADERS).map(
+      ([header, { description, schema: value, isRequired, example: seen }]) => {
+        return { name: header, in: 'header', description, required: isRequired, schema: value, example: seen };
+      },
+    ),
+    requestBody: {
+      required: true,
+      description: 'The same bytes on every attempt.',
+      // Not by name: a generator leaves schemas out that no path leads to.
+      content: { 'application/json': { schema: JSON_SCHEMAS[schema], example } },
+    },
+    responses: {
+      200: { description: 'You have it.' },
+      '4XX': { description: 'You do not have it: tried again in one hour.' },
+      '5XX': { description: 'You do not have it: tried again in one hour.' },
+    },
+  };
+}

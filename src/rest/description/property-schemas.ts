@@ -137,7 +137,7 @@ export const PropertyDocument = z.strictObject({
   stations: list(Station, 'Stations nearby.'),
 });
 
-/** What changed, as a delivery carries it (specification, section 6.2). */
+/** A change, as a delivery carries it (specification, section 6.2). */
 export const AdEvent = z.strictObject({
   fieldName: text('What changed: price, surface, pictures or expired.'),
   fieldOldValue: z.string().nullable(),

@@ -1,7 +1,7 @@
 /**
- * Every resource the API answers, as zod schemas: the tests check answers against them, OpenAPI publishes them, and
- * the Hydra documentation and the JSON-LD contexts are read off the same tables. Objects are strict, so a member that
- * is answered and not listed here is a failing test.
+ * The resources of the API, as zod schemas: the tests validate answers with them, OpenAPI publishes them, and the Hydra
+ * documentation and the JSON-LD contexts are derived from the same tables. Objects are strict, so an answered member
+ * that is not listed here is a failing test.
  */
 
 import { z } from 'zod';
@@ -16,7 +16,7 @@ import { TITLE_LENGTH_MAX } from '../search-schema.ts';
 import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
 
-/** As a search embeds it; a city on its own adds what a property document says of it (specification, 2.2 and 2.6). */
+/** As a search embeds it; a city by itself has the members of a property document too (specification, 2.2 and 2.6). */
 const CityReference = z.strictObject({
   ...identity('City'),
   article: text('Le, La, Les, L’ or empty.'),
@@ -149,7 +149,7 @@ const Attempt = z.strictObject({
   responseHead: textOrNull('First 2 KiB of the answer.'),
 });
 
-/** Of the whole URL, whoever's deliveries go there. */
+/** Of the whole URL, for all clients. */
 const EndpointHealth = z.strictObject({
   state: z.enum(['healthy', 'failing', 'paused']).meta({ description: 'How the endpoint does.' }),
   failureStreak: z.int().meta({ description: 'Failed attempts since the last success.' }),
@@ -224,7 +224,7 @@ const OWN = {
 
 const CONTRACTS: readonly Contract[] = FEATURES.flatMap(({ contract }) => contract ?? []);
 
-/** What the group of each is about. */
+/** The description of each group. */
 const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   Search: 'What you look for, and where its alerts go.',
   Match: 'Properties that began to satisfy a search.',

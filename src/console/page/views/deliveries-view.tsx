@@ -11,7 +11,7 @@ import { useWords, type Words } from '../words/language.ts';
 import { DeliveryRow } from './delivery-row.tsx';
 import { Recovery } from './recovery.tsx';
 
-const LOOK_EVERY_MS = 5_000;
+const CHECK_EVERY_MS = 5_000;
 const PER_PAGE = 30;
 
 export function DeliveriesView({ search }: { readonly search: string | null }) {
@@ -28,7 +28,7 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
   const choose = ({ search: next, page: at, ...others }: Asked): void =>
     open('deliveries', next || null, { ...others, page: at > 1 ? String(at) : '' });
   const connection = useValue(model.connection);
-  const beat = useNow(LOOK_EVERY_MS);
+  const beat = useNow(CHECK_EVERY_MS);
   const latest = useValue(model.activity)[0]?.id;
   const page = useAnswer(
     async (signal) => {

@@ -14,7 +14,7 @@ import { WebhookTest } from './webhook-test.tsx';
 
 /** Each is asked for. */
 const ENDPOINTS_MAX = 30;
-const LOOK_EVERY_MS = 10_000;
+const CHECK_EVERY_MS = 10_000;
 
 export function EndpointsView() {
   const words = useWords();
@@ -54,7 +54,7 @@ function Health({ endpoint }: { readonly endpoint: string }) {
   const words = useWords();
   const formats = useFormats();
   const { rest } = useModel();
-  const beat = useNow(LOOK_EVERY_MS);
+  const beat = useNow(CHECK_EVERY_MS);
   const read = useAnswer(
     (signal) => rest.read<Collection<DeliveryDocument>>('/deliveries', { endpoint, itemsPerPage: 1 }, signal),
     [endpoint, beat],

@@ -11,7 +11,7 @@ import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
 
 const HOUR_MS = 3_600_000;
-const LOOK_EVERY_MS = 2_000;
+const CHECK_EVERY_MS = 2_000;
 
 /** What a field of date and time takes: local, to the minute. */
 function localMinute(atMs: number): string {
@@ -23,7 +23,7 @@ export function Recovery({ onChange }: { onChange(): void }) {
   const words = useWords();
   const { rest } = useModel();
   const mutation = useMutation();
-  const beat = useNow(LOOK_EVERY_MS);
+  const beat = useNow(CHECK_EVERY_MS);
   const last = useAnswer(
     (signal) => rest.read<Collection<RecoveryDocument>>('/recoveries', { itemsPerPage: 1 }, signal),
     [],

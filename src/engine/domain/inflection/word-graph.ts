@@ -35,7 +35,7 @@ function targetOf(graph: WordGraph, node: number, letter: number): number {
   }
 }
 
-/** What may follow a beginning that `follow` has led to `node`, in order. */
+/** What may follow the prefix that `follow` has led to `node`, in order. */
 export function endingsFrom(graph: WordGraph, node: number, beginning = ''): readonly string[] {
   const endings: string[] = [];
   for (let at = node; ; at++) {
@@ -52,7 +52,7 @@ interface Node {
   endsWord: boolean;
   /** Position of its first arc, once it is laid out. */
   position: number;
-  /** Same for nodes from which the same words go on; set once no more arcs can come. */
+  /** The same for nodes with the same continuations; set once the node is complete. */
   id: number;
 }
 
@@ -83,7 +83,7 @@ function newNode(): Node {
   return { arcs: new Map(), endsWord: false, position: 0, id: 0 };
 }
 
-/** Below `kept` letters nothing more can come: each node there gives way to one that is known to go on alike. */
+/** Nodes beyond `kept` letters are complete: each is replaced by a known one with the same continuations. */
 function mergeTail(path: readonly Node[], word: string, kept: number, known: Map<string, Node>): void {
   for (let depth = word.length; depth > kept; depth--) {
     const node = path[depth] as Node;

@@ -1,4 +1,4 @@
-/** One property against listed groups of rows: the WASM SIMD kernel, or its plain twin where SIMD is missing. */
+/** Tests one property against listed groups of rows: the WASM SIMD kernel, or its plain twin where SIMD is missing. */
 
 import type { GroupMemory } from '../rows/row-groups.ts';
 import { KERNEL_BASE64 } from './bytes.ts';

@@ -1,6 +1,6 @@
 /**
- * The nearest points of some trees within a radius, nearest first. Boxes are visited by their distance, all trees at
- * once; what is found waits unsorted until there is half as much again as asked for, when the farther ones are dropped
+ * The nearest points of several trees within a radius, nearest first. Boxes are visited by their distance, all trees at
+ * once; found points wait unsorted until there are half as many again as requested, when the farther ones are dropped
  * and the radius shrinks. Chords distinguish nearly all points; those too close to call are decided by `distanceKm`, so
  * order and border are exactly those of the great circle.
  */

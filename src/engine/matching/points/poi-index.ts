@@ -35,16 +35,16 @@ export interface PointIndex {
 
 export const NO_POINTS: PointIndex = { size: 0, within: () => [] };
 
-/** An index in the making: it takes the points bit by bit, and holds the event loop for a millisecond at most. */
+/** An index under construction: takes the points in steps that block the event loop for a millisecond at most. */
 export interface PointIndexBuilder {
   add(points: Iterable<PointOfInterest>): Promise<void>;
   finish(): Promise<PointIndex>;
 }
 
 export interface PointsOfInterest {
-  /** The index that answers now. Another one after each change: what was worked out from it can be kept with it. */
+  /** The present index. Each change creates another one: derived values can be kept with it. */
   readonly current: PointIndex;
-  /** Hands `fill` a new index to be filled, and makes it the current one afterwards; queries go on meanwhile. */
+  /** Passes a new index to `fill`, and makes it current afterwards; queries continue meanwhile. */
   replace(fill: (builder: PointIndexBuilder) => Promise<void>): Promise<void>;
 }
 
@@ -103,7 +103,7 @@ async function layOut(all: PointColumns, counts: readonly number[]): Promise<Poi
     const [count, end] = [counts[facility] as number, ends[facility] as number];
     if (count > 0) roots.set(name, await stepByStep(tree.build(end - count, end)));
   }
-  // Neighbours side by side: an answer reads some stretches of the columns instead of a thousand places all over them.
+  // Neighbours side by side: an answer reads a few stretches of the columns instead of a thousand scattered places.
   const ordered = new PointColumns();
   for (let position = 0; position < all.length; position++) {
     ordered.addFrom(all, tree.numbers[position] as number);
@@ -161,9 +161,9 @@ interface Chunk {
 }
 
 /**
- * A growing list of points of interest, in columns of shared memory. Five million of them as objects would be the
- * garbage collector's to go over, and hold up everything else for as long as that takes; here they are bytes, and a
- * point is an object while somebody looks at it.
+ * A growing list of points of interest, in columns of shared memory. Five million objects would burden the garbage
+ * collector and block everything else for as long as a collection takes; here they are bytes, and a point is an object
+ * only while it is read.
  */
 class PointColumns {
   readonly #chunks: Chunk[] = [];

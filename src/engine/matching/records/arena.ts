@@ -1,6 +1,6 @@
 /**
  * Variable-size records in pages, addressed by word. Freed records wait in a list per size for the next one of that
- * size; nothing is ever moved or copied, so no change to the index waits for a reorganisation. The pages are shared
+ * size; records are never moved or copied, so no change to the index waits for a reorganisation. The pages are shared
  * buffers for the reason given in `shared-memory`.
  */
 
@@ -13,7 +13,10 @@ const MARGIN_WORDS = LINE_WORDS - 2;
 const PAGE_MASK = 2 ** PAGE_WORDS_LOG2 - 1;
 /** Of a record of usual kind: 128 kB. */
 const WORDS_MAX = 1 << 14;
-/** Of each doubling sixteen: who makes a record of every size there is leaves a few megabytes unused, not all of them. */
+/**
+ * Sixteen size classes per doubling, not one list for all sizes: records of every existing size waste a few megabytes,
+ * not all of them.
+ */
 const SIZES_LOG2 = 4;
 
 interface Page {

@@ -102,7 +102,7 @@ function bitsFor(max: number): number {
 
 export const TYPES_LIST = CODE_LISTS.find(({ row }) => row.name === 'propertyTypes') as CodeList;
 
-/** Null with a code that nobody knows, and for a list that is too long. */
+/** Null with an unknown code, and for a list that is too long. */
 export function packCodes(codes: readonly number[], { row, countBits, codeBits, lengthMax }: CodeList): number | null {
   if (codes.length > lengthMax) return null;
   let packed = codes.length;

@@ -129,7 +129,7 @@ export class GridBuilder {
   readonly #edges = new NumberList();
   /** Those that turn, in each cell in whose latitudes they are. */
   readonly #corners = new NumberList();
-  /** Of each cell: whether from there on, to the east, corners north of the row turn the verdict over. */
+  /** For each cell: whether, from there on to the east, corners north of the row invert the verdict. */
   #turns = new Uint8Array();
   /** Of the edge last looked at. */
   #firstColumn = 0;

@@ -38,8 +38,9 @@ const BODY = 4;
 const ROW = 5;
 const LINE_WORDS = 7;
 /**
- * A body: as integers, the number of positions and the side of the grid, 0 for none, with a bit more for packed corners;
- * where each ring ends, an integer each; the corners; the cells of the grid, an integer each; their lists, shorts.
+ * A body: as integers, the number of positions and the side of the grid, 0 for none, with a bit more for packed
+ * corners; where each ring ends, an integer each; the corners; the cells of the grid, an integer each; their lists,
+ * shorts.
  */
 const BODY_HEAD_WORDS = 1;
 const IS_PACKED = 1 << 16;

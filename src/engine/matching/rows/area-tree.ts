@@ -1,10 +1,10 @@
 /**
- * Circles and polygons: a row tree says in which leaf an area row lies, an R-tree over the boxes of the leaves says
- * which leaves a place may be in. The R-tree thus holds thousands of boxes for a million searches.
+ * Circles and polygons: a row tree finds the leaf of an area row, and an R-tree over the boxes of the leaves finds the
+ * leaves that may contain a place. The R-tree thus holds thousands of boxes for a million searches.
  *
- * A look-up is a race against memory, so the boxes of a node's children are copied into a table of integers when the
- * node is first visited after a change of boxes. All tables lie in one array and point to each other: a look-up touches
- * no object of the R-tree any more. Lines of leaves also say where the rows are, and follow them.
+ * Memory access dominates a look-up, so the boxes of a node's children are copied into a table of integers when the
+ * node is first visited after a change of boxes. All tables are in one array and refer to each other: a look-up touches
+ * no object of the R-tree any more. Lines of leaves also locate the rows, and follow them.
  */
 
 import RBush from 'rbush';

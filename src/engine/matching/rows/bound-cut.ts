@@ -1,7 +1,7 @@
 /**
- * Where to cut rows along one column of bounds. Sorted by their maximums, the lower half of the rows is of no interest
- * to every property beyond the largest of theirs: a cut spares the share of properties that lie there. What properties
- * are like is shown by the rows themselves: people search for what there is.
+ * Where to cut rows along one column of bounds. Sorted by their maximums, the lower half of the rows is irrelevant to
+ * every property beyond the largest of theirs: a cut saves the share of properties beyond it. The rows themselves
+ * approximate the distribution of properties: people search for what exists.
  */
 
 import { CODE_MAX, CODE_MIN } from './quantiser.ts';

@@ -89,7 +89,7 @@ export function costOfKinds(cut: KindCut, { types, needs, accepts }: RowKinds, r
   return (left * visitShare(leftAccepted, leftNeeded) + right * visitShare(rightAccepted, rightNeeded)) / before;
 }
 
-/** Of properties that rows look at which all have these needs. */
+/** The share of properties with all these needs among those that visit the rows. */
 function visitShare(accepted: number, needed: number): number {
   let share = shareOf(accepted);
   for (let bits = needed & OTHER_NEEDS; bits !== 0; bits &= bits - 1) share *= NEED_SHARE;

@@ -10,7 +10,7 @@ const rowBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 const leafBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
 /**
- * The box that the leaf needs for a row that comes, lent until the next call; null when it has room. With some slack, so
+ * The box that the leaf needs for an added row, lent until the next call; null when it has room. With some slack, so
  * that most insertions leave the R-tree alone.
  */
 export function coveringBox(integers: Int32Array, leaf: number, row: Row): Box | null {

@@ -95,7 +95,7 @@ function sourceOf({ attention, expression, shapes, address }: Row): number {
   return isShapeCheck(attention) ? shapes : address;
 }
 
-/** Where the kernel and this thread meet. */
+/** The memory that the kernel shares with this thread. */
 export class GroupMemory extends SharedMemory {
   #groupsInUse = 0;
   /** First free chunk of each size, places before areas, 0 for none; a free chunk begins with the next one's address. */
@@ -105,7 +105,7 @@ export class GroupMemory extends SharedMemory {
     return this.#groupsInUse;
   }
 
-  /** The address of 2^log2 groups side by side, empty. */
+  /** The address of 2^log2 empty groups side by side. */
   allocate(log2: number, hasArea: boolean): number {
     const list = freeList(log2, hasArea);
     if (this.#free[list] === 0) this.#carveSlab(log2, hasArea);

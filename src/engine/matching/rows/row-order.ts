@@ -14,7 +14,7 @@ export const ORDERED_ROWS_MAX = LANES * LANES;
 /** A box is four bounds more: west and east, south and north. */
 const BOX_COLUMNS = 4;
 const COLUMNS = BOUND_COLUMNS + BOX_COLUMNS;
-/** Of a box, between those that stand for no bound. */
+/** Of a box, between the codes of no bound. */
 const BOX_CODES = CODE_MAX - CODE_MIN - 2;
 /** A cut that leaves more of the tests than this is no use. */
 const COST_MAX = 0.98;
@@ -88,7 +88,7 @@ function orderPart(start: number, end: number, columnCount: number): void {
   orderPart(start + position, end, columnCount);
 }
 
-/** The one that costs least, if less than `costMax`. */
+/** The cut of least cost, if that is below `costMax`. */
 function bestKindCut(rows: Uint16Array, costMax: number): KindCut | null {
   const { types, needs } = orderedRows;
   let best: KindCut | null = null;

@@ -36,13 +36,13 @@ const MERGE_ROWS = 32;
 const STALE_REMOVALS = 32;
 const STALE_ARRIVALS = 256;
 
-/** Told of every leaf of an area tree, so that the R-tree follows. */
+/** Called for every leaf of an area tree, so that the R-tree follows. */
 export interface LeafWatcher {
   /** The rows of the leaf have changed. */
   update(leaf: number): void;
   /** The leaf has no box yet, or one other than `box`, which is only lent. */
   place(leaf: number, box: Box): void;
-  /** The leaf is about to go. */
+  /** The leaf is about to be removed. */
   forget(leaf: number): void;
 }
 

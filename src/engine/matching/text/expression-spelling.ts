@@ -9,7 +9,7 @@ import {
 } from '../../domain/expressions.ts';
 
 const UNITS_MAX = 1 + EXPRESSION_GROUPS_MAX + EXPRESSION_ENTRIES_MAX * (1 + EXPRESSION_WORD_LENGTH_MAX);
-/** Of this process alone: who knew them could make expressions by the thousand that share one chain. */
+/** Random in this process: an attacker who knew them could create thousands of expressions that share one chain. */
 const HASH_START = randomInt(2 ** 32) | 0;
 const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
 

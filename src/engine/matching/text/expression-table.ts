@@ -1,6 +1,6 @@
 /**
- * The expressions of all searches, each distinct one once, compiled to codes. Their verdict on a property is
- * worked out when the first candidate asks and kept for the others: "balcon" is wanted by thousands of searches.
+ * The expressions of all searches, each distinct one once, compiled to codes. The verdict on a property is computed for
+ * the first candidate and kept for the others: thousands of searches contain "balcon".
  */
 
 import type { ExpressionEntry, Expressions } from '../../domain/expressions.ts';
@@ -273,7 +273,7 @@ function wordsFor(units: number): number {
   return Math.ceil(units / 4);
 }
 
-/** Words that most adverts contain say little: any other required one is rarer. */
+/** Words that most adverts contain select little: any other required one is rarer. */
 const COMMON_LEMMAS: ReadonlySet<string> = new Set(
   foldWords(
     `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains

@@ -1,5 +1,5 @@
 /**
- * Expressions of one or two words as one negative integer, which a row holds: they are decided without a look at their
+ * Expressions of one or two words as one negative integer, which a row holds: they are decided without reading their
  * record. Most are of that kind; all others are a positive integer, their id.
  */
 

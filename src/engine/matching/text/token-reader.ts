@@ -1,8 +1,8 @@
 /**
- * Reads the words of adverts as codes of searched words and terms. Adverts draw on some ten thousand words, so each is
- * folded and looked up once and then found again by its letters, without making a string and in one cache line: the
- * kernel of `text-source` does it, and asks back about what it has not met. A text with characters outside the plain
- * Latin ones takes the way of `foldWords`.
+ * Reads the words of adverts as codes of searched words and terms. Adverts use some ten thousand words, so each is
+ * folded and looked up once and then found again by its letters, without creating a string and in one cache line: the
+ * kernel of `text-source` does it, and asks back about unknown words. A text with characters outside plain Latin is
+ * read by `foldWords`.
  */
 
 import {

@@ -1,8 +1,7 @@
 /**
- * Makes `places.tsv.gz` beside this file from La Poste's list of zip codes (Licence Ouverte 2.0): a line for each INSEE
- * code, those of communes that were merged since included, with its centres, the zip codes that the package of communes
- * lacks and the names of
- * localities and of communes as they were called. `--check` compares instead. Without La Poste's file there is nothing to do.
+ * Creates `places.tsv.gz` beside this file from La Poste's list of zip codes (Licence Ouverte 2.0): a line for each
+ * INSEE code, including merged communes, with its centres, the zip codes that the package of communes lacks and the
+ * names of localities and former communes. `--check` compares instead. Without La Poste's file it does nothing.
  */
 
 import { existsSync } from 'node:fs';
@@ -29,7 +28,7 @@ interface Line {
 async function makeTable(): Promise<string> {
   const { communes, mergedInto } = await readCommuneRecords();
   const byInsee = new Map(communes.map((commune) => [commune.insee, commune]));
-  // The package is the newer one: what it names in a zip code is where it says.
+  // The package is newer: its communes of a zip code are correct.
   const known = new Set(
     communes.flatMap(({ officialName, otherNames, zipcodes }) => {
       const keys = [officialName, ...otherNames].map(placeKey);

@@ -1,18 +1,17 @@
 -- Up Migration
 
--- The whole schema, by noun: clients, reference, searches, properties, matches and their deliveries, e-mail, the feed,
--- endpoints, intake, operation. What comes after the first release is a migration of its own (store/schema.ts).
---
--- Rows of adverts and of deliveries leave as fast as they come (domain/retention.ts): vacuum's default of a fifth of the
--- table would let that much of it lie dead. Tables that are only added to until then are left alone by vacuum for as long:
--- no query has a use for what it would note.
+-- The whole schema, by topic: clients, reference, searches, properties, matches and their deliveries, e-mail, the feed,
+-- endpoints, intake, operation. Changes after the first release are migrations of their own (store/schema.ts). Rows of
+-- adverts and of deliveries leave as fast as they come (domain/retention.ts): vacuum's default of a fifth of the table
+-- would let that much of it be dead. Append-only tables are exempt from vacuum until retention reaches them: no query
+-- benefits from what it would record.
 
 -- Clients.
 
 create table clients (
   id uuid primary key,
   name text not null unique,
-  -- What it may have instead of the configured defaults; null: those.
+  -- Limits that replace the configured defaults; null: the default.
   rate_limit_per_second integer,
   rate_limit_burst integer,
   write_limit_per_second integer,
@@ -24,15 +23,15 @@ create table clients (
   created_at timestamptz not null default now(),
   -- A deleted client has no name and no keys; its searches are deleted in the background.
   deleted_at timestamptz,
-  -- A client lives in one cell (store/client-move.ts). `moved_to`: it is not this one any more, or not yet. While it is
-  -- being moved nothing of it may be written, until the command that does it has shown no life for a while.
+  -- A client lives in one cell (store/client-move.ts). `moved_to`: not this one any more, or not yet. While it is being
+  -- moved no row of it may be written, until the moving command has been silent for a while.
   moved_to text,
   moving_until timestamptz,
-  -- What the feed showed before it came from another cell, cursors of this one know nothing of.
+  -- The feed history from another cell; cursors of this cell do not know it.
   arrived_epoch integer,
   arrived_in xid8
 );
--- Whose searches are to be deleted.
+-- Clients whose searches are to be deleted.
 create index clients_deleted on clients (id) where deleted_at is not null;
 
 -- A key is 256 random bits, so a plain SHA-256 is as hard to reverse as any slow hash, and can be looked up.
@@ -48,7 +47,7 @@ create table api_keys (
 -- A client's keys, listed.
 create index api_keys_client on api_keys (client_id);
 
--- Secrets that sign every webhook of a client beside the token of its search. Null expires never.
+-- Secrets that sign every webhook of a client beside the token of its search. Null never expires.
 create table webhook_secrets (
   id uuid primary key,
   client_id uuid not null,
@@ -56,10 +55,10 @@ create table webhook_secrets (
   created_at timestamptz not null default now(),
   expires_at timestamptz
 );
--- Those of the clients whose deliveries are claimed, without those that have ended.
+-- The unexpired ones of the clients whose deliveries are claimed.
 create index webhook_secrets_client on webhook_secrets (client_id, coalesce(expires_at, 'infinity'));
 
--- First answers to requests with an Idempotency-Key, for a day: what was made, in the transaction that made it.
+-- Results of requests with an Idempotency-Key, for a day: written in the transaction that creates the resource.
 create table idempotency_keys (
   client_id uuid not null,
   path text not null,
@@ -69,7 +68,7 @@ create table idempotency_keys (
   created_at timestamptz not null default now(),
   primary key (client_id, path, key)
 );
--- What is over a day old.
+-- Keys that are over a day old.
 create index idempotency_keys_created on idempotency_keys (created_at);
 
 -- Reference.
@@ -102,8 +101,8 @@ create table points_of_interest (
 -- The points of a source, replaced or removed with it.
 create index points_of_interest_source on points_of_interest (source_id);
 
--- Imported centres of communes; they go before those of the reference packages. `revision` is the transaction of the
--- import: it says in one row whether it holds the newest.
+-- Imported centres of communes; they take precedence over those of the reference packages. `revision` is the
+-- transaction of the import: a single row shows whether a copy in memory is current.
 create table commune_coordinates (
   insee text primary key,
   lat double precision not null,
@@ -114,8 +113,8 @@ create table commune_coordinates (
 -- Searches.
 
 -- `revision` is the writing transaction: readers poll `revision >= horizon`, where the horizon is the oldest
--- transaction that was still running at their last poll, so a write that commits late is never skipped.
--- A deleted search stays as a row until its deliveries are gone.
+-- transaction that was still running at their last poll, so a write that commits late is never skipped. A deleted
+-- search stays as a row until its deliveries are gone.
 create table searches (
   number integer generated always as identity primary key,
   id uuid not null unique,
@@ -123,8 +122,8 @@ create table searches (
   title text not null,
   title_folded text not null,
   members json not null,
-  -- What a client keeps with a search for itself: JSON, as text, so that it comes back as it was. Apart from `members`,
-  -- which the matcher loads.
+  -- The client's own JSON for a search, as text, so that it is returned unchanged. Apart from `members`, which the
+  -- matcher loads.
   context text,
   notification_enabled boolean not null,
   endpoint_recipient text,
@@ -134,54 +133,54 @@ create table searches (
   token text not null,
   -- The recipient of its e-mails (domain/mail.ts): the client and the address.
   mail_key text,
-  -- Since when the recipient's server refuses the address for good.
+  -- Since when the recipient's server permanently refuses the address.
   mail_refused_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   last_alert_at timestamptz,
-  -- Silencing a search counts it up: what was recorded under an earlier one and is not final counts as cancelled.
+  -- Incremented when the search is silenced: open deliveries recorded under an earlier generation count as cancelled.
   generation integer not null default 0,
-  -- Counted up by each change that its history keeps: it means the same in any cluster, as `revision` does not.
+  -- Incremented by each change that its history keeps: it means the same in any cluster, unlike `revision`.
   version integer not null default 0,
-  -- Since when open deliveries are to be cancelled one by one, in the background; forgotten when that is done.
+  -- Since when open deliveries are to be cancelled one by one, in the background; null when that is done.
   silenced_at timestamptz,
   deleted_at timestamptz,
-  -- That 1,000 adverts cause, as it was estimated when its criteria were saved.
+  -- Estimated matches per 1,000 adverts, computed when its criteria were saved.
   matches_per_mille smallint not null default 0,
   revision xid8 not null default pg_current_xact_id()
 ) with (fillfactor = 90);
--- What has changed since a copy in memory was read.
+-- Changes since a copy in memory was read.
 create index searches_revision on searches (revision);
--- A client's lists, by title and by age, with what they filter by: a hundred thousand titles are read off the index, not
--- off as many pages.
+-- A client's lists, by title and by age, with their filters: a hundred thousand titles are read from the index, not
+-- from as many pages.
 create index searches_client_title on searches (client_id, title collate "fr-x-icu", number)
   include (title_folded, notification_enabled) where deleted_at is null;
 create index searches_client on searches (client_id, number)
   include (title_folded, notification_enabled) where deleted_at is null;
--- Which of the searches that a change touches want to be told: most do not, and their rows lie all over the table.
+-- The affected searches that notify: most do not, and their rows are scattered over the table.
 create index searches_told on searches (number) where notification_enabled or deleted_at is not null;
 -- The searches of a recipient of e-mail.
 create index searches_mail on searches (mail_key) where mail_key is not null;
--- Whose deliveries are to be cancelled.
+-- Searches whose deliveries are to be cancelled.
 create index searches_silenced on searches (silenced_at) where silenced_at is not null;
--- What retention removes.
+-- Rows that retention removes.
 create index searches_deleted on searches (deleted_at) where deleted_at is not null;
 
--- What each client's searches add up to, so that nobody has to count them: kept by triggers, whoever writes. A client's sum
--- lies in several rows, for writers of one row wait for each other's commits.
+-- Totals of each client's searches, so that no query counts them: kept by triggers. A client's total is divided over
+-- several rows, because writers of one row wait for each other's commits.
 create table search_totals (
   client_id uuid not null references clients,
   shard smallint not null,
   searches integer not null,
   polygon_corners integer not null,
   excluded_words integer not null,
-  -- Of 1,000 adverts. That of shard -1 is what the leader's sample of adverts adds to the estimates, or takes off.
+  -- Per 1,000 adverts. Shard -1 holds the correction of the estimates by the leader's sample of adverts.
   matches_per_mille bigint not null,
   primary key (client_id, shard)
 ) with (fillfactor = 50);
 
--- What a search was before each change of its criteria, endpoints or notifications: the members that differed, as they
--- were. Kept as long as events, the newest 200 of a search.
+-- The former values of a search before each change of its criteria, endpoints or notifications: the members that
+-- differed. Kept as long as events, the newest 200 of a search.
 create table search_changes (
   id bigint generated always as identity primary key,
   search_number integer not null,
@@ -190,7 +189,7 @@ create table search_changes (
   changed_at timestamptz not null default now(),
   former json not null
 );
--- The history of a search, and what goes with it.
+-- The history of a search, removed with it.
 create index search_changes_search on search_changes (search_number, id);
 
 create function polygon_corners_of(members json) returns integer language sql immutable parallel safe as $$
@@ -198,7 +197,7 @@ create function polygon_corners_of(members json) returns integer language sql im
   from json_array_elements(members -> 'geoShapes') polygon, json_array_elements(polygon) ring
 $$;
 
--- Values in the query string are percent-encoded: brackets stand in names alone.
+-- Values in the query string are percent-encoded: brackets occur in names only.
 create function excluded_words_of(members json) returns integer language sql immutable parallel safe as $$
   select coalesce(regexp_count(members ->> 'expressions', '\[includes\]=false'), 0)
 $$;
@@ -214,7 +213,7 @@ create function add_to_search_totals(
     matches_per_mille = search_totals.matches_per_mille + excluded.matches_per_mille
 $$;
 
--- One statement may write a million rows: a client's are added up first, and clients taken in one order.
+-- One statement may write a million rows: a client's are added up first, and clients are processed in one order.
 create function count_new_searches() returns trigger language plpgsql as $$
 begin
   perform add_to_search_totals(client_id, number, count, corners, words, matches) from (
@@ -252,7 +251,7 @@ begin
 end $$;
 
 -- A move changes all searches of a client in one transaction, and adds them up itself: counted one by one, each would
--- walk over the versions of the sum that those before it have left.
+-- scan the versions of the total that the previous ones left.
 create function is_moved(client uuid) returns boolean language sql stable as $$
   select client::text = coalesce(current_setting('vigie.moves', true), '')
 $$;
@@ -267,14 +266,14 @@ create trigger searches_uncounted after delete on searches
 
 -- Properties.
 
--- `state` is what the adverts said last, as JSON without names (domain/stored-property.ts); `crawls` says when each was
--- seen last. Both are only read whole: as `json` it costs a third of what `jsonb` costs to write and to read, and as
--- `text` nothing is checked again. Rows stay uncompressed up to `toast_tuple_target` bytes, because compressing them took
--- longer than all the rest of writing them. Market columns are derived, for medians at start-up.
+-- `state` holds the last statements of the adverts, as JSON without names (domain/stored-property.ts); `crawls` holds
+-- when each was last seen. Both are only read whole: as `json` it costs a third of what `jsonb` costs to write and to
+-- read, and as `text` it is not validated again. Rows stay uncompressed up to `toast_tuple_target` bytes, because
+-- compressing them took longer than all the rest of writing them. Market columns are derived, for medians at start-up.
 create table properties (
   uuid uuid primary key,
   state text not null,
-  -- Bytes of `state`, so that one which is too large is known before it is read.
+  -- Bytes of `state`, so that an oversized one is known before it is read.
   state_bytes integer not null,
   crawls json not null,
   department_code text,
@@ -288,7 +287,7 @@ create table properties (
   updated_at timestamptz not null default now()
 ) with (fillfactor = 70, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.1,
   toast.autovacuum_vacuum_scale_factor = 0.1);
--- What retention removes.
+-- Rows that retention removes.
 create index properties_expired on properties (expired_at) where expired_at is not null;
 
 create table events (
@@ -303,21 +302,22 @@ create table events (
   created_at timestamptz not null,
   recorded_at timestamptz not null default now()
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
--- What is explained of a property, and what goes with it.
+-- The history of a property for explanations, removed with it.
 create index events_property on events (property_uuid, id);
 
--- What questions of clients look at, a few hundred bytes a property instead of its documents (domain/property-summary.ts).
+-- The basis of clients' queries over many properties, a few hundred bytes each instead of the documents
+-- (domain/property-summary.ts).
 create table property_summaries (
   property_uuid uuid primary key,
-  -- Hashes of what the property is found by: its adverts, their URLs, and its communes, department and zip codes. A URL
-  -- of any length takes eight bytes, and who finds a row compares what was hashed.
+  -- Hashes of a property's keys: its adverts, their URLs, and its communes, department and zip codes. A URL of any
+  -- length takes eight bytes, and the reader of a found row compares the hashed values.
   keys bigint[] not null,
   -- Longitude and latitude, degrees.
   location point,
-  -- A hash of the UUID: in the order of it, the first ten thousand properties are a fair sample of all.
+  -- A hash of the UUID: in its order, the first ten thousand properties are a fair sample of all.
   sample_key integer not null,
   is_live boolean not null,
-  -- What most searches compare, so that PostgreSQL leaves out what fails twice.
+  -- The facts that most searches compare, so that PostgreSQL excludes properties that fail twice.
   transaction_type smallint,
   property_type smallint,
   price double precision,
@@ -329,8 +329,8 @@ create table property_summaries (
   furnished boolean,
   facts text not null
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1);
--- Properties of an advert, a URL or a place. Without a list of pending entries, which whoever records would have to work
--- off now and then.
+-- Properties of an advert, a URL or a place. Without a list of pending entries, which the recorder would have to merge
+-- now and then.
 create index property_summaries_keys on property_summaries using gin (keys) with (fastupdate = off);
 -- Properties within boxes.
 create index property_summaries_location on property_summaries using gist (location);
@@ -345,7 +345,7 @@ end $$;
 create trigger properties_forgotten after delete on properties
   referencing old table as gone for each statement execute function forget_summaries();
 
--- Medians by which whoever takes adverts in judges prices, written down once a minute for those who explain.
+-- Medians by which the intake's leader evaluates prices, stored once a minute for explanations.
 create table market_medians (
   department_code text not null,
   transaction_type smallint not null,
@@ -356,8 +356,8 @@ create table market_medians (
 
 -- Matches and deliveries.
 
--- One row per (search, property) for ever, from the first delivery, feed item or item of an e-mail on: written in that
--- transaction, which holds the property's row. Notified again, it changes in columns that no index has.
+-- One row per (search, property) for ever, from the first delivery, feed item or e-mail item on: written in that
+-- transaction, which holds the property's row. A further notification changes only unindexed columns.
 create table matches (
   id uuid primary key,
   property_uuid uuid not null,
@@ -365,18 +365,19 @@ create table matches (
   created_at timestamptz not null,
   -- When it was last notified.
   updated_at timestamptz not null,
-  -- Of the newest delivery or feed item, which the next one's is above.
+  -- Of the newest delivery or feed item; the id of the next one is above it.
   last_delivery_id uuid not null,
   search_number integer not null,
   -- Of that delivery.
   last_sequence integer not null,
   -- The version of the search with which it began, or was first notified.
   search_version integer not null,
-  -- False: the property satisfied the search already when the search was created or began to notify. It still begins once.
+  -- False: the property satisfied the search already when the search was created or began to notify. It still begins
+  -- once.
   has_begun boolean not null,
-  -- By which it began, or was first notified: `match` or `event`.
+  -- The cause of its beginning or first notification: `match` or `event`.
   channel text not null,
-  -- The events of the change that did: [{kind, advert, field?, was?, is?}].
+  -- The events of that change: [{kind, advert, field?, was?, is?}].
   cause json not null,
   -- The pairs of the properties that a batch changes.
   unique (property_uuid, search_number)
@@ -392,7 +393,7 @@ create table snapshots (
 ) with (toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = -1,
   autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 
--- What a delivery is: written once, apart from being sent again. The body is head || document || '}}'.
+-- The facts of a delivery: written once, except when it is resent. The body is head || document || '}}'.
 create table deliveries (
   id uuid primary key,
   snapshot_id uuid not null,
@@ -400,7 +401,7 @@ create table deliveries (
   created_at timestamptz not null default now(),
   search_number integer not null,
   sequence integer not null,
-  -- Attempts made before it was sent again; they do not count against the six of the present series.
+  -- Attempts made before it was resent; they do not count against the six of the present series.
   attempts_spent smallint not null default 0,
   replay_count smallint not null default 0,
   channel text not null,
@@ -408,46 +409,46 @@ create table deliveries (
   endpoint text not null,
   endpoint_key text not null,
   head text not null,
-  -- The trace that the advert's message belonged to (W3C Trace Context).
+  -- The trace of the advert's message (W3C Trace Context).
   traceparent text
 ) with (autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_scale_factor = 0.02);
 -- The deliveries of a search, by time.
 create index deliveries_search on deliveries (search_number, created_at desc, id);
 
--- The queue: a row as long as its delivery is open. A delivery that is neither here nor in `endings` was delivered. No
--- index holds what a claim changes, and pages have room for the new version: every claim is a HOT update.
+-- The queue: a row as long as its delivery is open. A delivery that is neither here nor in `endings` was delivered. A
+-- claim changes only unindexed columns, and pages have room for the new version: every claim is a HOT update.
 create table open_deliveries (
   id uuid primary key,
   match_id uuid not null,
   claimed_at timestamptz,
-  -- Of a retry, its hour; of what is due, since when, which nothing is decided by.
+  -- For a retry, its time; for a due delivery, since when, for information only.
   due_at timestamptz not null default now(),
   search_number integer not null,
-  -- Of its search when it was recorded.
+  -- The search's generation at its recording.
   generation integer not null,
-  -- The courier that has an attempt under way (couriers).
+  -- The courier with an attempt under way (couriers).
   claimed_by integer,
-  -- 1: a first attempt is due. 2: another one is due. -1: waits for its hour. 0: a first attempt waits for an earlier one
-  -- of its match.
+  -- 1: a first attempt is due. 2: another one is due. -1: waits for its retry. 0: a first attempt waits for an earlier
+  -- one of its match.
   lane smallint not null default 1,
   -- Counted before the request; counts on over series.
   attempt_count smallint not null default 0,
   -- Whether its match has earlier deliveries.
   follows boolean not null,
-  -- Its client asked for another sending while an attempt was under way: it follows that one, however it ends.
+  -- Its client requested a resend during an attempt: the resend follows that attempt, however it ends.
   is_resent boolean not null default false,
   endpoint_key text not null
 ) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);
--- What is due at an endpoint, in the order of ids, and what is open there.
+-- The due deliveries of an endpoint, in the order of ids, and its open ones.
 create index open_endpoint on open_deliveries (endpoint_key, lane, id);
--- What may hold back a later delivery of its match.
+-- Deliveries that may hold back a later one of their match.
 create index open_undecided on open_deliveries (match_id, id) where lane in (0, 1);
--- Whom nothing but an earlier one holds back.
+-- Deliveries that only an earlier one holds back.
 create index open_waiting on open_deliveries (id) where lane = 0;
--- Whose next attempt follows the present one.
+-- Deliveries with a resend after the present attempt.
 create index open_resent on open_deliveries (id) where is_resent;
--- Whose hour is over.
+-- Retries that are due.
 create index open_retrying on open_deliveries (due_at, id) where lane = -1;
 
 -- Deliveries that ended without success.
@@ -461,8 +462,8 @@ create table endings (
 -- What operators list, and what the alert on exhausted deliveries counts.
 create index endings_failed on endings (endpoint_key, delivery_id) where state = 'failed';
 
--- A row for each process that delivers. `beat` changes as long as it lives: lookers compare it with what they saw before,
--- by their own clocks, and no two clocks are ever compared.
+-- A row per delivering process. `beat` changes as long as it lives: other couriers compare it with its former value, by
+-- their own clocks, so that no two clocks are ever compared.
 create table couriers (
   number integer generated always as identity primary key,
   beat bigint not null default 0
@@ -480,7 +481,7 @@ create table attempts (
   primary key (delivery_id, number)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- Where deliveries stand, for those who read them. Each fact is looked up by key, and only where it is asked for.
+-- States of deliveries for readers. Each fact is looked up by key, and only where it is requested.
 create view delivery_states as
 select d.*,
   coalesce(
@@ -498,8 +499,8 @@ select d.*,
   (select generation from open_deliveries where id = d.id) as generation
 from deliveries d;
 
--- Recoveries that clients have asked for: everything that fits is sent again, oldest first, at a pace. Whoever works at
--- one keeps nothing in memory, so another process can go on at any time.
+-- Recoveries that clients have requested: everything that fits is resent, oldest first, at a limited rate. The
+-- processing keeps nothing in memory, so another process can continue at any time.
 create table recoveries (
   id uuid primary key,
   client_id uuid not null,
@@ -509,7 +510,7 @@ create table recoveries (
   until timestamptz not null,
   includes_delivered boolean not null,
   state text not null default 'counting',
-  -- The last delivery that was looked at.
+  -- The last delivery that was examined.
   place uuid not null,
   matched integer not null default 0,
   sent integer not null default 0,
@@ -519,12 +520,13 @@ create table recoveries (
   created_at timestamptz not null default now(),
   finished_at timestamptz
 ) with (fillfactor = 50);
--- One at a time a client, and what is to be worked at.
+-- One open recovery per client, and those to process.
 create unique index recoveries_open on recoveries (client_id) where state in ('counting', 'running');
 -- A client's recoveries, listed.
 create index recoveries_client on recoveries (client_id, id);
 
--- What recoveries have under way, with the attempts that each had before: as many as there are slots for.
+-- Deliveries that recoveries have under way, with the attempts that each had before: at most as many as there are
+-- slots.
 create table recovery_items (
   recovery_id uuid not null,
   delivery_id uuid not null,
@@ -544,12 +546,12 @@ create table mail_items (
   match_id uuid not null,
   property_uuid uuid not null,
   kind text not null,
-  -- `mailto:` and the address, and its key. Both follow the search until the item is sent.
+  -- `mailto:` with the address, and its key. Both follow the search until the item is sent.
   endpoint text not null,
   endpoint_key text not null,
-  -- Why the property is in the e-mail (domain/mail-item.ts), JSON: what is said of it is read when the e-mail is written.
+  -- Why the property is in the e-mail (domain/mail-item.ts), JSON: the rest is read when the e-mail is written.
   reason text not null,
-  -- The price that the e-mail said.
+  -- The price in the e-mail.
   notified_price double precision,
   traceparent text,
   state text not null default 'queued',
@@ -557,16 +559,16 @@ create table mail_items (
   attempts_spent smallint not null default 0,
   replay_count smallint not null default 0,
   attempt_started_at timestamptz,
-  -- The e-mail that it is part of, from its first attempt on: items of one share attempts and outcome.
+  -- The e-mail that contains it, from its first attempt on: items of one share attempts and outcome.
   mail_id uuid,
-  -- Of its search when it was recorded.
+  -- The search's generation at its recording.
   generation integer not null default 0,
-  -- Counted up by each change that its history keeps: it means the same in any cluster, as `revision` does not.
+  -- Incremented by each change that its history keeps: it means the same in any cluster, unlike `revision`.
   version integer not null default 0,
-  -- On the first item of an e-mail that may be tried again: its bytes, and of how many items they consist.
+  -- On the first item of an e-mail that may be retried: its bytes, and the number of its items.
   letter bytea,
   letter_items integer,
-  -- When it goes along with another item of its recipient at the earliest, and when it goes by itself.
+  -- The earliest time to join another item of its recipient, and the time to be sent by itself.
   gathers_from timestamptz not null,
   due_at timestamptz not null,
   created_at timestamptz not null default now(),
@@ -574,21 +576,21 @@ create table mail_items (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 -- The items of a search, by time.
 create index mail_items_search on mail_items (search_number, created_at desc, id);
--- What is due, client by client.
+-- Due items, client by client.
 create index mail_items_due on mail_items (client_id, due_at, id) where state in ('queued', 'retry_wait');
--- What goes along in one e-mail.
+-- Items that share an e-mail.
 create index mail_items_recipient on mail_items (endpoint_key, id) where state = 'queued';
--- What is in an e-mail.
+-- The items of an e-mail.
 create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
--- Whose lease has ended.
+-- Items whose lease has ended.
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
--- What a recipient was last notified of a property.
+-- The last prices shown to a recipient.
 create index mail_items_notified on mail_items (endpoint_key, property_uuid) where state = 'delivered';
--- What operators list.
+-- The items that operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
--- Whoever makes an e-mail holds the recipient's row: so there is one at a time. `day` is a day in Paris, and `mails` how
--- many were begun on it. No address is kept here, and an unsubscription stays when everything else has gone.
+-- Writing an e-mail locks the recipient's row: so there is one at a time. `day` is a day in Paris, and `mails` the
+-- number begun on it. No address is stored here, and an unsubscription is kept when everything else is removed.
 create table mail_recipients (
   key text primary key,
   client_id uuid not null,
@@ -597,33 +599,33 @@ create table mail_recipients (
   unsubscribed_at timestamptz,
   -- The e-mail that asks once whether an unsubscription still holds; kept, so that there is never a second one.
   confirmation_id uuid,
-  -- Of its next attempt, or of the end of the present one's lease; null when there is nothing more to do.
+  -- The time of its next attempt, or the end of the present lease; null when nothing is left to do.
   confirmation_due_at timestamptz,
   confirmation_attempts smallint not null default 0,
   confirmation_letter bytea
 ) with (fillfactor = 70);
 create index mail_recipients_confirmation on mail_recipients (confirmation_due_at) where confirmation_due_at is not null;
 
--- The same, for all recipients of a client.
+-- The same for all recipients of a client.
 create table mail_clients (
   client_id uuid primary key,
   day date not null,
   mails integer not null
 ) with (fillfactor = 50);
 
--- What a link to unsubscribe proves itself by: SHA-256 of 128 random bits, new ones in each attempt.
+-- The proof in a link to unsubscribe: SHA-256 of 128 random bits, new in each attempt.
 create table mail_tokens (
   hash bytea primary key,
   recipient_key text not null,
   created_at timestamptz not null default now()
 );
--- Those that are over a year old.
+-- Tokens that are over a year old.
 create index mail_tokens_created on mail_tokens (created_at);
 
 -- The feed.
 
--- The feed is what webhooks carry, in the order in which it was recorded, and what they would carry of notifying searches
--- without an endpoint: that lies here, where nobody claims, sweeps or lists it.
+-- The feed contains what webhooks carry, in the order of recording, and what they would carry for notifying searches
+-- without an endpoint: those items are stored here, where they are not claimed, scanned or listed.
 create table feed_items (
   id uuid primary key,
   search_number integer not null,
@@ -636,9 +638,9 @@ create table feed_items (
   created_at timestamptz not null default now()
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- What one transaction of the recorder has for one client: ids of `deliveries` and `feed_items`, in their order. One row
--- instead of a column and an index of each delivery, which would be written again with each of its states. `epoch` is the
--- sequence floor (intake_leader): raised with each restoration, after which transactions may count anew.
+-- What one transaction of the recorder has for one client: ids of `deliveries` and `feed_items`, in order. One row
+-- instead of a column and an index entry of each delivery, which would be written again with each of its states.
+-- `epoch` is the sequence floor (intake_leader): raised with each restoration, after which transactions may count anew.
 create table feed_batches (
   client_id uuid not null,
   epoch integer not null,
@@ -649,87 +651,86 @@ create table feed_batches (
   primary key (client_id, epoch, recorded_in)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- Up to where the feed of a client was forgotten: a cursor of before has missed something.
+-- The end of the removed part of a client's feed: an older cursor has missed items.
 create table feed_floors (client_id uuid primary key, epoch integer not null, recorded_in xid8 not null, id uuid not null);
 
--- One row: what signs the cursors of the feed. Two random UUIDs are 244 bits.
+-- One row: the key that signs the cursors of the feed. Two random UUIDs are 244 bits.
 create table feed_keys (key bytea not null);
 insert into feed_keys
 select sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8'));
 
 -- Endpoints.
 
--- What is known of an endpoint: written once a second by the couriers, read by operators and by couriers that start. An
--- endpoint is a client's: its key is the URL's, followed by the client and the host (domain/endpoint.ts). A pause of the
--- URL's key alone holds for every client.
+-- The observed state of an endpoint: written once a second by the couriers, read by operators and by starting couriers.
+-- An endpoint is a client's: its key is the URL's, followed by the client and the host (domain/endpoint.ts). A pause of
+-- the URL's key alone applies to every client.
 create table endpoints (
   key text primary key,
   url text not null,
-  -- An operator has paused it: nothing is sent to it.
+  -- An operator has paused it: no attempt starts.
   paused_at timestamptz,
-  -- Why, in their words.
+  -- The operator's reason.
   pause_reason text,
   -- Failed attempts since the last success.
   failure_streak integer not null default 0,
   last_success_at timestamptz,
   last_failure_at timestamptz,
   last_error text,
-  -- Attempts that a courier makes at once, as adapted; a hint for the next start.
+  -- Concurrency limit, as adapted; a hint for the next start.
   concurrency smallint not null default 1
 ) with (fillfactor = 50);
--- Whose deliveries no courier claims.
+-- Endpoints whose deliveries no courier claims.
 create index endpoints_paused on endpoints (key) where paused_at is not null;
 
 -- Intake.
 
--- One row, which every recording transaction holds shared (store/intake-leader.ts).
+-- One row, which every recording transaction locks shared (store/intake-leader.ts).
 create table intake_leader (
-  -- The number of the term in which an instance takes adverts in. The next leader counts it up, so nobody records in a
-  -- term that is over.
+  -- The number of the term in which an instance takes adverts in. The next leader increments it, so that nothing is
+  -- recorded in a term that is over.
   term bigint not null,
-  -- New sequences are above it: what a database sent before it was restored to an older state is not sent again of
-  -- something else.
+  -- New sequences are above it: a sequence that was sent before a restoration is not reused.
   sequence_floor integer not null default 0,
-  -- Held, the cell records no message beyond `held_behind`: a client is being moved.
+  -- A barrier: the cell records no message beyond `held_behind`, because a client is being moved.
   held_for uuid,
   held_behind bigint,
   held_until timestamptz,
-  -- Counts the clients that came from other cells: whoever records must know their searches before it goes on.
+  -- Counts arrivals of clients from other cells: the recorder must know their searches before it continues.
   search_epoch integer not null default 0
 );
 insert into intake_leader values (0);
 
--- One row: since when the present leader takes adverts in, when it was last seen doing so, and how long nobody did
--- before it. Nulls: nobody ever did. Not a part of intake_leader, which every recording transaction locks.
+-- One row: since when the present leader takes adverts in, its last heartbeat, and how long no instance did before it.
+-- Nulls: none ever did. Not a part of intake_leader, which every recording transaction locks.
 create table intake_leads (
   began_at timestamptz,
   seen_at timestamptz,
   gap_seconds double precision,
-  -- When nobody did for longer than an hour, the oldest first, of the last two years.
+  -- Gaps of more than an hour without a leader, the oldest first, of the last two years.
   gaps tstzrange[] not null default '{}'
 ) with (fillfactor = 50);
 insert into intake_leads default values;
 
 -- One row: how far the stream of adverts is recorded in this database (store/intake-position.ts). `stored_at` is when
--- the stream took that message, as it says: the same number in another stream has another time. A new one has recorded
--- nothing, whatever the stream's consumer says.
+-- the stream stored that message, by its own clock: the same number in another stream has another time. A new one has
+-- recorded nothing, whatever the stream's consumer reports.
 create table intake_position (
   sequence bigint not null,
   stored_at text,
-  -- Which database it was that recorded so far: a copy restored elsewhere is another one. Null until it was asked.
+  -- The identity of the recording database: a copy restored elsewhere has another one. Null until the first term.
   database_identity text,
-  -- The stream that the position is of, distinguished from others by a number, which each advert's last crawl carries; when
-  -- the stream was made, as it says. Null before the first term.
+  -- The stream of the position, distinguished from others by a number, which each advert's last crawl carries; and its
+  -- creation time, by its own clock. Null before the first term.
   stream_number integer not null default 1,
   stream_created text,
-  -- Of the log in which `sequence` was recorded: a standby that is promoted begins another one. Null before the first, and
+  -- The timeline in which `sequence` was recorded: a promoted standby begins another one. Null before the first, and
   -- where commits wait for a standby.
   timeline text
 );
 insert into intake_position (sequence) values (0);
 
--- The last message of the stream that any recording transaction took in, noted with what it wrote: each connection has a
--- row of its own (store/intake-position.ts). The position of before says too little of what the rows hold.
+-- The last message of the stream that any recording transaction took in, noted with its rows: each connection has a row
+-- of its own (store/intake-position.ts). The stored position alone may lag behind the rows.
 create table intake_reach (
   slot integer primary key,
   stream_number integer not null default 0,
@@ -741,7 +742,7 @@ insert into intake_reach (slot) select generate_series(0, 7);
 create table dead_letters (
   id bigint generated always as identity primary key,
   stream text not null,
-  -- As intake_position counts streams.
+  -- The stream's number in intake_position.
   stream_number integer not null default 1,
   sequence bigint not null,
   subject text not null,
@@ -750,19 +751,19 @@ create table dead_letters (
   -- A stream that was created anew counts its sequences from 1 again.
   body_hash bytea generated always as (sha256(body)) stored,
   reason text not null,
-  -- Of a message that a bug kept from being recorded: its property or, when it could not be decoded,
-  -- its subject. Null for messages that are wrong themselves.
+  -- For a message that a bug kept from being recorded: its property or, when it could not be decoded, its subject. Null
+  -- for invalid messages.
   failed_key text,
   received_at timestamptz not null default now(),
   unique (stream, sequence, body_hash)
 );
--- How many different ones failed lately: many mean that the bug is not theirs.
+-- The number of recently failed keys: many mean that the messages are not the cause.
 create index dead_letters_failed on dead_letters (received_at) where failed_key is not null;
 
 -- Operation.
 
--- What operators have decided about a stage (`intake`, `deliver`) or the search index; every instance
--- follows it. `generation` counts the rebuilds asked for. No row: nothing was ever decided.
+-- Operators' settings for a stage (`intake`, `deliver`) or the search index; every instance follows them. `generation`
+-- counts the requested rebuilds. No row: never set.
 create table controls (
   name text primary key,
   paused_at timestamptz,
@@ -770,8 +771,8 @@ create table controls (
   generation integer not null default 0
 );
 
--- Every process shows itself here; a row that has not been seen for a while is a process that is gone. Unlogged: after
--- a crash of PostgreSQL the living write themselves anew.
+-- Every process stores its heartbeat here; without one for a while, a process counts as gone. Unlogged: after a crash
+-- of PostgreSQL the living processes write themselves anew.
 create unlogged table instances (
   id uuid primary key,
   host text not null,
@@ -784,17 +785,18 @@ create unlogged table instances (
   seen_at timestamptz not null default clock_timestamp(),
   stages jsonb not null,
   search_index jsonb,
-  -- What has been failing in it for a while.
+  -- Components that have been failing for a while.
   failing jsonb not null
 );
 
--- One row: the oldest migration that a version must know to work on this database. Migrations only add, so versions of
--- before go on beside newer ones, and it stays; one that takes something away raises it (store/schema.ts).
+-- One row: the oldest migration that a version must know to work on this database. Migrations only add, so older
+-- versions continue beside newer ones, and the number stays; a migration that removes something raises it
+-- (store/schema.ts).
 create table schema_compatibility (compatible_from integer not null);
 insert into schema_compatibility values (1);
 
--- For migrations that take away what versions without migration `needed` use: refused while one of them runs. One that
--- shows itself later finds the row.
+-- For migrations that remove what versions without migration `needed` use: refused while such a version runs. A version
+-- that starts later finds the row.
 create function require_migration(needed integer) returns void language plpgsql as $$
 declare
   living text := (
@@ -809,19 +811,19 @@ begin
   update schema_compatibility set compatible_from = greatest(compatible_from, needed);
 end $$;
 
--- One row: which cell this database is of (domain/cell.ts), from the first start that says so. A process with another name
--- is refused: what the database knows of the streams is said of those that are named after its cell.
--- `database_id` is what the database is known by on NATS (domain/database-label.ts), the same after a restore.
+-- One row: the cell of this database (domain/cell.ts), from the first start that names it. A process with another name
+-- is refused: the stored positions belong to the streams that are named after the cell. `database_id` identifies the
+-- database on NATS (domain/database-label.ts), unchanged by a restore.
 create table cell (
   name text,
   database_id uuid not null default gen_random_uuid()
 );
 insert into cell default values;
 
--- What a client's move keeps off.
+-- Writes that a client's move refuses.
 
--- Whoever writes something of a client shares its row until the commit, so a move that has closed the client finds
--- everything that was written before. The command itself says which client it moves.
+-- Every writer of a client's rows locks its row shared until the commit, so a move that has closed the client finds
+-- everything that was written before. The command itself names the client that it moves.
 create function refuse_moving(client uuid) returns void language plpgsql as $$
 declare
   cell text;
@@ -854,7 +856,7 @@ create trigger keys_kept_from_moving after insert or update on api_keys
   for each row execute function refuse_moving_of_row();
 create trigger secrets_kept_from_moving after insert on webhook_secrets
   for each row execute function refuse_moving_of_row();
--- An expired one is removed by retention.
+-- Retention removes an expired one.
 create trigger living_secrets_kept_from_moving after delete on webhook_secrets
   for each row when (old.expires_at is null or old.expires_at > clock_timestamp())
   execute function refuse_moving_of_row();
@@ -863,16 +865,16 @@ create trigger recoveries_kept_from_moving after insert on recoveries
 create trigger recipients_kept_from_moving after update of unsubscribed_at, confirmation_id on mail_recipients
   for each row execute function refuse_moving_of_row();
 
--- Feeds (features/feeds): what was published last of each source, a row for each advert that it shows, and one with an
+-- Feeds (features/feeds): the last publication of each source, a row for each advert that it contains, and one with an
 -- empty reference for the source itself.
 create table feed_publications (
   source text not null,
   reference text not null,
-  -- Of the advert's content, null until its first publication is acknowledged; of the bytes of a snapshot while it is
-  -- published.
+  -- A hash of the advert's content, null until its first publication is acknowledged; of the bytes of a snapshot while
+  -- it is published.
   hash text,
   published_at timestamptz not null,
-  -- Of the source: what the last look and the last snapshot brought.
+  -- For the source: the results of the last check and the last snapshot.
   report jsonb,
   primary key (source, reference)
 );

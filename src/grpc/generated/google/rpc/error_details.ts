@@ -13,7 +13,7 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 export interface ErrorInfo {
   /** A constant in capitals. */
   reason: string;
-  /** Whose constant: `vigie`. */
+  /** The owner of the constant: `vigie`. */
   domain: string;
   /** What else is known. */
   metadata: { [key: string]: string };
@@ -60,7 +60,7 @@ export interface ResourceInfo {
   resourceType: string;
   /** Its name. */
   resourceName: string;
-  /** Whose it is. */
+  /** The owner. */
   owner: string;
   /** What is wrong. */
   description: string;

@@ -129,7 +129,7 @@ import {
 /** The one service. */
 export type AdminServiceService = typeof AdminServiceService;
 export const AdminServiceService = {
-  /** The whole service at a glance: instances, stages, streams, deliveries that wait, dead letters, index. */
+  /** An overview of the service: instances, stages, streams, deliveries that wait, dead letters, index. */
   getStatus: {
     path: "/vigie.admin.v1.AdminService/GetStatus" as const,
     requestStream: false as const,
@@ -266,10 +266,10 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
   /**
-   * Sends one webhook again, delivered ones too, with its original id and bytes, to the endpoint that its search has now
-   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now.
-   * An item of an e-mail that has failed or waits for its hour is tried again likewise.
-   * FAILED_PRECONDITION when its search does not want it any more, has no endpoint for it, or hides its contacts by now.
+   * Resends one webhook, even a delivered one, with its original id and bytes, to the endpoint that its search has now
+   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now. An
+   * item of an e-mail that has failed or waits for its retry is retried likewise. FAILED_PRECONDITION when its search
+   * does not want it any more, has no endpoint for it, or hides its contacts now.
    */
   resendDelivery: {
     path: "/vigie.admin.v1.AdminService/ResendDelivery" as const,
@@ -282,7 +282,7 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
   /**
-   * Sends again what a client should have received since a moment and has not, in the background, oldest first.
+   * Resends what a client should have received since a moment and has not, in the background, oldest first.
    * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
    */
   startRecovery: {
@@ -379,9 +379,9 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): DeadLetter => DeadLetter.decode(value),
   },
   /**
-   * Publishes dead letters to their subject again, oldest first, and forgets them. One that is still not understood
-   * comes back as a new dead letter. A call that breaks off leaves some published and not yet forgotten: calling again
-   * is safe, for the stream knows them (two minutes long), and later intake finds the same state again.
+   * Requeues dead letters: publishes them to their subject again, oldest first, and deletes them. One that is still
+   * invalid comes back as a new dead letter. An interrupted call leaves some published and not yet deleted: repeating
+   * it is safe, because the stream knows them for two minutes, and later intake finds the same state again.
    */
   requeueDeadLetters: {
     path: "/vigie.admin.v1.AdminService/RequeueDeadLetters" as const,
@@ -609,7 +609,7 @@ export const AdminServiceService = {
 } as const;
 
 export interface AdminServiceServer extends UntypedServiceImplementation {
-  /** The whole service at a glance: instances, stages, streams, deliveries that wait, dead letters, index. */
+  /** An overview of the service: instances, stages, streams, deliveries that wait, dead letters, index. */
   getStatus: handleUnaryCall<GetStatusRequest, Status>;
   /**
    * Stops a stage's intake of new work on every instance. Work under way ends; work that waits stays in JetStream.
@@ -643,14 +643,14 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** One delivery with its attempts and the bytes it sends. */
   getDelivery: handleUnaryCall<GetDeliveryRequest, Delivery>;
   /**
-   * Sends one webhook again, delivered ones too, with its original id and bytes, to the endpoint that its search has now
-   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now.
-   * An item of an e-mail that has failed or waits for its hour is tried again likewise.
-   * FAILED_PRECONDITION when its search does not want it any more, has no endpoint for it, or hides its contacts by now.
+   * Resends one webhook, even a delivered one, with its original id and bytes, to the endpoint that its search has now
+   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now. An
+   * item of an e-mail that has failed or waits for its retry is retried likewise. FAILED_PRECONDITION when its search
+   * does not want it any more, has no endpoint for it, or hides its contacts now.
    */
   resendDelivery: handleUnaryCall<ResendDeliveryRequest, Delivery>;
   /**
-   * Sends again what a client should have received since a moment and has not, in the background, oldest first.
+   * Resends what a client should have received since a moment and has not, in the background, oldest first.
    * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
    */
   startRecovery: handleUnaryCall<StartRecoveryRequest, Recovery>;
@@ -671,9 +671,9 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** One dead letter with its body. */
   getDeadLetter: handleUnaryCall<GetDeadLetterRequest, DeadLetter>;
   /**
-   * Publishes dead letters to their subject again, oldest first, and forgets them. One that is still not understood
-   * comes back as a new dead letter. A call that breaks off leaves some published and not yet forgotten: calling again
-   * is safe, for the stream knows them (two minutes long), and later intake finds the same state again.
+   * Requeues dead letters: publishes them to their subject again, oldest first, and deletes them. One that is still
+   * invalid comes back as a new dead letter. An interrupted call leaves some published and not yet deleted: repeating
+   * it is safe, because the stream knows them for two minutes, and later intake finds the same state again.
    */
   requeueDeadLetters: handleUnaryCall<RequeueDeadLettersRequest, RequeueDeadLettersResponse>;
   /** Deletes dead letters for good. Without `force` it only says what it would delete (AIP-165). */
@@ -734,7 +734,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
 }
 
 export interface AdminServiceClient extends Client {
-  /** The whole service at a glance: instances, stages, streams, deliveries that wait, dead letters, index. */
+  /** An overview of the service: instances, stages, streams, deliveries that wait, dead letters, index. */
   getStatus(
     request: GetStatusRequest,
     callback: (error: ServiceError | null, response: Status) => void,
@@ -933,10 +933,10 @@ export interface AdminServiceClient extends Client {
     callback: (error: ServiceError | null, response: Delivery) => void,
   ): ClientUnaryCall;
   /**
-   * Sends one webhook again, delivered ones too, with its original id and bytes, to the endpoint that its search has now
-   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now.
-   * An item of an e-mail that has failed or waits for its hour is tried again likewise.
-   * FAILED_PRECONDITION when its search does not want it any more, has no endpoint for it, or hides its contacts by now.
+   * Resends one webhook, even a delivered one, with its original id and bytes, to the endpoint that its search has now
+   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now. An
+   * item of an e-mail that has failed or waits for its retry is retried likewise. FAILED_PRECONDITION when its search
+   * does not want it any more, has no endpoint for it, or hides its contacts now.
    */
   resendDelivery(
     request: ResendDeliveryRequest,
@@ -954,7 +954,7 @@ export interface AdminServiceClient extends Client {
     callback: (error: ServiceError | null, response: Delivery) => void,
   ): ClientUnaryCall;
   /**
-   * Sends again what a client should have received since a moment and has not, in the background, oldest first.
+   * Resends what a client should have received since a moment and has not, in the background, oldest first.
    * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
    */
   startRecovery(
@@ -1095,9 +1095,9 @@ export interface AdminServiceClient extends Client {
     callback: (error: ServiceError | null, response: DeadLetter) => void,
   ): ClientUnaryCall;
   /**
-   * Publishes dead letters to their subject again, oldest first, and forgets them. One that is still not understood
-   * comes back as a new dead letter. A call that breaks off leaves some published and not yet forgotten: calling again
-   * is safe, for the stream knows them (two minutes long), and later intake finds the same state again.
+   * Requeues dead letters: publishes them to their subject again, oldest first, and deletes them. One that is still
+   * invalid comes back as a new dead letter. An interrupted call leaves some published and not yet deleted: repeating
+   * it is safe, because the stream knows them for two minutes, and later intake finds the same state again.
    */
   requeueDeadLetters(
     request: RequeueDeadLettersRequest,

@@ -11,7 +11,7 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** Clients of the REST API and their keys. */
 
-/** Who owns searches. */
+/** Clients: the owners of searches. */
 export interface Client {
   /** `clients/{client}`. */
   name: string;

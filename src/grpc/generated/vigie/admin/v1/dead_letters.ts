@@ -43,9 +43,9 @@ export interface DeadLetter_HeadersEntry {
 export interface DeadLetterFilter {
   /** These alone: `deadLetters/{dead_letter}`, at most 1000. */
   names: string[];
-  /** Whose subject is this one. */
+  /** Letters with this subject. */
   subject: string;
-  /** Whose reason contains this, in any case. */
+  /** Letters whose reason contains this text, in any case. */
   reason: string;
   /** Received at or after. */
   startTime:
@@ -79,7 +79,7 @@ export interface GetDeadLetterRequest {
   name: string;
 }
 
-/** Asks to publish dead letters again. */
+/** Requests a requeue of dead letters. */
 export interface RequeueDeadLettersRequest {
   /** Must set at least one condition. */
   filter:
@@ -89,7 +89,7 @@ export interface RequeueDeadLettersRequest {
   validateOnly: boolean;
 }
 
-/** What was, or would be, published again. */
+/** What was, or would be, requeued. */
 export interface RequeueDeadLettersResponse {
   /** How many. */
   requeuedCount: number;

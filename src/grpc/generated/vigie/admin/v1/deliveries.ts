@@ -8,7 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** Deliveries, their attempts, and sending them again. */
+/** Deliveries, their attempts, and resending them. */
 
 /** One message to one endpoint, whatever the number of attempts it takes. */
 export interface Delivery {
@@ -28,7 +28,7 @@ export interface Delivery {
   endpoint: string;
   /** Its URL; credentials cannot be in it. */
   endpointUrl: string;
-  /** Where it stands. */
+  /** Its state. */
   state: Delivery_State;
   /** Attempts made in the current series, at most six. */
   attemptCount: number;
@@ -50,7 +50,7 @@ export interface Delivery {
   attempts: Attempt[];
   /** What it sends. GetDelivery alone, when asked for. */
   body: string;
-  /** `clients/{client}` whose search it is. */
+  /** `clients/{client}`, the owner of its search. */
   client: string;
   /** What the client is called. */
   clientName: string;
@@ -60,7 +60,7 @@ export interface Delivery {
   lastError: string;
 }
 
-/** Where a delivery stands. */
+/** The state of a delivery. */
 export const Delivery_State = {
   /** STATE_UNSPECIFIED - Any, in a filter; never sent. */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
@@ -68,7 +68,7 @@ export const Delivery_State = {
   STATE_QUEUED: "STATE_QUEUED",
   /** STATE_SENDING - An attempt is under way. */
   STATE_SENDING: "STATE_SENDING",
-  /** STATE_RETRY_WAIT - Failed, due again at `due_time`. */
+  /** STATE_RETRY_WAIT - Failed, and due for a retry at `due_time`. */
   STATE_RETRY_WAIT: "STATE_RETRY_WAIT",
   /** STATE_DELIVERED - Answered with 200. Final. */
   STATE_DELIVERED: "STATE_DELIVERED",
@@ -236,7 +236,7 @@ export interface GetDeliveryRequest {
   includeBody: boolean;
 }
 
-/** Asks to send one delivery again. */
+/** Requests a resend of one delivery. */
 export interface ResendDeliveryRequest {
   /** `deliveries/{delivery}`. */
   name: string;

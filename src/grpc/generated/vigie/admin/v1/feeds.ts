@@ -8,7 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** Feeds: the sources whose files are read, and what the last snapshot of each brought. */
+/** Feeds: the sources whose files are read, and the results of the last snapshot of each. */
 
 /** One source. */
 export interface Feed {
@@ -16,7 +16,7 @@ export interface Feed {
   name: string;
   /** Adverts of it that are live. */
   advertCount: number;
-  /** When it was last looked at. */
+  /** When it was last checked. */
   lookTime:
     | Date
     | undefined;
@@ -38,7 +38,7 @@ export interface Feed {
   newCount: number;
   /** Of these, changed ones. */
   changedCount: number;
-  /** Of these, equal ones that were published again. */
+  /** Of these, unchanged ones that were published again. */
   republishedCount: number;
   /** Adverts that were missing from it, and expired. */
   goneCount: number;

@@ -9,8 +9,8 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /**
- * Recoveries: everything that a client should have received since a moment, sent again at a pace that leaves fresh deliveries
- * their slots. Clients start them themselves (`POST /recoveries`); these are the same.
+ * Recoveries: everything that a client should have received since a moment, resent at a rate that leaves slots for new
+ * deliveries. Clients start them themselves (`POST /recoveries`); these are the same.
  */
 
 /** One recovery and how far it is. */
@@ -31,7 +31,7 @@ export interface Recovery {
   search: string;
   /** The URL that they went to; empty: all. */
   endpointUrl: string;
-  /** Whether what was delivered is sent again as well. */
+  /** Whether delivered ones are resent as well. */
   includeDelivered: boolean;
   /** What it is at. */
   state: Recovery_State;

@@ -97,7 +97,7 @@ export interface ImportPointsOfInterestRequest {
   source: string;
   /** At most 10,000 a message. */
   points: PointOfInterest[];
-  /** True in the last message. Without it nothing is replaced: a sender that breaks off may look like one that is done. */
+  /** True in the last message. Without it nothing is replaced: an interrupted upload could otherwise count as complete. */
   last: boolean;
 }
 

@@ -11,7 +11,7 @@ import { Index } from "./matching.ts";
 
 /** The state of the service: instances, stages, streams. */
 
-/** The whole service at a glance. */
+/** An overview of the service. */
 export interface Status {
   /** Version of the instance that answers. */
   version: string;
@@ -41,7 +41,7 @@ export interface Status {
   index:
     | Index
     | undefined;
-  /** Who takes adverts in, and how long nobody did. */
+  /** The leader of the intake, and the time without one. */
   intakeLead: IntakeLead | undefined;
 }
 
@@ -51,9 +51,9 @@ export interface IntakeLead {
   beginTime:
     | Date
     | undefined;
-  /** How long nobody had taken adverts in before it. */
+  /** How long no instance had taken adverts in before it. */
   gapSeconds: number;
-  /** How long nobody has taken adverts in by now; 0 while somebody does. */
+  /** How long no instance has taken adverts in by now; 0 while one does. */
   leaderlessSeconds: number;
 }
 
@@ -83,7 +83,7 @@ export interface Instance {
   failingActors: FailingActor[];
 }
 
-/** A part of an instance that fails again and again. */
+/** A component of an instance that fails repeatedly. */
 export interface FailingActor {
   /** `recorder`, `matcher`, `claims`, … */
   actor: string;
@@ -97,7 +97,7 @@ export interface FailingActor {
 export interface Stage {
   /** `stages/intake`, `stages/deliver`. */
   name: string;
-  /** What it takes up. */
+  /** The kind of its work. */
   state: Stage_State;
   /** Since when an operator has paused it. */
   pauseTime:
@@ -111,7 +111,7 @@ export interface Stage {
   instanceCount: number;
 }
 
-/** What the stage takes up. */
+/** The kind of the stage's work. */
 export const Stage_State = {
   /** STATE_UNSPECIFIED - Never sent. */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
@@ -207,7 +207,7 @@ export interface Stream {
   byteCount: number;
   /** Messages that no consumer has been handed yet. */
   pendingCount: number;
-  /** Messages handed out and not acknowledged, retries that wait included. */
+  /** Messages delivered and not acknowledged, waiting retries included. */
   ackPendingCount: number;
   /** Consumers that pull from it. */
   consumerCount: number;
@@ -229,7 +229,10 @@ export interface AdoptStreamsRequest {
 
 /** What was taken over. */
 export interface AdoptStreamsResponse {
-  /** A sentence each: the stream or consumer, what waits in it, and whose it was. None: nothing is another database's. */
+  /**
+   * A sentence each: the stream or consumer, its waiting messages, and its owner. Empty: none belongs to another
+   * database.
+   */
   adopted: string[];
 }
 

@@ -1,6 +1,9 @@
 /**
  * What an e-mail says of a property: few members of its document as it is when the e-mail is written, and the recorded
- * reasons why it does. Neither the document nor a contact is kept for it. Only http and https addresses are taken over.
+ * reasons why it does. Neither the document nor a contact is kept for it. Only http and https addresses are taken over. Each
+ * property stands once, with every search and reason that led to it, the match first; those that have expired meanwhile in a
+ * line at the end. An e-mail shows the properties that changed last and counts the others: one of a hundred kilobytes is cut
+ * off by its reader.
  */
 
 import type { AdvertEvent } from '../../engine/domain/advert.ts';
@@ -51,7 +54,7 @@ export interface NewMailItem {
   readonly matchId: Uuid;
   readonly propertyUuid: Uuid;
   readonly route: MailRoute;
-  /** Of its search, counted up when that is silenced. */
+  /** Of its search, incremented when that is silenced. */
   readonly generation: number;
   readonly reason: MailReason;
   readonly traceparent: string | null;
@@ -59,7 +62,7 @@ export interface NewMailItem {
 
 const NONE: readonly MailReason[] = [];
 
-/** What a search is notified of by e-mail: a match that begins, and events of the kinds that it subscribed to. */
+/** What a search is notified of by e-mail: a match that begins, and events of its subscribed kinds. */
 export function mailReasonsOf(
   route: { readonly mail: MailRoute | null; readonly subscribedEvents: readonly EventKind[] },
   events: readonly AdvertEvent[],
@@ -98,7 +101,7 @@ const TITLE_LENGTH_MAX = 200;
 const NAME_LENGTH_MAX = 100;
 const URL_LENGTH_MAX = 2_048;
 
-/** `toldPrice`: that of the last e-mail to the recipient which showed the property, null when there was none. */
+/** `toldPrice`: that of the last e-mail to the recipient with the property, null without one. */
 export function mailProperty(
   document: PropertyDocument,
   toldPrice: number | null,
@@ -130,7 +133,7 @@ export function mailProperty(
   };
 }
 
-/** Of a property that is no new match: what the first change of its price says it was. */
+/** For a property that is no new match: its price before the first change. */
 function priceKnownBefore(reasons: readonly MailReason[]): number | null {
   if (reasons.some(({ type }) => type === 'match')) return null;
   const { oldValue = null } = reasons.find(({ kind }) => kind === 'ad.update.price') ?? {};
@@ -174,4 +177,88 @@ function cut(text: string | null, lengthMax: number): string | null {
   return text === null || text.length <= lengthMax
     ? text
     : `${Array.from(text.slice(0, lengthMax)).slice(0, -1).join('')}…`;
+}
+
+/** An item of an e-mail. */
+export interface MailItem {
+  readonly id: Uuid;
+  readonly searchNumber: SearchNumber;
+  readonly propertyUuid: Uuid;
+  readonly reason: MailReason;
+}
+
+export interface MailEntry {
+  readonly property: MailProperty;
+  readonly causes: readonly MailCause[];
+}
+
+/** A search that found the property, and the reasons: the match first, each reason once. */
+export interface MailCause {
+  readonly searchTitle: string;
+  readonly reasons: readonly MailReason[];
+}
+
+export interface MailContents {
+  /** Not expired. */
+  readonly entries: readonly MailEntry[];
+  readonly expired: readonly MailProperty[];
+  /** Properties that are not shown. */
+  readonly moreCount: number;
+}
+
+const ENTRIES_MAX = 50;
+
+/** The content of an e-mail, by property; the one that changed last comes first. */
+export function itemsByProperty(items: readonly MailItem[]): ReadonlyMap<Uuid, readonly MailItem[]> {
+  const byProperty = new Map<Uuid, MailItem[]>();
+  for (const item of [...items].sort((a, b) => (a.id < b.id ? -1 : 1)).reverse()) {
+    const known = byProperty.get(item.propertyUuid);
+    if (known === undefined) byProperty.set(item.propertyUuid, [item]);
+    else known.unshift(item);
+  }
+  return new Map([...byProperty].slice(0, ENTRIES_MAX));
+}
+
+export interface MailSources {
+  readonly documents: ReadonlyMap<Uuid, PropertyDocument>;
+  /** Price of the last e-mail to the recipient that showed the property. */
+  readonly toldPrices: ReadonlyMap<Uuid, number>;
+  readonly titles: ReadonlyMap<SearchNumber, string>;
+}
+
+/** A property that was removed is left out. */
+export function mailContents(items: readonly MailItem[], sources: MailSources): MailContents {
+  const byProperty = itemsByProperty(items);
+  const all = [...byProperty].flatMap(([uuid, ofProperty]): MailEntry[] => {
+    const document = sources.documents.get(uuid);
+    if (document === undefined) return [];
+    const reasons = ofProperty.map(({ reason }) => reason);
+    const property = mailProperty(document, sources.toldPrices.get(uuid) ?? null, reasons);
+    return [{ property, causes: causesOf(ofProperty, sources.titles) }];
+  });
+  const total = new Set(items.map(({ propertyUuid }) => propertyUuid)).size;
+  return {
+    entries: all.filter(({ property }) => !property.isExpired),
+    expired: all.filter(({ property }) => property.isExpired).map(({ property }) => property),
+    moreCount: total - byProperty.size,
+  };
+}
+
+function causesOf(items: readonly MailItem[], titles: ReadonlyMap<SearchNumber, string>): readonly MailCause[] {
+  const reasonsOf = new Map<SearchNumber, MailReason[]>();
+  for (const { searchNumber, reason } of items) {
+    // Several changes of one kind are one reason, with the values from before the first to after the last.
+    const reasons = reasonsOf.get(searchNumber) ?? [];
+    const same = reasons.findIndex(({ type, kind }) => type === reason.type && kind === reason.kind);
+    const [before] = same < 0 ? [] : reasons.splice(same, 1);
+    reasons.push({ ...reason, oldValue: (before ?? reason).oldValue });
+    reasonsOf.set(searchNumber, reasons);
+  }
+  const isMatch = ({ type }: MailReason): number => (type === 'match' ? 0 : 1);
+  return [...reasonsOf]
+    .map(([number, reasons]) => ({
+      searchTitle: titles.get(number) ?? '',
+      reasons: reasons.sort((a, b) => isMatch(a) - isMatch(b)),
+    }))
+    .sort((a, b) => isMatch(a.reasons[0] as MailReason) - isMatch(b.reasons[0] as MailReason));
 }

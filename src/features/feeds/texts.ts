@@ -1,5 +1,9 @@
-/** Bytes, however they come, as the lines that they are. */
+/**
+ * Bytes, however they come, as the lines that they are; and texts of adverts as people wrote them in some program: HTML becomes
+ * lines, entities become characters.
+ */
 
+import { decodeHTML } from 'entities';
 import { SnapshotRefusedError } from './feed-row.ts';
 
 /** An advert with thirty photos and texts in five languages has a hundredth of it. */
@@ -15,7 +19,7 @@ export interface Line {
   readonly isEnded: boolean;
 }
 
-/** Throws `SnapshotRefusedError` at a line that is no advert's. A byte order mark is left out. */
+/** Throws `SnapshotRefusedError` at a line that is too long for an advert. A byte order mark is left out. */
 export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let parts: Buffer[] = [];
   let length = 0;
@@ -46,4 +50,37 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Li
 function withoutMark(bytes: Buffer, number: number): Buffer {
   const hasMark = number === 1 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return hasMark ? bytes.subarray(3) : bytes;
+}
+
+const LINE_ENDS = /<br\s*\/?>|<\/(?:p|div|li|tr|h[1-6])\s*>/gi;
+const TAGS = /<\/?[a-z][^<>]*>|<!--[^<>]*-->/gi;
+// oxlint-disable-next-line eslint/no-control-regex -- exactly those
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ufeff]/g;
+
+/** Lines are kept, at most one empty one between two. */
+export function plainText(written: string): string {
+  const text = /[<&]/.test(written) ? decodeHTML(written.replaceAll(LINE_ENDS, '\n').replaceAll(TAGS, '')) : written;
+  return text
+    .replaceAll(/\r\n?/g, '\n')
+    .replaceAll(CONTROLS, '')
+    .replaceAll(/[ \t\u00a0]+/g, ' ')
+    .replaceAll(/ ?\n ?/g, '\n')
+    .replaceAll(/\n{3,}/g, '\n\n')
+    .trim();
+}
+
+export function plainLine(written: string): string {
+  return plainText(written).replaceAll('\n', ' ');
+}
+
+/** Null: no number. Digits may be grouped by blanks, and the decimal sign may be a comma. */
+export function numberIn(written: string): number | null {
+  const digits = written.replaceAll(/[\s\u00a0\u202f]/g, '').replace(',', '.');
+  return /^[+-]?\d+(?:\.\d*)?$/.test(digits) ? Number(digits) : null;
+}
+
+/** Null: it cannot be followed. */
+export function webAddress(written: string): string | null {
+  const address = written.trim();
+  return /^https?:\/\/[^\s/]/i.test(address) ? address : null;
 }

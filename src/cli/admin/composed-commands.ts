@@ -1,0 +1,274 @@
+/**
+ * Commands of `vigie admin` that are more than one call and its answer: `explain` of one search or of all searches of a
+ * client, recoveries, which clients start themselves as well (`POST /recoveries`), and `watch`.
+ */
+
+import { once } from 'node:events';
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { ServiceError } from '@grpc/grpc-js';
+import { pause } from '../../engine/actor/waiting.ts';
+import { flag, type Input, UsageError, valued } from '../command.ts';
+import { startProgress } from '../progress.ts';
+import { InterruptedError, interruptSignal, print, styled } from '../terminal.ts';
+import { type AdminClient, call, callError, follow } from './client.ts';
+import { type Command, commandOf } from './command.ts';
+import {
+  columns,
+  idOf,
+  listOf,
+  printable,
+  printFacts,
+  printJson,
+  printMore,
+  printTable,
+  textOf,
+  withoutBlanks,
+} from './output.ts';
+import { fieldsOf, methodNamed, optionsOf, requestOf } from './request.ts';
+
+const FIELDS = fieldsOf(methodNamed('ExplainProperty').input, []);
+
+export const EXPLANATION_COMMANDS: readonly Command[] = [
+  {
+    words: 'explain',
+    args: '[SEARCH] [PROPERTY|URL]',
+    summary: 'why a property does or does not satisfy a search, and what was sent',
+    details:
+      'With --client in the place of SEARCH: of every search of the client that it satisfies, or fails by one ' +
+      'criterion. URL is the address of one of its adverts on the portal.',
+    options: {
+      ...optionsOf(FIELDS),
+      client: valued('ID|NAME', 'its searches that the property satisfies, or fails by one criterion'),
+      limit: valued('N', 'with --client, at most so many searches; 20 without it'),
+    },
+    example: 'vigie admin explain --client Acme https://portal.example/annonce/7',
+    run: (client, input) =>
+      input.text('client') === '' ? explainSearch(client, input) : explainToClient(client, input),
+  },
+];
+
+async function explainToClient(client: AdminClient, input: Input): Promise<void> {
+  if (input.args.length > 1) throw new UsageError('--client stands in the place of SEARCH');
+  const explained = await call(client, 'ExplainProperty', propertyIn(requestOf(FIELDS, input), input.args[0]));
+  if (input.isJson) printJson(explained);
+  else showAll(explained);
+}
+
+async function explainSearch(client: AdminClient, input: Input): Promise<void> {
+  const [search, property] = input.args;
+  if (search === undefined) throw new UsageError('name a SEARCH, or a client by --client');
+  const { pageSize: _size, pageToken: _token, ...named } = requestOf(FIELDS, input);
+  const id = search.startsWith('searches/') ? search : `searches/${search}`;
+  const explained = await call(client, 'ExplainMatch', { ...propertyIn(named, property), search: id });
+  if (input.isJson) printJson(explained);
+  else showExplanation(explained);
+}
+
+/** Named by options, or instead: an id, `adverts/` and an id, or an address. */
+function propertyIn(request: JsonObject, argument = ''): JsonObject {
+  if (request.property || request.advert || request.advertUrl) return request;
+  if (argument === '') throw new UsageError('name the property: PROPERTY|URL, --property, --advert or --url');
+  if (/^https?:\/\//.test(argument)) return { ...request, advertUrl: argument };
+  if (argument.startsWith('adverts/')) return { ...request, advert: argument };
+  return { ...request, property: argument.startsWith('properties/') ? argument : `properties/${argument}` };
+}
+
+function showExplanation({ satisfied, verdicts, pair, deliveries, reasons }: JsonObject): void {
+  print(styled('bold', satisfied === true ? 'satisfied' : 'not satisfied'));
+  for (const { criterion, holds, expected, actual } of listOf(verdicts)) {
+    print(`  ${holds === true ? 'yes' : styled('bold', 'no ')}  ${textOf(criterion)}`);
+    print(`         asked  ${withoutBlanks(textOf(expected))}`);
+    print(`         found  ${withoutBlanks(textOf(actual))}`);
+  }
+  print();
+  const { match = '', beginTime = '', updateTime = '' } = (pair ?? {}) as JsonObject;
+  printFacts({ match, began: beginTime, updated: updateTime });
+  for (const { delivery, explanation } of listOf(deliveries)) {
+    const { name = '', kind = '' } = (delivery ?? {}) as JsonObject;
+    print(`${textOf(name)}  ${textOf(kind)}\n  ${textOf(explanation)}`);
+  }
+  for (const { code, sentence } of listOf(reasons)) print(`${textOf(code)}: ${textOf(sentence)}`);
+}
+
+function showAll({ property, explanations, totalSize, ...page }: JsonObject): void {
+  printFacts({ property: property ?? '', 'searches that it satisfies, or fails by one criterion': totalSize ?? 0 });
+  for (const explained of listOf(explanations)) {
+    print();
+    printFacts({ search: explained.search ?? '', title: explained.searchTitle ?? '' });
+    showExplanation(explained);
+  }
+  printMore(page);
+}
+
+const CHECK_EVERY_MS = 1_000;
+const PAGE_SIZE_MAX = 1_000;
+const START_FIELDS = fieldsOf(methodNamed('StartRecovery').input, []);
+const COLUMNS =
+  'RECOVERY=name STATE=state MATCHED=matchedCount DELIVERED=deliveredCount FAILED=failedCount ' +
+  'REMAINING=remainingCount SINCE=startTime CREATED=createTime CLIENT=client';
+
+/** Until it is final. Ctrl-C only ends the watching. */
+async function followed(client: AdminClient, name: string): Promise<JsonObject> {
+  const stopping = interruptSignal();
+  const progress = startProgress('counting', 'deliveries');
+  let recovery = await call(client, 'GetRecovery', { name });
+  try {
+    for (; isOpen(recovery); recovery = await call(client, 'GetRecovery', { name })) {
+      const { matched, done } = countsOf(recovery);
+      if (recovery.state === 'STATE_COUNTING') progress.tell({ doing: 'counting', count: matched, share: null });
+      else progress.tell({ doing: 'resending', count: done, share: matched === 0 ? null : done / matched });
+      await pause(CHECK_EVERY_MS, stopping);
+      stopping.throwIfAborted();
+    }
+  } catch (error) {
+    if (!stopping.aborted) throw error;
+    const { matched, done } = countsOf(recovery);
+    const goesOn = `and it goes on without you: vigie admin recoveries watch ${idOf(name)}`;
+    throw new InterruptedError(stopping, `${done} of ${matched} deliveries done, ${goesOn}`);
+  } finally {
+    progress.end();
+  }
+  return recovery;
+}
+
+function isOpen({ state }: JsonObject): boolean {
+  return state === 'STATE_COUNTING' || state === 'STATE_RUNNING';
+}
+
+function countsOf({ matchedCount, remainingCount }: JsonObject) {
+  const matched = Number(matchedCount);
+  return { matched, done: matched - Number(remainingCount) };
+}
+
+function show(recovery: JsonObject, isJson: boolean): void {
+  if (isJson) printJson(recovery);
+  else printFacts(recovery);
+}
+
+async function* allClients(client: AdminClient): AsyncGenerator<JsonObject> {
+  for (let pageToken = ''; ; ) {
+    const page = await call(client, 'ListClients', { pageSize: PAGE_SIZE_MAX, pageToken });
+    yield* listOf(page.clients);
+    pageToken = textOf(page.nextPageToken);
+    if (pageToken === '') return;
+  }
+}
+
+/** For each client with something to resend; an open recovery continues. */
+async function startedOfAll(client: AdminClient, request: JsonObject): Promise<readonly JsonObject[]> {
+  const started: JsonObject[] = [];
+  for await (const { name = '' } of allClients(client)) {
+    const planned = await call(client, 'StartRecovery', { ...request, client: name, validateOnly: true });
+    if (Number(planned.matchedCount) === 0) continue;
+    const { recoveries } = await call(client, 'ListRecoveries', { client: name, pageSize: 1 });
+    const open = listOf(recoveries).find(isOpen);
+    const isPlan = request.validateOnly === true;
+    started.push(isPlan ? planned : (open ?? (await call(client, 'StartRecovery', { ...request, client: name }))));
+  }
+  return started;
+}
+
+const START: Command = {
+  words: 'recoveries start',
+  summary: 'resend what a client should have received since a moment and has not',
+  details:
+    'Webhooks that have failed or wait for their hour, oldest first, under their original ids and with their original ' +
+    'bytes, at a pace that leaves fresh ones their slots. It runs in the daemon, one at a time for each client. An ' +
+    'item of an e-mail is sent again by itself, with `deliveries resend`.',
+  options: {
+    ...optionsOf(START_FIELDS),
+    'all-clients': flag('in place of --client: of every client that has something to be sent again, one for each'),
+    watch: flag('stay until it has ended, and show how far it is'),
+  },
+  example: 'vigie admin recoveries start --client Acme --since 6h --watch',
+  async run(client, input) {
+    const request = requestOf(START_FIELDS, input);
+    const isOfAll = input.flag('all-clients');
+    if (isOfAll === (request.client !== undefined) || request.startTime === undefined) {
+      throw new UsageError('say whose and since when: --client, --since; or --all-clients, --since');
+    }
+    if (isOfAll) {
+      const taken = ['search', 'endpoint-url', 'watch'].find((option) => input.values[option] !== undefined);
+      if (taken !== undefined) throw new UsageError(`--${taken} goes with --client`);
+      const recoveries = await startedOfAll(client, request);
+      return input.isJson ? printJson({ recoveries }) : printTable(recoveries, columns(COLUMNS));
+    }
+    const started = await call(client, 'StartRecovery', request);
+    if (request.validateOnly === true) return show(started, input.isJson);
+    show(input.flag('watch') ? await followed(client, textOf(started.name)) : started, input.isJson);
+  },
+};
+
+const WATCH: Command = {
+  words: 'recoveries watch',
+  args: 'ID',
+  summary: 'how far it is, until it has ended; Ctrl-C ends the watching alone',
+  example: 'vigie admin recoveries watch ID',
+  async run(client, { args: [id = ''], isJson }) {
+    show(await followed(client, `recoveries/${idOf(id)}`), isJson);
+  },
+};
+
+export const RECOVERY_COMMANDS: readonly Command[] = [
+  START,
+  commandOf({
+    ...{ words: 'recoveries list', method: 'ListRecoveries', example: '--client Acme' },
+    columns: COLUMNS,
+  }),
+  commandOf({
+    ...{ words: 'recoveries show', method: 'GetRecovery', args: 'ID', example: 'ID' },
+  }),
+  WATCH,
+  commandOf({
+    ...{ words: 'recoveries stop', method: 'StopRecovery', args: 'ID', example: 'ID' },
+  }),
+];
+
+const ACTIVITY_FIELDS = fieldsOf(methodNamed('WatchActivity').input, []);
+
+/** What happens, as it happens. */
+export const WATCH_ACTIVITY: Command = {
+  words: 'watch',
+  summary: 'changes, matches and attempts as they happen, until Ctrl-C',
+  details: 'A window, not a log: what a slow reader misses is counted.',
+  options: optionsOf(ACTIVITY_FIELDS),
+  example: 'vigie admin watch --failures --json | jq .attempt.error',
+  async run(client, input) {
+    const stream = follow(client, 'WatchActivity', requestOf(ACTIVITY_FIELDS, input));
+    let isInterrupted = false;
+    process.once('SIGINT', () => {
+      isInterrupted = true;
+      stream.cancel();
+    });
+    try {
+      for await (const activity of stream as AsyncIterable<JsonObject>) {
+        const line = input.isJson ? JSON.stringify(activity) : printable(describe(activity));
+        if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
+      }
+    } catch (error) {
+      if (!isInterrupted) throw callError(client, error as ServiceError);
+    }
+  },
+};
+
+function describe({ time, skippedCount, ...fact }: JsonObject): string {
+  const skipped = Number(skippedCount) > 0 ? `(${textOf(skippedCount)} skipped) ` : '';
+  return `${textOf(time)}  ${skipped}${describeFact(fact)}`;
+}
+
+type Texts = Readonly<Record<string, string | number>>;
+
+function describeFact({ change, match, attempt }: JsonObject): string {
+  if (change !== undefined) {
+    const { property, kind, field, oldValue, newValue } = change as Texts;
+    return `change   ${property}  ${kind}${field === '' ? '' : `  ${field} ${oldValue} → ${newValue}`}`;
+  }
+  if (match !== undefined) {
+    const { search, property } = match as Texts;
+    return `match    ${search}  ${property}`;
+  }
+  if (attempt === undefined) return 'something that this version does not know';
+  const { delivery, endpoint, number, error, statusCode, durationMs, state } = attempt as Texts;
+  const end = error === '' ? statusCode : `${error} ${statusCode || ''}`.trim();
+  return `attempt  ${delivery}  ${endpoint}  #${number} ${end}  ${durationMs} ms  ${state}`;
+}

@@ -1,0 +1,257 @@
+/**
+ * What a search finds, asked of the query thread: `/searches/{id}/properties` (decisions, section 7), what satisfies it now,
+ * notified or not, as CSV on request; `POST /searches/preview`, what it would find before it is saved, and
+ * `/searches/{id}/near-misses`, live properties that fail by one criterion, and by how much (decisions, section 11).
+ */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { CRITERION_NAMES } from '../../engine/domain/criterion-table.ts';
+import { parseUuid } from '../../engine/domain/ids.ts';
+import { type PropertyDocument, propertyDocument, propertyIri } from '../../engine/domain/property-document.ts';
+import type { Reference } from '../../engine/reference/communes.ts';
+import { readHeldProperties } from '../../engine/store/properties.ts';
+import { principalOf } from '../../rest/auth.ts';
+import type { QueryLimiter } from '../../rest/concurrency-limit.ts';
+import { acceptable, acceptableAs, answer, answerBytes, isAsked } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { collection, identityOf, linkNext, offsetOf } from '../../rest/hydra.ts';
+import { jsonBody } from '../../rest/json-body.ts';
+import { notFound, Problem } from '../../rest/problem.ts';
+import {
+  BadParameter,
+  choiceParameter,
+  numberParameter,
+  orderParameter,
+  PAGING,
+  type ParsedQuery,
+  readQuery,
+  textParameter,
+} from '../../rest/query.ts';
+import { readPreviewedSearch } from '../../rest/search-input.ts';
+import { idOf, inputRules } from '../../rest/searches.ts';
+import { FAULTS, REFUSALS, THINGS } from '../../rest/sentences.ts';
+import type { FoundOrder, ListedProperties, ListedProperty } from './found-properties.ts';
+import type { NearMiss, NearMissPlace } from './near-misses.ts';
+import type { CountedPlace, PreviewFigures } from './preview-figures.ts';
+import { queriesOf } from './queries.ts';
+
+export const FOUND_PROPERTY_PARAMETERS = {
+  text: textParameter('Words that title or description have, each in one of its forms.'),
+  'order[updatedAt]': orderParameter('updatedAt', '; `desc` unless another order is asked for'),
+  'order[price]': orderParameter('price'),
+  'order[surface]': orderParameter('surface'),
+  'order[pricePerMeter]': orderParameter('pricePerMeter'),
+  ...PAGING,
+} as const;
+
+export function foundPropertyRoutes(
+  router: Router,
+  { database, reference, askThread }: ApiDependencies,
+  limiter: QueryLimiter,
+): void {
+  const askQuery = queriesOf(askThread);
+  router.get('/searches/:id/properties', acceptableAs(CSV_TYPE), async (ctx) => {
+    const query = readQuery(ctx, FOUND_PROPERTY_PARAMETERS);
+    const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
+    const asked = { ...search, ...orderOf(query), ...offsetOf(query), text: query.text };
+    const { found, members } = await limiter.run(ctx, async (gone) => {
+      const listed = await askQuery('foundProperties', asked, gone);
+      if (listed === null) throw notFound(THINGS.search);
+      return { found: listed, members: await documentsOf(listed, { database, reference }) };
+    });
+    const parameters = FOUND_PROPERTY_PARAMETERS;
+    const page = collection(ctx, {
+      ...{
+        context: 'FoundProperty',
+        members,
+        totalItems: found.total,
+        estimated: found.estimated,
+        paging: query,
+        parameters,
+      },
+    });
+    if (isAsked(ctx, CSV_TYPE)) answerCsv(ctx, members, page);
+    else answer(ctx, page);
+  });
+}
+
+function orderOf(query: ParsedQuery<typeof FOUND_PROPERTY_PARAMETERS>): FoundOrder {
+  const orders = (['updatedAt', 'price', 'surface', 'pricePerMeter'] as const).flatMap((by) => {
+    const direction = query[`order[${by}]`];
+    return direction === null ? [] : [{ by, direction }];
+  });
+  if (orders.length > 1) throw new Problem(400, REFUSALS.oneOrder);
+  return orders[0] ?? { by: 'updatedAt', direction: 'desc' };
+}
+
+/** Those that are still held. */
+async function documentsOf(
+  { page, hidePropertyContact }: ListedProperties,
+  { database, reference }: Pick<ApiDependencies, 'database' | 'reference'>,
+): Promise<readonly PropertyDocument[]> {
+  const listed = new Map(page.map((one) => [one.uuid, one]));
+  const held = await readHeldProperties(database, [...listed.keys()]);
+  return held.map(({ state, crawls }) => {
+    const options = { withContacts: !hidePropertyContact };
+    const document = propertyDocument(state, crawls, reference.resolvePlace, options);
+    return foundPropertyDocument(document, listed.get(state.uuid) as ListedProperty);
+  });
+}
+
+export function foundPropertyDocument(document: PropertyDocument, found: ListedProperty): PropertyDocument {
+  return {
+    ...document,
+    ...identityOf('FoundProperty', propertyIri(found.uuid)),
+    match: found.matchId === null ? null : `/matches/${found.matchId}`,
+    satisfiedSince: found.satisfiedSince,
+  };
+}
+
+/** The page itself, and where the next one is. */
+function answerCsv(ctx: Context, members: readonly PropertyDocument[], page: object): void {
+  const { 'hydra:view': view } = page as { readonly 'hydra:view': Readonly<Record<string, string>> };
+  const next = view['hydra:next'];
+  if (next !== undefined) linkNext(ctx, next);
+  answerBytes(ctx, `${CSV_TYPE}; charset=utf-8`, csvOf(COLUMNS, members.map(rowOf)));
+}
+
+const VALUES = [
+  ...['uuid', 'title', 'transactionType', 'propertyType', 'price', 'pricePerMeter', 'surface', 'landSurface', 'room'],
+  ...['bedroom', 'createdAt', 'updatedAt', 'satisfiedSince', 'match'],
+] as const;
+const COLUMNS = [...VALUES, 'zipcode', 'city', 'lat', 'lon', 'url'];
+
+function rowOf(document: PropertyDocument): readonly unknown[] {
+  const { city, locations, adverts } = document as {
+    readonly city: ReturnType<Reference['city']>;
+    readonly locations: { readonly lat: number; readonly lon: number } | null;
+    readonly adverts: readonly { readonly uuid: string; readonly url: string | null }[];
+  };
+  const url = adverts.find(({ uuid }) => uuid === document.lastCrawledAdvert)?.url;
+  return [...VALUES.map((name) => document[name]), city?.zipcode, city?.name, locations?.lat, locations?.lon, url];
+}
+
+/** Comma-separated values (RFC 4180), in UTF-8. */
+const CSV_TYPE = 'text/csv';
+
+/** Text that a spreadsheet would evaluate as a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** Absent values are empty. */
+function csvOf(columns: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  return [columns, ...rows].map((row) => `${row.map(fieldOf).join(',')}\r\n`).join('');
+}
+
+function fieldOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'string') return JSON.stringify(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+const DAYS = 30;
+const SAMPLE = 20;
+const PLACES_MAX = 2_000;
+
+export const PREVIEW_PARAMETERS = {
+  days: numberParameter(
+    'Days that `startedPerDay` goes back, today included.',
+    { min: 1, max: 90, isInteger: true },
+    DAYS,
+  ),
+  sample: numberParameter('Properties that are shown, the newest ones.', { min: 0, max: 100, isInteger: true }, SAMPLE),
+  places: numberParameter(
+    'Properties whose places are answered, for a map.',
+    { min: 0, max: PLACES_MAX, isInteger: true },
+    0,
+  ),
+} as const;
+
+export function previewRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
+  const askQuery = queriesOf(dependencies.askThread);
+  router.post('/searches/preview', acceptable, jsonBody, async (ctx) => {
+    const { days, sample, places } = readQuery(ctx, PREVIEW_PARAMETERS);
+    const figures = await limiter.run(ctx, async (gone) => {
+      const members = await readPreviewedSearch(ctx.request.body, inputRules(ctx, dependencies));
+      const most = { sampleMax: sample, placesMax: places };
+      return askQuery('preview', { members, days, ...most, now: dependencies.now() }, gone);
+    });
+    answer(ctx, previewDocument(figures, dependencies.reference));
+  });
+}
+
+export function previewDocument(
+  { sample, places, ...figures }: PreviewFigures,
+  reference: Pick<Reference, 'city'>,
+): object {
+  const placeOf = ({ lat, lon, insee }: CountedPlace): readonly [lon: number, lat: number] | null => {
+    if (lat !== null && lon !== null) return [lon, lat];
+    const centre = insee === null ? null : (reference.city(insee)?.location ?? null);
+    return centre && [centre.lon, centre.lat];
+  };
+  return {
+    ...identityOf('Preview', '/searches/preview'),
+    ...figures,
+    sample: sample.map(({ uuid, satisfiedSince }) => ({ property: propertyIri(uuid), satisfiedSince })),
+    places: places.map(placeOf).filter((place) => place !== null),
+  };
+}
+
+const DAY_MS = 86_400_000;
+const SEEN_DAYS = 7;
+const CURSOR_LENGTH_MAX = 80;
+
+export const NEAR_MISS_PARAMETERS = {
+  days: numberParameter('Days within which the property was seen.', { min: 1, max: 90, isInteger: true }, SEEN_DAYS),
+  criterion: choiceParameter(
+    'The one that they fail by, as `withoutCriterion` of a preview counts them.',
+    CRITERION_NAMES,
+  ),
+  ...PAGING,
+  cursor: {
+    description: 'The page behind the one whose `hydra:next` has it, whatever has changed since; goes before `page`.',
+    schema: { type: 'string', maxLength: CURSOR_LENGTH_MAX },
+    property: null,
+    parse: ([value]: readonly string[]) => (value === undefined || value === '' ? null : readCursor(value)),
+  },
+} as const;
+
+function writeCursor({ distance, uuid }: NearMissPlace): string {
+  return `${distance ?? ''}_${uuid}`;
+}
+
+function readCursor(value: string): NearMissPlace | BadParameter {
+  const [, distance = '', id = ''] = /^(\d+(?:\.\d+)?(?:e[-+]?\d+)?|)_(.*)$/.exec(value) ?? [];
+  const uuid = parseUuid(id);
+  return uuid === null
+    ? new BadParameter(FAULTS.cursor)
+    : { distance: distance === '' ? null : Number(distance), uuid };
+}
+
+export function nearMissRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
+  const askQuery = queriesOf(dependencies.askThread);
+  router.get('/searches/:id/near-misses', acceptable, async (ctx) => {
+    const query = readQuery(ctx, NEAR_MISS_PARAMETERS);
+    const { criterion, cursor } = query;
+    const since = new Date(dependencies.now().getTime() - query.days * DAY_MS);
+    const found = await limiter.run(ctx, async (gone) => {
+      const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
+      return askQuery('nearMisses', { ...search, since, criterion, after: cursor, ...offsetOf(query) }, gone);
+    });
+    if (found === null) throw notFound(THINGS.search);
+    const members = found.misses.map(nearMissDocument);
+    const last = found.hasMore ? found.misses.at(-1) : undefined;
+    const next = last === undefined ? null : writeCursor(last);
+    const page = { context: 'NearMiss', members, totalItems: found.total, paging: query, next };
+    answer(ctx, collection(ctx, { ...page, parameters: NEAR_MISS_PARAMETERS }));
+  });
+}
+
+export function nearMissDocument({ uuid, ...miss }: NearMiss): object {
+  return {
+    ...identityOf('NearMiss', propertyIri(uuid)),
+    property: propertyIri(uuid),
+    ...miss,
+  };
+}

@@ -1,0 +1,118 @@
+/**
+ * Entries of the cache directory are complete or absent: made under another name, then renamed. Of two processes that
+ * make the same one, either stands. What an interrupted process left behind goes when another entry is made. Among them are
+ * packages of Debian or Ubuntu, fetched and unpacked without root and without their dependencies; apt verifies their
+ * signatures, from whatever mirror the machine uses.
+ */
+
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { dangerOf } from './data-directory.ts';
+
+const STAGING = 'unfinished-';
+/** Longer than any entry takes to make. */
+const ABANDONED_MS = 3_600_000;
+
+/**
+ * The path of the entry `name`, which `make` fills unless `isUsable` accepts the existing one. Readable by all users: a
+ * root daemon runs some of it as another. Throws when another user could change the content of the cache.
+ */
+export async function cacheEntry(
+  cacheDir: string,
+  name: string,
+  isUsable: (path: string) => Promise<boolean>,
+  make: (path: string) => Promise<void>,
+): Promise<string> {
+  // A program that another user put there would run with our rights.
+  const danger = await stat(cacheDir).then(dangerOf, () => null);
+  if (danger !== null) throw new Error(`${cacheDir} ${danger}`);
+  const entry = join(cacheDir, name);
+  if (await isUsable(entry)) return entry;
+  await createForAll(cacheDir);
+  await removeAbandoned(cacheDir);
+  const staging = await mkdtemp(join(cacheDir, STAGING));
+  try {
+    await chmod(staging, 0o755);
+    await make(staging);
+    // Present now: another process was faster, or the entry was damaged.
+    if (!(await isUsable(entry))) {
+      await rm(entry, { recursive: true, force: true });
+      await rename(staging, entry);
+    }
+    return entry;
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/** The directories it creates are open to all users, whatever the umask. */
+async function createForAll(directory: string): Promise<void> {
+  const first = await mkdir(directory, { recursive: true });
+  for (let path = directory; first !== undefined && path.startsWith(first); path = dirname(path)) {
+    await chmod(path, 0o755);
+  }
+}
+
+async function removeAbandoned(cacheDir: string): Promise<void> {
+  for (const name of await readdir(cacheDir)) {
+    if (!name.startsWith(STAGING)) continue;
+    const path = join(cacheDir, name);
+    // Already removed when another process cleans up too.
+    const ageMs = await stat(path).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0,
+    );
+    if (ageMs > ABANDONED_MS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+const run = promisify(execFile);
+
+/** One step of apt on a slow line: a full update is some 15 MB, a package up to 60 MB. */
+const APT_TIMEOUT_MS = 300_000;
+
+/** Fills the directory `target`. Rejects with the message of apt or dpkg-deb. `sources`: in place of the machine's. */
+export async function unpackDebianPackages(
+  names: readonly string[],
+  target: string,
+  { sources = null }: { readonly sources?: string | null } = {},
+): Promise<void> {
+  const work = join(target, 'apt');
+  await download(names, work, sources);
+  const archives = (await readdir(work)).filter((file) => file.endsWith('.deb'));
+  if (archives.length < names.length) throw new Error('apt-get download left no package');
+  for (const archive of archives) await run('dpkg-deb', ['--extract', join(work, archive), target]);
+  await rm(work, { recursive: true });
+}
+
+/** With the machine's package lists first; where they are missing or outdated, with our own lists. */
+async function download(names: readonly string[], work: string, sources: string | null): Promise<void> {
+  await mkdir(join(work, 'cache/archives/partial'), { recursive: true });
+  await mkdir(join(work, 'state/lists/partial'), { recursive: true });
+  // No change of user, when root: it could not write here.
+  const options = [`Dir::Cache=${join(work, 'cache')}`, 'APT::Sandbox::User=', 'Acquire::Retries=1'];
+  const ownLists = [...options, `Dir::State=${join(work, 'state')}`, 'Acquire::Languages=none'];
+  if (sources !== null) ownLists.push(`Dir::Etc::sourcelist=${sources}`, 'Dir::Etc::sourceparts=-');
+  const apt = (settings: readonly string[], ...args: readonly string[]) =>
+    run('apt-get', ['-qq', ...settings.flatMap((setting) => ['-o', setting]), ...args], {
+      cwd: work,
+      timeout: APT_TIMEOUT_MS,
+    });
+  const isDone =
+    sources === null &&
+    (await apt(options, 'download', ...names).then(
+      () => true,
+      () => false,
+    ));
+  if (isDone) return;
+  // An update fails when one of many sources is unreachable: the download shows whether our packages are available.
+  const updateError = await apt([...ownLists, 'APT::Update::Error-Mode=any'], 'update').then(
+    () => null,
+    (error: Error) => error,
+  );
+  await apt(ownLists, 'download', ...names).catch((error: Error) => {
+    throw updateError ?? error;
+  });
+}
