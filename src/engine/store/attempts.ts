@@ -97,14 +97,15 @@ const SETTLE = `
 /**
  * Of each match the first delivery that waits for an earlier one, at each of its endpoints: its predecessor may have
  * just ended. A separate statement, after the one that locks the settled rows: a claim that made a row wait had locked
- * its predecessor (delivery-claims.ts), so this statement sees the row.
+ * its predecessor (delivery-claims.ts), so this statement sees the row. `lane < 1` and not `= 0`: open_waiting could serve
+ * that, by reading everything that waits.
  */
 const LET_IN = `
   with first as materialized (
     select distinct on (settled.match_id, waiting.endpoint_key) waiting.id
     from unnest($1::uuid[]) as settled(match_id), lateral (
       select id, endpoint_key from open_deliveries
-      where match_id = settled.match_id and lane in (0, 1) and lane = 0 order by id limit 32
+      where match_id = settled.match_id and lane in (0, 1) and lane < 1 order by id limit 32
     ) waiting
     order by settled.match_id, waiting.endpoint_key, waiting.id
   ), locked as materialized (

@@ -7,6 +7,7 @@ import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
+import { IN_ANY_LANE } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
 /** Of a written delivery, but for its longest members. */
@@ -78,6 +79,7 @@ export async function readDue(client: Queryable, ranges: readonly BacklogRange[]
         lateral (
           select id from open_deliveries
           where endpoint_key = wanted.key and lane = wanted.lane and id > wanted.place and claimed_by is null
+            and ${IN_ANY_LANE}
           order by id limit wanted.count
         ) due`,
     values: [
@@ -101,14 +103,17 @@ export async function readDueLanes(
     name: 'read-due-lanes',
     text: `
       with recursive found as (
-        (select endpoint_key as key from open_deliveries order by endpoint_key limit 1)
+        (select endpoint_key as key from open_deliveries where ${IN_ANY_LANE} order by endpoint_key limit 1)
         union all
-        select (select endpoint_key from open_deliveries where endpoint_key > found.key order by endpoint_key limit 1)
+        select (select endpoint_key from open_deliveries where endpoint_key > found.key and ${IN_ANY_LANE}
+          order by endpoint_key limit 1)
         from found where found.key is not null
       )
       select key as "endpointKey", lane from found, unnest('{1,2}'::smallint[]) as lane
       where key is not null
-        and exists (select from open_deliveries o where o.endpoint_key = key and o.lane = lane.lane)
+        and exists (
+          select from open_deliveries o
+          where o.endpoint_key = key and o.lane = lane.lane and o.${IN_ANY_LANE} offset 0)
         and not exists (select from endpoints e where e.key in (found.key, left(found.key, 16)) and paused_at is not null)`,
   });
   return rows.map(({ endpointKey, lane }) => ({ endpointKey, lane: laneOf(lane) }));
@@ -137,7 +142,7 @@ export async function letInAged(client: Queryable, after: Uuid, before: Uuid, li
           select page.id from page where not exists (
             select from open_deliveries e
             where e.match_id = page.match_id and e.id < page.id and e.lane in (0, 1)
-              and e.endpoint_key = page.endpoint_key and e.generation >= page.generation)))
+              and e.endpoint_key = page.endpoint_key and e.generation >= page.generation offset 0)))
         returning o.id, o.endpoint_key
       )
       select (select id from page order by id desc limit 1) as last, (select count(*) from page)::integer as count,

@@ -65,7 +65,8 @@ const LEADER = `
 /**
  * A held row leaves its lane, so that no scan reads it, under a lock on its predecessor: the predecessor's settling
  * either waits for this and sees it, or holds the lock, and then the row stays. The lock comes before the claims of the
- * same statement, which it could not follow.
+ * same statement, which it could not follow. `between 0 and 1` and not `in (0, 1)`: open_undecided could serve that, by
+ * reading all of it.
  */
 const CLAIM = `
   with named as materialized (
@@ -76,7 +77,7 @@ const CLAIM = `
   ), telling as materialized (
     select s.number, s.generation, s.client_id, s.token, s.context, s.deleted_at is null and s.notification_enabled as is_wanted,
       s.deleted_at = 'infinity' or c.moved_to is not null or c.moving_until > clock_timestamp() as is_closed
-    from searches s join clients c on c.id = s.client_id
+    from searches s, lateral (select moved_to, moving_until from clients where id = s.client_id offset 0) c
     where s.number = any(array(select search_number from due))
   ), judged as materialized (
     select due.id, leader.id as leader_id, client_id, token, context, case
@@ -90,7 +91,7 @@ const CLAIM = `
     from due left join telling on telling.number = due.search_number left join lateral (${LEADER}) leader on true
   ), leaders as materialized (
     select l.id from open_deliveries l
-    where l.id = any(array(select leader_id from judged where verdict = 'held')) and l.lane in (0, 1)
+    where l.id = any(array(select leader_id from judged where verdict = 'held')) and l.lane between 0 and 1
     order by l.id for share skip locked
   ), taken as (
     update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = $4
@@ -111,7 +112,7 @@ const CLAIM = `
   select taken.id, 'claimed' as verdict, taken.lane, taken.attempt_count as "attemptCount",
     client_id as "clientId", token, context, search_number as "searchNumber", match_id as "matchId", endpoint,
     endpoint_key as "endpointKey", head, snapshot_id as "snapshotId", sequence, attempts_spent as "attemptsSpent", traceparent
-  from taken join deliveries d on d.id = taken.id
+  from taken join deliveries d on d.id = taken.id and d.id = any($2::uuid[])
   union all
   select id, case when verdict = 'held' and id not in (select id from demoted) then 'contended' else verdict end,
     null, null, null, null, null, null, null, null, null, null, null, null, null, null

@@ -9,8 +9,15 @@ export const WAITING = listOf(['queued', 'retry_wait']);
 /** The states that a late success still ends. */
 export const NOT_YET_DELIVERED = listOf(STEPS.deliver.from);
 
-/** For a row with a delivery's `id`: it stays delivered when its resend fails. Served by the primary key. */
-export const NEVER_DELIVERED = 'not exists (select from attempts a where a.delivery_id = id and a.error is null)';
+/**
+ * For a row with a delivery's `id`: it stays delivered when its resend fails. Served by the primary key; `offset 0` keeps
+ * PostgreSQL from joining, which would read all attempts.
+ */
+export const NEVER_DELIVERED =
+  'not exists (select from attempts a where a.delivery_id = id and a.error is null offset 0)';
+
+/** Holds for every open delivery, and must be stated where index open_endpoint is to serve. */
+export const IN_ANY_LANE = 'lane between -1 and 2';
 
 function listOf(states: readonly DeliveryState[]): string {
   return `(${states.map((state) => `'${state}'`).join(', ')})`;

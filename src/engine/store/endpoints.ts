@@ -8,6 +8,7 @@ import {
 } from '../domain/endpoint.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
+import { IN_ANY_LANE } from './delivery-states.ts';
 
 /** Adds up the observations of several couriers. Served by the primary key. */
 export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
@@ -116,7 +117,7 @@ export async function readEndpointHealth(
      left join endpoints everybodys on everybodys.key = left(named.key, 16) and everybodys.paused_at is not null
      left join lateral (
        select count(*)::integer as backlog, min(due_at) as oldest_due_at from open_deliveries
-       where endpoint_key = named.key
+       where endpoint_key = named.key and ${IN_ANY_LANE}
      ) as open on true
      where own.key is not null or everybodys.key is not null`,
     [keys],

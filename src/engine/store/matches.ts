@@ -90,7 +90,7 @@ export function updateMatches(matches: readonly Match[]): readonly Statement[] {
         last_delivery_id = written.last_delivery_id
       from unnest($1::uuid[], $2::timestamptz[], $3::integer[], $4::uuid[])
         as written(id, updated_at, last_sequence, last_delivery_id)
-      where matches.id = written.id`,
+      where matches.id = any($1::uuid[]) and matches.id = written.id`,
       values: [arrayLiteral(matches.map(({ id }) => id)), ...notifiedOf(matches)],
     },
   ];
@@ -108,7 +108,7 @@ export function beginMatches(matches: readonly Match[]): readonly Statement[] {
         search_version = written.search_version, cause = written.cause::json
       from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::integer[], ${jsonTexts('$5')})
         as written(id, created_at, channel, search_version, cause)
-      where matches.id = written.id`,
+      where matches.id = any($1::uuid[]) and matches.id = written.id`,
       values: [
         arrayLiteral(matches.map(({ id }) => id)),
         arrayLiteral(matches.map(({ createdAt }) => createdAt.toISOString())),

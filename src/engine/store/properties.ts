@@ -129,7 +129,7 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
         comparable_price = written.comparable_price, expired_at = written.expired_at,
         state_bytes = written.state_bytes, changed_at = written.changed_at, updated_at = now()
       from ${WRITTEN}
-      where properties.uuid = written.uuid`,
+      where properties.uuid = any($1::uuid[]) and properties.uuid = written.uuid`,
     values: columnsOf(rows),
   }));
 }
@@ -142,9 +142,12 @@ export function updateCrawls(held: readonly HeldProperty[]): readonly Statement[
       name: 'update-crawls',
       text: `
       update properties set crawls = written.crawls
-      from json_to_recordset($1) as written(uuid uuid, crawls json)
-      where properties.uuid = written.uuid`,
-      values: [JSON.stringify(held.map(({ state, crawls }) => ({ uuid: state.uuid, crawls })))],
+      from unnest($1::uuid[], ${jsonTexts('$2')}::json[]) as written(uuid, crawls)
+      where properties.uuid = any($1::uuid[]) and properties.uuid = written.uuid`,
+      values: [
+        arrayLiteral(held.map(({ state }) => state.uuid)),
+        joinedJson(held.map(({ crawls }) => JSON.stringify(crawls))),
+      ],
     },
   ];
 }

@@ -85,7 +85,8 @@ export function updateSummaries(properties: readonly SummarizedProperty[]): read
         set keys = written.keys, location = written.location,
           ${assignments('written')}
         from ${WRITTEN}
-        where held.property_uuid = written.uuid and (held.facts <> written.facts or held.keys <> written.keys)`,
+        where held.property_uuid = any($1::uuid[]) and held.property_uuid = written.uuid
+          and (held.facts <> written.facts or held.keys <> written.keys)`,
       values: columnsOf(properties),
     },
   ];
