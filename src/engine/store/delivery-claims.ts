@@ -95,24 +95,25 @@ const CLAIM = `
     order by l.id for share skip locked
   ), taken as (
     update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = $4
-    from judged j
-    where o.id = any($2::uuid[]) and o.id = j.id and j.verdict = 'claimed' and (select count(*) from leaders) >= 0
-    returning o.id, o.lane, o.attempt_count, j.client_id, j.token, j.context
+    where o.id = any(array(select id from judged where verdict = 'claimed')) and (select count(*) from leaders) >= 0
+    returning o.id, o.lane, o.attempt_count
   ), demoted as (
-    update open_deliveries o set lane = 0 from judged j
-    where o.id = any($2::uuid[]) and o.id = j.id and j.verdict = 'held' and j.leader_id in (select id from leaders)
+    update open_deliveries o set lane = 0
+    where o.id = any(array(
+      select id from judged where verdict = 'held' and leader_id = any(array(select id from leaders))))
     returning o.id
   ), ended as (
-    delete from open_deliveries o using judged j
-    where o.id = any($2::uuid[]) and o.id = j.id and j.verdict = 'cancelled' returning o.id, o.endpoint_key, o.attempt_count
+    delete from open_deliveries o
+    where o.id = any(array(select id from judged where verdict = 'cancelled'))
+    returning o.id, o.endpoint_key, o.attempt_count
   ), noted as (
     insert into endings (delivery_id, endpoint_key, state, attempt_count)
     select id, endpoint_key, 'cancelled', attempt_count from ended where ${NEVER_DELIVERED}
   )
   select taken.id, 'claimed' as verdict, taken.lane, taken.attempt_count as "attemptCount",
-    client_id as "clientId", token, context, search_number as "searchNumber", match_id as "matchId", endpoint,
+    client_id as "clientId", token, context, d.search_number as "searchNumber", d.match_id as "matchId", endpoint,
     endpoint_key as "endpointKey", head, snapshot_id as "snapshotId", sequence, attempts_spent as "attemptsSpent", traceparent
-  from taken join deliveries d on d.id = taken.id and d.id = any($2::uuid[])
+  from taken join judged using (id), lateral (select * from deliveries where id = taken.id offset 0) d
   union all
   select id, case when verdict = 'held' and id not in (select id from demoted) then 'contended' else verdict end,
     null, null, null, null, null, null, null, null, null, null, null, null, null, null
