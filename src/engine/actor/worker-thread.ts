@@ -69,22 +69,23 @@ class PendingRequests {
     pending.signal?.addEventListener('abort', pending.cancel, { once: true });
   }
 
+  /** The answer of a thread that has failed may arrive after its failure: the request has been rejected by then. */
   settle({ id, answer, failure }: FromThread): void {
-    const { resolve, reject, signal } = this.#take(id);
-    if (failure === undefined) resolve(answer);
-    else reject(signal?.aborted ? signal.reason : Object.assign(new Error(failure.message), failure));
+    const { resolve, reject, signal } = this.#take(id) ?? {};
+    if (failure === undefined) resolve?.(answer);
+    else reject?.(signal?.aborted ? signal.reason : Object.assign(new Error(failure.message), failure));
   }
 
   lose(cause: Error): void {
     for (const id of this.#byId.keys()) {
-      this.#take(id).reject(new WorkerLostError('the worker thread ended before it answered', { cause }));
+      this.#take(id)?.reject(new WorkerLostError('the worker thread ended before it answered', { cause }));
     }
   }
 
-  #take(id: number): Pending {
-    const pending = this.#byId.get(id) as Pending;
+  #take(id: number): Pending | undefined {
+    const pending = this.#byId.get(id);
     this.#byId.delete(id);
-    pending.signal?.removeEventListener('abort', pending.cancel);
+    pending?.signal?.removeEventListener('abort', pending.cancel);
     return pending;
   }
 }
