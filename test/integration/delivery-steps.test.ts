@@ -10,13 +10,15 @@ import { afterAttempt, DELIVERY_STATES, type DeliveryState, STEPS } from '../../
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { readAbandoned, recordAttempts, type SettledAttempt } from '../../src/engine/store/attempts.ts';
 import { cancelPage } from '../../src/engine/store/cancellations.ts';
-import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
 import { claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
-import { resendDelivery } from '../../src/engine/store/resends.ts';
+import { lockForResending, resend, resendDelivery } from '../../src/engine/store/resends.ts';
+import { removeDeliveries } from '../../src/engine/store/retention.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
 import { putInState, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { simulateClock } from '../support/simulated-clock.ts';
+import { until } from '../support/until.ts';
 
 const URL = 'https://e.test/';
 /** As `putInState` claims. */
@@ -194,5 +196,29 @@ test('couriers that do everything at once take each attempt once, and lose nothi
       },
     ),
     { numRuns: 5, seed: 20_261_123 },
+  );
+});
+
+test('what is resent at the moment in which retention removes it stays, and is due', async (t) => {
+  const { database, search } = await openScene(t);
+  const [resent, old] = await seedDeliveries(database, search, [URL, URL]);
+  const ids = [resent?.id as Uuid, old?.id as Uuid];
+  await putInState(database, ids, 'failed', 6);
+  const readIds = async () => (await database.query('select id from deliveries')).rows.map(({ id }) => id);
+  let removed: Promise<unknown> = Promise.resolve();
+  await transaction(database, async (connection) => {
+    await resend(connection, await lockForResending(connection, search.clientId, ids.slice(0, 1)));
+    removed = removeDeliveries(database, new Date(Date.now() + 60_000)).next();
+    await until(
+      async () => (await database.query(`select from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount,
+      (waiting) => waiting === 1,
+    );
+  });
+  await removed;
+  assert.deepEqual(await readIds(), ids.slice(0, 1));
+  const { claimed } = await claimDeliveries(database, HOLDER, ids, new Date());
+  assert.deepEqual(
+    claimed.map(({ id, attemptCount }) => [id, attemptCount]),
+    [[ids[0], 7]],
   );
 });

@@ -52,13 +52,18 @@ export async function* removeRecorded(client: Queryable, table: keyof typeof REC
   }
 }
 
-/** Deliveries that became final before `before`, with their attempts. Skips open ones. */
+/**
+ * Deliveries that became final before `before`, with their attempts. Skips open ones, and those of which a resend is
+ * being recorded: it increments the compared count.
+ */
 export async function* removeDeliveries(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'deliveries', firstUuidAt(new Date(0)), firstUuidAt(before))) {
     const { rows } = await client.query<{ deliveries: number; attempts: number }>(
-      `with gone as (
-         delete from deliveries where id = any(array(
-           select id from delivery_states where id > $1 and id <= $2 and finished_at < $3)) returning id
+      `with final as materialized (
+         select id, replay_count from delivery_states where id > $1 and id <= $2 and finished_at < $3
+       ), gone as (
+         delete from deliveries d using final
+         where d.id > $1 and d.id <= $2 and d.id = final.id and d.replay_count = final.replay_count returning d.id
        ), ended as (
          delete from endings where delivery_id in (select id from gone)
        ), logged as (
