@@ -159,6 +159,17 @@ test('no attempt begins once a search was deleted, though it was being claimed m
   assert.equal(await deleteSearch(database, clientId, search.id), true);
 });
 
+test('no attempt begins for a deleted client, though its searches are still there', async (t) => {
+  const { database, clientId, seed, statesHeld } = await openScene(t);
+  const [first, second] = await seed(2);
+  const claim = (id: Uuid | undefined) => claimDeliveries(database, HOLDER, [id as Uuid], new Date());
+  assert.equal((await claim(first?.id)).claimed.length, 1);
+  assert.equal(await deleteClient(database, clientId), true);
+  const { claimed, refused } = await claim(second?.id);
+  assert.deepEqual([claimed, [...refused.values()]], [[], ['cancelled']]);
+  assert.deepEqual(await statesHeld(), ['cancelled', 'sending']);
+});
+
 test('a client goes with its keys, its name and all its searches', async (t) => {
   const { database, startWork } = await openScene(t);
   const { id } = await createClient(database, { name: 'acme' });

@@ -7,6 +7,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { randomUuid, type Uuid } from '../domain/ids.ts';
+import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 import { gatherReads } from './gathered-reads.ts';
 
@@ -153,8 +154,8 @@ export async function createApiKey(
 }
 
 /**
- * Revokes its keys at once and frees its name; its searches are deleted in the background (cancellations.ts). False when
- * there is none. Served by the primary key, api_keys_client and webhook_secrets_client.
+ * Revokes its keys at once and frees its name, and no attempt for it begins once it resolves; its searches are deleted in
+ * the background (cancellations.ts). False when there is none. Served by the primary key, api_keys_client and webhook_secrets_client.
  */
 export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
@@ -169,6 +170,7 @@ export async function deleteClient(database: Queryable, id: Uuid): Promise<boole
      select from deleted`,
     [id],
   );
+  if (rowCount === 1) await passed(database);
   return rowCount === 1;
 }
 

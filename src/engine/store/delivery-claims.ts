@@ -39,7 +39,7 @@ export interface ClaimedDelivery {
 /**
  * Why a row was not claimed. `held`: an earlier one of its match admits it when its own attempt has ended. `contended`:
  * an earlier one is being settled, retry at once. `paused`: its endpoint is paused. `closed`: its client is being moved
- * to another cell. `cancelled`: its search is gone or was silenced, and the row is cancelled now.
+ * to another cell. `cancelled`: its search or client is gone, or it was silenced, and the row is cancelled now.
  */
 export type Refusal = 'held' | 'contended' | 'paused' | 'closed' | 'cancelled';
 
@@ -75,9 +75,10 @@ const CLAIM = `
   ), due as materialized (
     select * from named where claimed_by is null and lane > 0
   ), telling as materialized (
-    select s.number, s.generation, s.client_id, s.token, s.context, s.deleted_at is null and s.notification_enabled as is_wanted,
+    select s.number, s.generation, s.client_id, s.token, s.context,
+      s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted,
       s.deleted_at = 'infinity' or c.moved_to is not null or c.moving_until > clock_timestamp() as is_closed
-    from searches s, lateral (select moved_to, moving_until from clients where id = s.client_id offset 0) c
+    from searches s, lateral (select moved_to, moving_until, deleted_at from clients where id = s.client_id offset 0) c
     where s.number = any(array(select search_number from due))
   ), judged as materialized (
     select due.id, leader.id as leader_id, client_id, token, context, case
