@@ -1,22 +1,29 @@
 /** What a courier has in memory, and what it is told meanwhile. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { DueQueue } from '../../src/engine/delivery/due-queue.ts';
 import { FairScheduler } from '../../src/engine/delivery/fair-scheduler.ts';
-import type { DueDelivery } from '../../src/engine/domain/delivery.ts';
+import { type DueDelivery, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
+import { until } from '../support/until.ts';
 
-test('what is announced once more while it is being sent waits again when that has ended', async (t) => {
+async function openScene(t: TestContext, clock: () => Date = () => new Date()) {
   const { url } = await startTestPostgres(t);
   await migrate(url);
   const database = openDatabase({ url, connectionsMax: 2, plans: 'pipeline', onConnectionLost: () => undefined });
   t.after(() => database.end());
   const round = new FairScheduler<DueDelivery>({ slots: 4, concurrencyMax: 1, tooLongMs: 1_000, waitingMax: 10 });
   const onTransientError = (_: string, error: Error): void => assert.fail(error);
-  const store = new DueQueue({ database, clock: () => new Date(), onTransientError }, round, () => undefined);
+  const store = new DueQueue({ database, clock, onTransientError }, round, () => undefined);
+  return { database, round, store };
+}
+
+test('what is announced once more while it is being sent waits again when that has ended', async (t) => {
+  const { round, store } = await openScene(t);
   // Its looks at the queue, which is empty.
   await store.stop();
   const due: DueDelivery = { id: randomUuid(), endpointKey: 'k', lane: 'first' };
@@ -32,4 +39,33 @@ test('what is announced once more while it is being sent waits again when that h
   assert.equal(round.waiting, 1);
   const [again] = round.take(1, 0);
   assert.equal(again?.isRetry, true);
+});
+
+test('what waits is let in when it is old, though a slow claim made it wait late or the clock was set back', async (t) => {
+  let setBackMs = 0;
+  const clock = (): Date => new Date(Date.now() - setBackMs);
+  const { database, store } = await openScene(t, clock);
+  t.after(() => store.stop());
+  const search = await seedSearch(database);
+  /** Old enough by `ms` to be let in. */
+  const seedOld = async (ms: number): Promise<string> => {
+    const recordedAt = new Date(clock().getTime() - HELD_BACK_MAX_MS - ms);
+    const [due] = await seedDeliveries(database, search, ['https://e.test/'], 'one match', recordedAt);
+    return due?.id as string;
+  };
+  const makeWait = (id: string) => database.query('update open_deliveries set lane = 0 where id = $1', [id]);
+  const untilLetIn = (id: string) =>
+    until(
+      async () => (await database.query('select lane from open_deliveries where id = $1', [id])).rows[0].lane,
+      (lane) => lane === 1,
+    );
+  const [late, early] = [await seedOld(2_000), await seedOld(1_000)];
+  await makeWait(early);
+  await untilLetIn(early);
+  await makeWait(late);
+  await untilLetIn(late);
+  setBackMs = 7_200_000;
+  const next = await seedOld(1_000);
+  await makeWait(next);
+  await untilLetIn(next);
 });

@@ -24,6 +24,8 @@ const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
 const AGED_EVERY_MS = 1_000;
 const AGED_PAGE = 1_000;
+/** Read again, for rows that a slow claim has made wait meanwhile: longer than a claim is used. */
+const AGED_AGAIN_MS = 8_000;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
 
 /** `pump`: called when deliveries have arrived. */
@@ -150,12 +152,14 @@ export class DueQueue {
     return Math.min(SCAN_MAX_MS, Math.max(SCAN_MIN_MS, SCAN_REST_FACTOR * (performance.now() - startedAt)));
   }
 
+  /** A clock that is set back sets back the place as well: new ids are as low as it says. */
   async #letIn(stopping: AbortSignal): Promise<void> {
-    const before = firstUuidAt(new Date(this.#clock().getTime() - HELD_BACK_MAX_MS));
+    const beforeMs = this.#clock().getTime() - HELD_BACK_MAX_MS;
+    const before = firstUuidAt(new Date(beforeMs));
     for (let isMore = true; isMore && !stopping.aborted; ) {
       const { due, last } = await letInAged(this.#database, this.#agedPlace, before, AGED_PAGE);
       this.admit(due);
-      this.#agedPlace = last ?? (before > this.#agedPlace ? before : this.#agedPlace);
+      this.#agedPlace = last ?? firstUuidAt(new Date(beforeMs - AGED_AGAIN_MS));
       isMore = last !== null;
     }
   }
