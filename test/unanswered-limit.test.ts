@@ -4,8 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FairScheduler, type Turn } from '../src/engine/delivery/fair-scheduler.ts';
 import type { AttemptOutcome } from '../src/engine/domain/delivery.ts';
+import { randomUuid } from '../src/engine/domain/ids.ts';
 
 const STEP_MS = 20;
+const ID = randomUuid();
 
 function openRound(): FairScheduler<string> {
   return new FairScheduler({ slots: 64, concurrencyMax: 16, tooLongMs: 7_500, waitingMax: 10_000 });
@@ -48,7 +50,7 @@ test('an endpoint that never answers gets two attempts a second, one that does g
   const round = openRound();
   const [never, always] = [keyOf('never', 'client', 'stranger'), keyOf('always', 'client', 'own')];
   for (let count = 0; count < 60; count++)
-    for (const key of [never, always]) round.add(key, 'x', count % 2 === 0 ? 'again' : 'first');
+    for (const key of [never, always]) round.add(key, 'x', count % 2 === 0 ? 'again' : 'first', ID);
   const began: Record<string, number[]> = { [never]: [], [always]: [] };
   for (let now = 0; now < 10_000; now += STEP_MS) {
     for (const turn of round.take(64, now)) {
@@ -64,9 +66,9 @@ test('an endpoint that never answers gets two attempts a second, one that does g
 
 test('a thousand URLs on a host that has never answered share the two attempts, and each has its turn', () => {
   const round = openRound();
-  for (let count = 0; count < 1_000; count++) round.add(keyOf(`u${count}`, 'client', 'stranger'), 'x', 'first');
+  for (let count = 0; count < 1_000; count++) round.add(keyOf(`u${count}`, 'client', 'stranger'), 'x', 'first', ID);
   const neighbour = keyOf('u1', 'other', 'stranger');
-  round.add(neighbour, 'x', 'first');
+  round.add(neighbour, 'x', 'first', ID);
   const seen: string[] = [];
   const times = play(round, { untilMs: 10_000 }, (turn) => {
     seen.push(turn.lane.key);
@@ -79,14 +81,14 @@ test('a thousand URLs on a host that has never answered share the two attempts, 
 
 test('once one endpoint of a host has answered, the others there have two a second each', () => {
   const round = openRound();
-  for (let count = 0; count < 100; count++) round.add(keyOf(`u${count}`, 'client', 'own'), 'x', 'first');
+  for (let count = 0; count < 100; count++) round.add(keyOf(`u${count}`, 'client', 'own'), 'x', 'first', ID);
   const times = play(round, { untilMs: 2_000 }, (turn) => end(round, turn, true));
   assert.equal(times.length, 100);
 });
 
 test('an attempt that was not made is not counted', () => {
   const round = openRound();
-  for (let count = 0; count < 10; count++) round.add(keyOf('never', 'client', 'stranger'), 'x', 'first');
+  for (let count = 0; count < 10; count++) round.add(keyOf('never', 'client', 'stranger'), 'x', 'first', ID);
   for (let count = 0; count < 5; count++) for (const turn of round.take(1, 0)) round.withdraw(turn);
   assert.equal(round.waiting, 5);
   assert.equal(play(round, { untilMs: 1_000 }, (turn) => end(round, turn, false)).length, 2);

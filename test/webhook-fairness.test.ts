@@ -9,6 +9,9 @@ import type { AttemptError, AttemptOutcome } from '../src/engine/domain/delivery
 import type { Uuid } from '../src/engine/domain/ids.ts';
 
 const SLOTS = 32;
+const ID = '019b0000-0000-7000-8000-000000000001' as Uuid;
+/** A millisecond later. */
+const LATER = '019b0000-0001-7000-8000-000000000001' as Uuid;
 const TOO_LONG_MS = 7_500;
 
 function openRound(slots = SLOTS, concurrencyMax = 8): FairScheduler<string> {
@@ -28,7 +31,7 @@ function finish(round: FairScheduler<string>, turn: Turn<string>, ended = outcom
 }
 
 function addMany(round: FairScheduler<string>, key: string, count: number, isRetry = false): void {
-  for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry ? 'again' : 'first');
+  for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry ? 'again' : 'first', ID);
 }
 
 /** Of an endpoint of `client` on `host`, as `endpointKeyOf` writes them. */
@@ -41,7 +44,7 @@ const keysOf = (turns: readonly Turn<string>[]) => turns.map(({ lane }) => lane.
 /** An endpoint that has answered `count` times quickly. */
 function prove(round: FairScheduler<string>, key: string, count: number): void {
   for (let number = 0; number < count; number++) {
-    round.add(key, 'proof', 'first');
+    round.add(key, 'proof', 'first', ID);
     for (const turn of round.take(1, 0)) finish(round, turn);
   }
 }
@@ -62,7 +65,7 @@ test('clients take turns, however many URLs and hosts one of them names', () => 
     keyOf('n', 'one', 'h1'),
   ];
   prove(round, neighbour, 5);
-  for (const key of many) round.add(key, 'x', 'first');
+  for (const key of many) round.add(key, 'x', 'first', ID);
   addMany(round, neighbour, 4);
   const turns = round.take(8, 0);
   assert.equal(turns.filter(({ lane }) => lane.key === neighbour).length, 4);
@@ -133,12 +136,12 @@ test('timeouts halve the attempts at once down to two; quick failures do not', (
     outcome(15_000, 'timeout'),
     outcome(20, 'status', 500),
   ]) {
-    round.add('a', 'x', 'first');
+    round.add('a', 'x', 'first', ID);
     for (const turn of round.take(1, 0)) finish(round, turn, ended);
     widths.push(width());
   }
   assert.deepEqual(widths, [4, 2, 2, 2]);
-  round.add('a', 'x', 'first');
+  round.add('a', 'x', 'first', ID);
   for (const turn of round.take(1, 0)) finish(round, turn, outcome(20, 'status', 429));
   assert.equal(width(), 2);
 });
@@ -195,36 +198,37 @@ test('within an endpoint first attempts come first, and what is older still move
 test('an endpoint whose lane is full takes no more, and others do', () => {
   const round = openRound();
   let admitted = 0;
-  while (round.add('a', 'x', 'first')) admitted += 1;
+  while (round.add('a', 'x', 'first', ID)) admitted += 1;
   assert.equal(admitted, 64);
-  assert.equal(round.add('b', 'x', 'first'), true);
+  assert.equal(round.add('b', 'x', 'first', ID), true);
   const [turn] = round.take(1, 0);
   finish(round, turn as Turn<string>, outcome(15_000, 'timeout'));
   const lane = round.lane((turn as Turn<string>).lane.key);
   round.empty(lane);
   round.noteFetched(lane, 'first', null);
   let slow = 0;
-  while (round.add(lane.key, 'x', 'first')) slow += 1;
+  while (round.add(lane.key, 'x', 'first', ID)) slow += 1;
   assert.equal(slow, 4, 'the rest waits in the queue');
 });
 
 test('what finds no room is drawn from the queue in its order, and what comes later goes behind it', () => {
   const round = openRound();
   prove(round, 'a', 4);
-  const place = '019b0000-0000-7000-8000-000000000001' as Uuid;
+  const place = ID;
   round.noteBacklog('a', 'first');
   const [lane] = round.wanting(9);
   assert.equal(lane?.key, 'a');
-  assert.equal(round.add('a', 'late', 'first'), false);
-  assert.equal(round.add('a', 'again', 'again'), true, 'it has a queue of its own');
+  assert.equal(round.add('a', 'late', 'first', LATER), false);
+  assert.equal(round.add('a', 'again', 'again', ID), true, 'it has a queue of its own');
   round.addFetched('a', 'early', 'first');
   round.noteFetched(lane, 'first', place);
   assert.deepEqual(lane.wanted('first')?.place, place, 'there is more behind it');
   round.noteFetched(lane, 'first', null);
-  assert.notEqual(lane.wanted('first')?.place ?? place, place, 'what was late may lie before that place');
+  const reached = lane.wanted('first')?.place ?? ID;
+  assert.ok(place < reached && reached < LATER, 'the look at the end may have missed what was late');
   round.noteFetched(lane, 'first', null);
   assert.deepEqual([lane.wanted('first'), round.wanting(9)], [null, []]);
-  assert.equal(round.add('a', 'last', 'first'), true);
+  assert.equal(round.add('a', 'last', 'first', ID), true);
   const entries = round.take(9, 0).map(({ entry, isRetry }) => [entry, isRetry]);
   assert.deepEqual(entries, [
     ['early', false],
@@ -233,11 +237,23 @@ test('what finds no room is drawn from the queue in its order, and what comes la
   ]);
 });
 
+test('what is let in behind the place of a backlog is drawn next, before all that is in front of it', () => {
+  const round = openRound();
+  round.noteBacklog('a', 'first');
+  const lane = round.lane('a');
+  round.noteFetched(lane, 'first', LATER);
+  assert.equal(round.add('a', 'held back until now', 'first', ID), false);
+  round.noteFetched(lane, 'first', '019b0000-0002-7000-8000-000000000001' as Uuid);
+  assert.ok((lane.wanted('first')?.place ?? LATER) < ID, 'it is the next to be drawn');
+  round.noteFetched(lane, 'first', LATER);
+  assert.equal(lane.wanted('first')?.place, LATER, 'and once');
+});
+
 test('a paused endpoint gets no slot until it goes on', () => {
   const round = openRound();
   addMany(round, 'a', 2);
   round.setPaused('a', true);
-  assert.equal(round.add('a', 'x', 'first'), false);
+  assert.equal(round.add('a', 'x', 'first', ID), false);
   assert.equal(round.take(1, 0).length, 0);
   round.setPaused('a', false);
   assert.equal(round.take(1, 0).length, 1);
@@ -267,7 +283,7 @@ test('slots, concurrency and the number of waiting entries are never exceeded, a
       let [admitted, taken, now] = [0, 0, 0];
       for (const each of actions) {
         now += 100;
-        if (each.type === 'add') admitted += Number(round.add(each.key, 'x', each.isRetry ? 'again' : 'first'));
+        if (each.type === 'add') admitted += Number(round.add(each.key, 'x', each.isRetry ? 'again' : 'first', ID));
         if (each.type === 'take') open.push(...round.take(each.max, now).map((turn) => (taken++, turn)));
         const turn = each.type === 'end' || each.type === 'withdraw' ? open.shift() : undefined;
         if (turn !== undefined && each.type === 'end') {
@@ -295,7 +311,7 @@ test('an endpoint whose queue was taken away gets no turn, and gets one again wi
   addMany(round, 'a', 3, true);
   assert.equal(round.empty(round.lane('a')).length, 6);
   assert.deepEqual(round.take(SLOTS, 0), []);
-  round.add('a', 'next', 'first');
+  round.add('a', 'next', 'first', ID);
   assert.deepEqual(
     round.take(SLOTS, 0).map(({ entry }) => entry),
     ['next'],
@@ -309,11 +325,11 @@ test('what comes while its backlog is drawn to the end is drawn after that', () 
     round.noteBacklog(kind, kind);
     assert.deepEqual(round.wanting(1), [lane]);
     // The draw has looked, and its answer is under way.
-    assert.equal(round.add(kind, 'committed after the look', kind), false);
+    assert.equal(round.add(kind, 'committed after the look', kind, ID), false);
     round.noteFetched(lane, kind, null);
     assert.deepEqual(round.wanting(1), [lane], 'somebody has to look again');
     round.noteFetched(lane, kind, null);
     assert.deepEqual(round.wanting(1), []);
-    assert.equal(round.add(kind, 'next', kind), true);
+    assert.equal(round.add(kind, 'next', kind, ID), true);
   }
 });

@@ -65,7 +65,7 @@ export class DueQueue {
     for (const each of due) {
       if (this.#taken.has(each.id)) this.#taken.set(each.id, each);
       else if (this.#waiting.has(each.id)) continue;
-      else if (this.#scheduler.add(each.endpointKey, each, each.lane)) this.#waiting.add(each.id);
+      else if (this.#scheduler.add(each.endpointKey, each, each.lane, each.id)) this.#waiting.add(each.id);
       else left.push(each);
     }
     this.#pump();

@@ -7,7 +7,7 @@
 
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
-import type { Uuid } from '../domain/ids.ts';
+import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 
 /** `unknown`: has not answered yet. `slow`: its last answers, or those overdue now, take a second or more. */
 export type EndpointHealth = 'healthy' | 'unknown' | 'slow';
@@ -41,10 +41,14 @@ const DURATION_WEIGHT = 0.2;
 /** Statuses that ask for a lower rate. */
 const OVERLOAD_STATUSES = new Set([429, 503]);
 
-/** `hasArrivals`: deliveries arrived after the end of the backlog was last seen. */
-function closedBacklog() {
-  return { isOpen: false, place: BEFORE_ALL, hasArrivals: false };
+interface Backlog {
+  isOpen: boolean;
+  place: Uuid;
+  /** The lowest id that joined after the backlog was last fetched up to it, or to its end. */
+  arrival: Uuid | null;
 }
+
+const closedBacklog = (): Backlog => ({ isOpen: false, place: BEFORE_ALL, arrival: null });
 
 export class EndpointLane<T> {
   readonly key: string;
@@ -122,9 +126,10 @@ export class EndpointLane<T> {
     backlog.isOpen = true;
   }
 
-  /** A delivery joined the end of its backlog: a fetch under way may miss it. */
-  noteArrival(lane: Lane): void {
-    this.#backlogs[lane].hasArrivals = true;
+  /** A delivery joined its backlog, at its end or at a passed place: a fetch under way may miss it. */
+  noteArrival(lane: Lane, id: Uuid): void {
+    const backlog = this.#backlogs[lane];
+    if (backlog.arrival === null || id < backlog.arrival) backlog.arrival = id;
   }
 
   /** The next page of its backlog to fetch: from where, and how many. */
@@ -135,13 +140,14 @@ export class EndpointLane<T> {
     return count > 0 ? { place, count } : null;
   }
 
-  /** The backlog was fetched up to `place`; null: to its end. */
+  /** The backlog was fetched up to `place`; null: to its end. What arrived at a passed place is fetched next. */
   noteFetched(lane: Lane, place: Uuid | null): void {
     const backlog = this.#backlogs[lane];
-    const isOver = place === null;
-    backlog.isOpen = !isOver || backlog.hasArrivals;
-    backlog.place = place ?? BEFORE_ALL;
-    if (isOver) backlog.hasArrivals = false;
+    const { arrival } = backlog;
+    const isPassed = arrival !== null && (place === null || arrival <= place);
+    backlog.isOpen = place !== null || isPassed;
+    backlog.place = isPassed ? firstUuidAt(createdAtOf(arrival)) : (place ?? BEFORE_ALL);
+    if (isPassed) backlog.arrival = null;
   }
 
   /** By its last answers alone. */

@@ -106,12 +106,12 @@ export class FairScheduler<T> {
     return lane;
   }
 
-  /** False when it waits in the table: behind others, while its endpoint is paused, or because too many wait here. */
-  add(key: string, entry: T, kind: Lane): boolean {
+  /** False when it waits in the table: among others, while its endpoint is paused, or because too many wait here. */
+  add(key: string, entry: T, kind: Lane, id: Uuid): boolean {
     const lane = this.lane(key);
     const hasRoom = !lane.isPaused && lane.room > 0 && this.#waiting < this.#options.waitingMax;
     if (hasRoom && !lane.hasBacklog(kind)) return this.addFetched(key, entry, kind);
-    if (lane.hasBacklog(kind)) lane.noteArrival(kind);
+    if (lane.hasBacklog(kind)) lane.noteArrival(kind, id);
     else this.noteBacklog(key, kind);
     return false;
   }
