@@ -101,7 +101,7 @@ function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (messag
   };
 }
 
-/** Skips rows whose message exists, and checks them again after all others. */
+/** Skips rows whose message exists, and checks them again after all others. A page without any is followed by the next. */
 function startOverdueCheck(dependencies: CourierDependencies, release: Release): Task {
   const { broker, database, gate, onMissing, onTransientError } = dependencies;
   let place: OverduePlace | null = null;
@@ -111,15 +111,16 @@ function startOverdueCheck(dependencies: CourierDependencies, release: Release):
     const late = (): Error => new BrokerUnavailableError('no answer about a retry');
     return inTime(holdsRetry(broker, retry), ANSWER_MAX_MS, late).catch(() => false);
   };
-  async function work(): Promise<void> {
-    if (gate?.isOpen === false) return;
+  async function work(): Promise<number | undefined> {
+    if (gate?.isOpen === false) return undefined;
     const overdue = await readOverdueRetries(database, OVERDUE_MS, place, LOOKED_FOR_MAX);
     place = overdue.length < LOOKED_FOR_MAX ? null : (overdue.at(-1) ?? null);
     const isThere = await Promise.all(overdue.map(isHeld));
     const missing = overdue.filter((_, i) => !isThere[i]);
-    if (missing.length === 0) return;
+    if (missing.length === 0) return undefined;
     await release(missing);
     onMissing(missing.length);
+    return missing.length === LOOKED_FOR_MAX ? 0 : undefined;
   }
   return startTask({ what: 'missing retries', everyMs: CHECK_EVERY_MS, isDueAtOnce: true, work, onTransientError });
 }
