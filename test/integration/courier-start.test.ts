@@ -2,11 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Uuid } from '../../src/engine/domain/ids.ts';
-import { registerCourier } from '../../src/engine/store/couriers.ts';
+import { registerCourier, removeCouriers } from '../../src/engine/store/couriers.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
-import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -41,25 +40,57 @@ test('first attempts need no NATS, and no retry is lost to one that is away', as
   assert.deepEqual(stage.repairs.missing, [1]);
 });
 
+test('overdue retries without a message are all sent, as fast as they are found', async (t) => {
+  const { receiver, stage } = await openBacklog(t);
+  const pages = 50;
+  const search = await seedSearch(stage.database);
+  const due = await seedDeliveries(stage.database, search, Array(100 * pages).fill(receiver.urlOf('/late')));
+  const ids = due.map(({ id }) => id);
+  await putInState(stage.database, ids, 'retry_wait', 1, new Date(Date.now() - 60_000));
+  const startedAt = performance.now();
+  await stage.start();
+  await until(
+    async () => stage.repairs.missing.reduce((sum, count) => sum + count, 0),
+    (count) => count === ids.length,
+  );
+  const tookMs = performance.now() - startedAt;
+  assert.ok(tookMs < (pages * 500) / 2, `${tookMs} ms: two pages a second are too few`);
+  await stage.untilAllEnded();
+});
+
 test('what a courier died with counts as an aborted attempt, and what it had not claimed is sent at once', async (t) => {
   const { receiver, stage, due } = await openBacklog(t, { attemptTimeoutMs: 5_000, silentMarginMs: 3_000 });
-  const dead = await registerCourier(stage.database);
-  const [claimed] = due;
-  await claimDeliveries(stage.database, dead, [claimed?.id as Uuid], new Date());
+  const [dead, frozen] = [await registerCourier(stage.database), await registerCourier(stage.database)];
+  const claimed = due.slice(0, 2).map(({ id }) => id);
+  await claimDeliveries(stage.database, dead, claimed.slice(0, 1), new Date());
+  // It was declared dead, went on with this claim, and died.
+  await removeCouriers(stage.database, [frozen]);
+  await claimDeliveries(stage.database, frozen, claimed.slice(1), new Date());
+  const alerted = await seedSearch(stage.database);
+  const [sent] = await seedDeliveries(stage.database, alerted, [receiver.urlOf('/sent')]);
+  await putInState(stage.database, [sent?.id as string], 'delivered', 1);
   await stage.start();
   await until(
     () => countOpen(stage.database),
-    (open) => open === 1,
+    (open) => open === 2,
   );
   await stage.untilAllEnded();
-  assert.deepEqual(stage.repairs.aborted, [1]);
+  assert.deepEqual(stage.repairs.aborted, [2]);
   assert.equal(receiver.posts.length, COUNT);
-  const { rows } = await stage.database.query('select number, error from attempts where delivery_id = $1 order by 1', [
-    claimed?.id,
-  ]);
-  assert.deepEqual(rows, [
-    { number: 1, error: 'aborted' },
-    { number: 2, error: null },
-  ]);
+  for (const id of claimed) {
+    const { rows } = await stage.database.query(
+      'select number, error from attempts where delivery_id = $1 order by 1',
+      [id],
+    );
+    assert.deepEqual(rows, [
+      { number: 1, error: 'aborted' },
+      { number: 2, error: null },
+    ]);
+  }
   assert.equal((await stage.database.query('select from couriers')).rowCount, 1);
+  const { rows } = await stage.database.query(
+    `select last_alert_at = (select finished_at from delivery_states where id = $1) as is from searches where number = $2`,
+    [sent?.id, alerted.number],
+  );
+  assert.deepEqual(rows, [{ is: true }], 'its last alerts are noted, which it had no time for');
 });

@@ -29,6 +29,7 @@ import { numberedUuid } from '../support/intake.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
 import { quietSupervisor } from '../support/supervisor.ts';
+import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const TERM = '0';
@@ -273,6 +274,37 @@ for (const when of ['before it took effect', 'after it took effect'] as const) {
     assert.equal(receiver.posts.length, due.length);
     for (const name of ['claim', 'settle']) assert.ok((failed.get(name) ?? 0) >= 2, name);
     assert.deepEqual(stage.repairs, { missing: [], aborted: [] });
+    await until(
+      async () =>
+        (
+          await stage.database.query(
+            'select last_alert_at = (select max(finished_at) from delivery_states) as is from searches',
+          )
+        ).rows[0].is,
+      (isNoted) => isNoted === true,
+    );
+  });
+}
+
+for (const when of ['before it took effect', 'after it took effect'] as const) {
+  test(`a retry whose statement fails ${when} is made once`, async (t) => {
+    const receiver = await startWebhookReceiver(t);
+    const stage = await openDeliveryStage(t, { retryDelayMs: 500 });
+    const paths = Array.from({ length: 8 }, (_, number) => `/${number}`);
+    for (const path of paths) {
+      receiver.script(path, { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
+    }
+    const search = await seedSearch(stage.database);
+    const due = await seedDeliveries(stage.database, search, paths.map(receiver.urlOf));
+    const failed = failEveryOther(stage.database, when);
+    await stage.start();
+    stage.announcer.announce(due);
+    await stage.untilAllEnded();
+    const { rows } = await stage.database.query('select distinct state, attempt_count from delivery_states');
+    assert.deepEqual(rows, [{ state: 'delivered', attempt_count: 2 }]);
+    assert.equal(receiver.posts.length, 2 * paths.length);
+    assert.ok((failed.get('release-retries') ?? 0) >= 1);
+    assert.deepEqual(stage.repairs.aborted, []);
   });
 }
 

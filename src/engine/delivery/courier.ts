@@ -9,7 +9,7 @@ import { startTask, type Task } from '../actor/task.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
 import { urlKeyOfKey } from '../domain/endpoint.ts';
 import type { SearchNumber } from '../domain/ids.ts';
-import { noteAlerts, readAbandoned, type SettledAttempt } from '../store/attempts.ts';
+import { mendAlerts, noteAlerts, readAbandoned, type SettledAttempt } from '../store/attempts.ts';
 import { beat, registerCourier, removeCouriers } from '../store/couriers.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
 import { DueQueue } from './due-queue.ts';
@@ -114,7 +114,7 @@ class CourierMaintenance {
   #number: number;
   #watched = new Map<number, Watched>();
   #polledAt = performance.now();
-  #alerts = new Map<SearchNumber, Date>();
+  readonly #alerts = new Map<SearchNumber, Date>();
   #task: Task | null = null;
 
   constructor(dependencies: CourierDependencies, scheduler: FairScheduler<DueDelivery>, number: number) {
@@ -203,17 +203,18 @@ class CourierMaintenance {
       if (abandoned.length > 0) onAborted(abandoned.length);
       isMore = abandoned.length === ABANDONED_PAGE;
     }
+    await mendAlerts(database);
     await removeCouriers(database, dead);
   }
 
-  /** A failed write loses a second's counts; the attempts themselves are logged. */
+  /** A failed write loses a second's observations; the attempts themselves are logged. */
   async #write(): Promise<void> {
     const { database } = this.#dependencies;
     const observed = [...this.#scheduler.lanes()].flatMap((lane) => lane.takeObservation() ?? []);
-    const alerts = this.#alerts;
-    this.#alerts = new Map();
     await recordObservations(database, observed);
+    const alerts = new Map(this.#alerts);
     await noteAlerts(database, alerts);
+    for (const [number, at] of alerts) if (this.#alerts.get(number) === at) this.#alerts.delete(number);
   }
 
   /** A pause of a URL applies to the lanes of all clients that name it. */

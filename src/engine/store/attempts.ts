@@ -125,7 +125,14 @@ const RESEND = `
   where o.id = resent.id and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
   returning o.id, o.endpoint_key as "endpointKey"`;
 
-/** The last success of each search, by number. In key order, so that concurrent couriers do not deadlock. */
+/** In key order, so that concurrent couriers do not deadlock. */
+const NOTE_ALERTED = `locked as materialized (
+    select number from searches where number = any(array(select number from alerted)) order by number for no key update
+  )
+  update searches set last_alert_at = greatest(last_alert_at, at)
+  from alerted where searches.number = alerted.number and searches.number = any(array(select number from locked))`;
+
+/** The last success of each search, by number. Served by the primary key. */
 export async function noteAlerts(client: Queryable, alertedAt: ReadonlyMap<SearchNumber, Date>): Promise<void> {
   if (alertedAt.size === 0) return;
   await client.query({
@@ -133,13 +140,24 @@ export async function noteAlerts(client: Queryable, alertedAt: ReadonlyMap<Searc
     text: `
       with alerted as materialized (
         select number, at from unnest($1::integer[], $2::timestamptz[]) as row(number, at)
-      ), locked as materialized (
-        select number from searches where number = any($1::integer[]) order by number for no key update
-      )
-      update searches set last_alert_at = greatest(last_alert_at, at)
-      from alerted where searches.number = alerted.number and searches.number = any(array(select number from locked))`,
+      ), ${NOTE_ALERTED}`,
     values: [arrayLiteral([...alertedAt.keys()]), arrayLiteral([...alertedAt.values()].map((at) => at.toISOString()))],
   });
+}
+
+/** Of the newest deliveries: more than a courier sends in a second. */
+const MENDED_MAX = 50_000;
+
+/** The same from the log of attempts: what a courier had not noted when it died. Served by the primary keys. */
+export async function mendAlerts(client: Queryable): Promise<void> {
+  await client.query(
+    `with recent as materialized (
+       select delivery_id, started_at + duration_ms * interval '1 millisecond' as at from attempts
+       where error is null order by delivery_id desc, number desc limit ${MENDED_MAX}
+     ), alerted as materialized (
+       select search_number as number, max(at) as at from recent join deliveries on id = delivery_id group by search_number
+     ), ${NOTE_ALERTED} and last_alert_at is distinct from greatest(last_alert_at, at)`,
+  );
 }
 
 export interface AttemptRead {
@@ -175,7 +193,10 @@ export type AbandonedAttempt = Pick<
   'id' | 'searchNumber' | 'matchId' | 'endpointKey' | 'lane' | 'holder' | 'attemptCount'
 > & { readonly attemptsSpent: number; readonly startedAt: Date };
 
-/** Reads everything that is open, at the end of a courier only. */
+/**
+ * Claims of `holders`, and of couriers that are gone: one that was frozen may claim once more before it learns that it
+ * was declared dead. Reads everything that is open, at the end of a courier only.
+ */
 export async function readAbandoned(
   client: Queryable,
   holders: readonly number[],
@@ -185,7 +206,10 @@ export async function readAbandoned(
     `select o.id, o.search_number as "searchNumber", o.match_id as "matchId", o.endpoint_key as "endpointKey", o.lane,
        o.claimed_by as holder, o.attempt_count as "attemptCount", d.attempts_spent as "attemptsSpent",
        o.claimed_at as "startedAt"
-     from open_deliveries o join deliveries d on d.id = o.id where o.claimed_by = any($1::integer[]) limit $2`,
+     from open_deliveries o join deliveries d on d.id = o.id
+     where o.claimed_by = any($1::integer[])
+       or o.claimed_by is not null and o.claimed_by not in (select number from couriers)
+     limit $2`,
     [holders, limit],
   );
   return rows.map((row) => ({ ...row, lane: laneOf(row.lane) }));
