@@ -42,12 +42,12 @@ export async function pauseEndpoint(
   { name, reason }: PauseEndpointRequest,
   dependencies: AdminDependencies,
 ): Promise<Endpoint> {
-  const { database } = dependencies;
+  const { database, announceDue } = dependencies;
   const key = endpointKeyOfName('name', name);
   const words = reasonOf(reason);
   const endpoint = await readAdminEndpoint(database, key);
   if (endpoint === null) throw notFound('Endpoint', name);
-  await pauseRow(database, key, endpoint.url);
+  announceDue(await pauseRow(database, key, endpoint.url));
   await setPauseReason(database, key, words);
   return getEndpoint(name, dependencies);
 }

@@ -139,11 +139,11 @@ test('a pause lets go at once what its endpoint held back', async (t) => {
   await start();
   await untilPosted('/busy');
   // Recorded in an hour: they do not grow too old to wait within this test.
-  await seedAgo(-LATER_MS, '/busy', '/other');
+  const [, other] = await seedAgo(-LATER_MS, '/busy', '/other');
   const readWaiting = async () => (await database.query('select from open_deliveries where lane = 0')).rowCount;
   await until(readWaiting, (count) => count === 1);
   const url = receiver.urlOf('/busy');
-  await pauseEndpoint(database, urlKeyOf(url), url);
+  assert.deepEqual(await pauseEndpoint(database, urlKeyOf(url), url), [other]);
   await untilPosted('/other');
   assert.deepEqual(pathsOf(receiver.posts), ['/busy', '/other']);
 });

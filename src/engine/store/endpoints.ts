@@ -1,5 +1,6 @@
 /** The stored state of each endpoint: written by couriers, read by operators and by starting couriers. */
 
+import type { DueDelivery } from '../domain/delivery.ts';
 import {
   type EndpointHealth,
   type EndpointObservation,
@@ -62,32 +63,37 @@ export async function readPausedEndpoints(client: Queryable): Promise<readonly s
   return rows.map(({ key }) => key);
 }
 
-/** No attempt begins once it resolves; attempts under way end. `key`: of a client's endpoint, or of a URL for all. */
-export async function pauseEndpoint(client: Queryable, key: string, url: string): Promise<void> {
+/**
+ * No attempt begins once it resolves, with what the endpoint held back; attempts under way end. `key`: of a client's
+ * endpoint, or of a URL for all.
+ */
+export async function pauseEndpoint(client: Queryable, key: string, url: string): Promise<readonly DueDelivery[]> {
   await client.query(
     `insert into endpoints (key, url, paused_at) values ($1, $2, now())
      on conflict (key) do update set paused_at = coalesce(endpoints.paused_at, now())`,
     [key, url],
   );
   await passed(client);
-  await letInBehind(client, key);
+  return letInBehind(client, key);
 }
 
 /**
  * Makes due what waits for an earlier delivery of its match at the endpoint: the next claim decides anew. No claim
  * makes more wait for it. Served by open_waiting and open_undecided; reads everything that waits.
  */
-async function letInBehind(client: Queryable, key: string): Promise<void> {
-  await client.query(
+async function letInBehind(client: Queryable, key: string): Promise<readonly DueDelivery[]> {
+  const { rows } = await client.query<Omit<DueDelivery, 'lane'>>(
     `with held as materialized (
        select o.id from open_deliveries o where o.lane = 0 and exists (
          select from open_deliveries e where e.match_id = o.match_id and e.id < o.id and e.lane in (0, 1)
            and e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g')
        order by o.id for update skip locked
      )
-     update open_deliveries set lane = 1 where id = any(array(select id from held))`,
+     update open_deliveries set lane = 1 where id = any(array(select id from held))
+     returning id, endpoint_key as "endpointKey"`,
     [key],
   );
+  return rows.map((row) => ({ ...row, lane: 'first' }));
 }
 
 /** The key of a URL ends the pauses of all its clients. False when nothing was paused. Served by the primary key. */
