@@ -6,13 +6,15 @@
  *
  *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30, 0 for none] [--flood-rate 100]
  *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
- *                             [--crowd 0] [--profile folder] [--external]
+ *                             [--crowd 0] [--silent 0] [--profile folder] [--external]
  *
- * `--crowd` searches of 20 clients match one advert, published as the last measurement begins: `besideCrowdMs` is the
- * latency of all others. `--profile` leaves the daemon's CPU profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults.
+ * `--silent` searches without criteria of one client notify nobody: what they cost all others. `--crowd` searches of 20
+ * clients match one advert, published as the last measurement begins: `besideCrowdMs` is the latency of all others.
+ * `--profile` leaves the daemon's CPU profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults.
  * `changesPerSecond` counts messages that changed something; re-crawls without change come on top. `matchesPerSecond` counts
- * matches that began, `matchesPerChange` the rows of matches that a change wrote. `besideFloodMs` is the latency
- * of all properties but the flooded one, `refused` what that one had beyond its bounds. `fsyncMs` is what a bare write that is due every 20 ms waits until it is
+ * matches that began, `matchesPerChange` the rows of matches that a change wrote, `recordBatchMs` how long recording a
+ * batch took. `besideFloodMs` is the latency of all properties but the flooded one, `refused` what that one had beyond its
+ * bounds. `fsyncMs` is what a bare write that is due every 20 ms waits until it is
  * durable, beside the deliveries whose latency is measured: two such waits are a part of each. `kibPerChange` is what a
  * change leaves in the tables, in PostgreSQL's log, and in `ADVERTS`, with all that is delivered of it; `bytesPerChange` the
  * same of each table and index, `rowsPerChange` the rows, inserted and updated (share of HOT updates), and
@@ -36,12 +38,12 @@ import { startNatsServer } from '../src/local/nats-server.ts';
 import { startPostgres } from '../src/local/postgres.ts';
 import { startExternalPostgres } from '../test/support/external-postgres.ts';
 import { crowdPublication, insertCrowd } from './pipeline/crowd.ts';
-import { type Daemon, startDaemon } from './pipeline/daemon.ts';
+import { type Counts, type Daemon, startDaemon } from './pipeline/daemon.ts';
 import { startDiskProbe } from './pipeline/disk-probe.ts';
 import { usageOf } from './pipeline/processes.ts';
 import { bulkInsertRate, postRate, publishRate } from './pipeline/raw-limits.ts';
 import { CROWD_PATH, type Receiver, startReceiver } from './pipeline/receiver.ts';
-import { insertSavedSearches } from './pipeline/saved-searches.ts';
+import { insertSavedSearches, insertSilentSearches } from './pipeline/saved-searches.ts';
 import { costliestStatements, matchesWritten, STATEMENT_STATISTICS, startCounting } from './pipeline/statements.ts';
 import { bytesByRelation, growth, rowsWritten } from './pipeline/storage.ts';
 
@@ -56,6 +58,7 @@ const { values } = parseArgs({
     endpoints: { type: 'string', default: '50' },
     seed: { type: 'string', default: '1' },
     crowd: { type: 'string', default: '0' },
+    silent: { type: 'string', default: '0' },
     profile: { type: 'string' },
     external: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -71,6 +74,7 @@ const options = {
   endpoints: Number(values.endpoints),
   seed: Number(values.seed),
   crowd: Number(values.crowd),
+  silent: Number(values.silent),
 };
 
 /** Published and not yet recorded, at most: more would only measure the disk of nats-server. */
@@ -117,6 +121,7 @@ async function main(): Promise<void> {
     notifyingShare: options.notifying,
     endpoints,
   });
+  await insertSilentSearches(database, options.silent);
   const daemon = await startDaemon({
     databaseUrl: postgres.url,
     natsUrl: nats.url,
@@ -208,6 +213,7 @@ async function measureThroughput(run: Run) {
     changesPerSecond: round(changed / seconds, 0),
     matchesPerSecond: round(begun / seconds, 0),
     begunPerChange: round(begun / changed, 2),
+    recordBatchMs: batchQuantiles(before.counts.batchesWithin, counts.batchesWithin),
     deliveriesPerSecond: round((await run.daemon.counts()).deliveries / deliveredSeconds, 0),
     kibPerChange: Object.fromEntries(stored),
     cpuMicrosPerChange: Object.fromEntries(used),
@@ -219,6 +225,23 @@ async function measureThroughput(run: Run) {
     ),
     daemonPeakMb: round(peakMb, 0),
   };
+}
+
+/** Milliseconds that a batch took until it was recorded: within a bucket as if evenly spread. */
+function batchQuantiles(before: Counts['batchesWithin'], after: Counts['batchesWithin']) {
+  const within = [...after].map(([seconds, count]) => [seconds * 1_000, count - (before.get(seconds) ?? 0)] as const);
+  const total = within.at(-1)?.[1] ?? 0;
+  if (total === 0) return null;
+  const at = (share: number): number => {
+    let [fromMs, below] = [0, 0];
+    for (const [toMs, count] of within) {
+      if (count >= share * total)
+        return round(fromMs + ((toMs - fromMs) * (share * total - below)) / (count - below), 0);
+      [fromMs, below] = [toMs, count];
+    }
+    return fromMs;
+  };
+  return { p50: at(0.5), p99: at(0.99), batches: total };
 }
 
 /** Bytes by where they lie; `wal` are those written, however soon PostgreSQL forgets them. */

@@ -22,7 +22,7 @@ const MISNAMED_DEFAULTS = [
 const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Seconds from the stream to the transaction's end: milliseconds when quiet, minutes after an outage. */
 const INTAKE_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 10, 60, 300];
-const BATCH_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+const BATCH_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5];
 const BATCH_MESSAGES = [1, 4, 16, 64, 128, 256, 512];
 /** Seconds, round the measured mean of 60 to 260 µs for a million searches. */
 const MATCH_SECONDS = [0.000_01, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.005, 0.025, 0.1];

@@ -26,6 +26,8 @@ export interface Counts {
   readonly delivered: number;
   /** Loaded. */
   readonly searches: number;
+  /** Recorded batches that took at most so many seconds. */
+  readonly batchesWithin: ReadonlyMap<number, number>;
 }
 
 export interface DaemonOptions {
@@ -84,5 +86,11 @@ async function readCounts(operationsUrl: string): Promise<Counts> {
     deliveries: sum(/^vigie_deliveries_total (\d+)$/gm),
     searches: sum(/^vigie_searches (\d+)$/gm),
     delivered: sum(/^vigie_delivery_attempts_total\{result="delivered"\} (\d+)$/gm),
+    batchesWithin: new Map(
+      [...text.matchAll(/^vigie_record_batch_seconds_bucket\{le="([^"]+)"\} (\d+)$/gm)].map(([, le, count]) => [
+        le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le),
+        Number(count),
+      ]),
+    ),
   };
 }

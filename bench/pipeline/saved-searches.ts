@@ -54,6 +54,18 @@ export async function insertSavedSearches(database: Database, options: SavedSear
   await database.query('analyze searches');
 }
 
+/** Searches without criteria of one client, which notify nobody: each matches every advert. */
+export async function insertSilentSearches(database: Database, count: number): Promise<void> {
+  const { id } = await createClient(database, { name: 'silent' });
+  await database.query(
+    `insert into searches (id, client_id, title, title_folded, members, notification_enabled, subscribed_events,
+       hide_property_contact, token)
+     select gen_random_uuid(), $1, 'silent', 'silent', '{"title":"silent"}', false, '{}', false, 'whsec_'
+     from generate_series(1, $2::integer)`,
+    [id, count],
+  );
+}
+
 /** Only what differs from the defaults, as the API stores it. */
 function membersOf(criteria: Criteria, title: string): StoredMembers {
   const { circle, inseeCodes, departmentCodes, polygons } = criteria.areas;
