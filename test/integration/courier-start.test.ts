@@ -94,3 +94,14 @@ test('what a courier died with counts as an aborted attempt, and what it had not
   );
   assert.deepEqual(rows, [{ is: true }], 'its last alerts are noted, which it had no time for');
 });
+
+test('a courier whose number another process has, as after a restore, takes one of its own', async (t) => {
+  const { stage } = await openBacklog(t);
+  await stage.start();
+  await stage.untilAllEnded();
+  await stage.database.query('update couriers set process = gen_random_uuid()');
+  await until(
+    async () => (await stage.database.query('select from couriers')).rowCount,
+    (count) => count === 2,
+  );
+});

@@ -468,6 +468,7 @@ create index endings_failed on endings (endpoint_key, delivery_id) where state =
 -- their own clocks, so that no two clocks are ever compared.
 create table couriers (
   number integer generated always as identity primary key,
+  process uuid not null,
   beat bigint not null default 0
 ) with (fillfactor = 50);
 
