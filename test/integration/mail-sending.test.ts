@@ -7,6 +7,7 @@ import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/engine/domain/mail.ts';
+import { deleteClient } from '../../src/engine/store/clients.ts';
 import { deleteSearch, readSearch, updateSearch } from '../../src/engine/store/searches.ts';
 import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { openMailScene } from '../support/mail-scene.ts';
@@ -186,7 +187,7 @@ test('an e-mail whose sender died is counted as aborted, and goes again under th
   );
 });
 
-test('a search that is deleted, silenced or without address sends nothing that waited', async (t) => {
+test('a search that is deleted, with its client or alone, silenced or without address sends nothing that waited', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
   const client = await scene.newClient('a');
@@ -203,6 +204,9 @@ test('a search that is deleted, silenced or without address sends nothing that w
   });
   await silence(again.id, false);
   await silence(again.id, true);
+  const gone = await scene.newClient('b');
+  await scene.record(await scene.newSearch(gone, 'r5@example.org'), 2);
+  await deleteClient(database, gone);
   scene.start();
   const rows = await scene.untilAllEnded();
   assert.deepEqual(new Set(rows.map(({ state, attempts }) => `${state} ${attempts}`)), new Set(['cancelled 0']));

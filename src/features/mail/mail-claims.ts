@@ -143,9 +143,10 @@ const OPEN = {
 } as const;
 
 /**
- * Decides each item: cancelled with its search, when that is gone, silent, was silenced since its recording, or sends
- * no e-mails; redirected to the search's present address; postponed; or taken. The searches are locked meanwhile, so
- * after the answer to a change no attempt begins that contradicts it. Served by the primary keys and `OPEN`.
+ * Decides each item: cancelled with its search, when that or its client is gone, or it is silent, was silenced since its
+ * recording, or sends no e-mails; redirected to the search's present address; postponed; or taken. The searches are
+ * locked meanwhile, so after the answer to a change no attempt begins that contradicts it. Served by the primary keys and
+ * `OPEN`.
  */
 function takeText(open: string): string {
   return `
@@ -153,6 +154,7 @@ function takeText(open: string): string {
       select number, generation as present_generation, mail_key, members ->> 'notificationRecipient' as mail_to from searches
       where number = any(array(select search_number from open)) and deleted_at is null and notification_enabled
         and mail_key is not null and mail_refused_at is null
+        and not exists (select from clients where clients.id = client_id and clients.deleted_at is not null)
       order by number for key share
     ), judged as materialized (
       select open.id, mail_key, mail_to, case
