@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { publishRetries } from '../../src/engine/broker/retry-messages.ts';
 import { registerCourier, removeCouriers } from '../../src/engine/store/couriers.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
@@ -56,6 +57,34 @@ test('overdue retries without a message are all sent, as fast as they are found'
   const tookMs = performance.now() - startedAt;
   assert.ok(tookMs < (pages * 500) / 2, `${tookMs} ms: two pages a second are too few`);
   await stage.untilAllEnded();
+});
+
+test('a message that waits is waited for, whatever the row says; one of an earlier attempt changes nothing', async (t) => {
+  const { receiver, stage } = await openBacklog(t);
+  const { database, broker } = stage;
+  const search = await seedSearch(database);
+  const due = await seedDeliveries(database, search, Array(3).fill(receiver.urlOf('/hook')));
+  const [held, missing, tried] = due.map((each) => ({ ...each, attemptCount: 1, dueAtMs: Date.now() }));
+  assert.ok(held && missing && tried);
+  // As after PostgreSQL's clock was set two hours forward.
+  await putInState(database, [held.id, missing.id], 'retry_wait', 1, new Date(Date.now() - 7_200_000));
+  await putInState(database, [tried.id], 'retry_wait', 2);
+  await publishRetries(broker, [{ ...held, dueAtMs: Date.now() + 3_600_000 }, tried]);
+  await stage.start();
+  await until(
+    () => countOpen(database),
+    (open) => open === 2,
+  );
+  await until(
+    async () => (await broker.manager.streams.info(broker.names.retriesStream)).state.messages,
+    (messages) => messages === 1,
+  );
+  assert.deepEqual(stage.repairs.missing, [1]);
+  const { rows } = await database.query(`select id from delivery_states where state = 'retry_wait' order by id`);
+  assert.deepEqual(
+    rows.map(({ id }) => id),
+    [held.id, tried.id].sort(),
+  );
 });
 
 test('what a courier died with counts as an aborted attempt, and what it had not claimed is sent at once', async (t) => {
