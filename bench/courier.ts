@@ -5,10 +5,11 @@
  * (with fsync), nats-server, receiver and courier are processes of this machine.
  *
  *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000] [--seconds 20]
- *     [--only throughput|fairness|recovery|retries] [--profile folder] [--external] [--json]
+ *     [--only throughput|fairness|recovery|retries] [--snapshot] [--profile folder] [--external] [--json]
  *
  * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` leaves the process's CPU
- * profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults.
+ * profile in the folder. With `--snapshot` a transaction holds one all along, as `pg_dump` does: no dead row can be
+ * removed. `--external` takes a distribution's PostgreSQL with its defaults.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -35,6 +36,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', default: '' },
     profile: { type: 'string' },
     seconds: { type: 'string', default: '20' },
+    snapshot: { type: 'boolean', default: false },
     external: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
@@ -303,7 +305,17 @@ async function pendingRetries(broker: Broker): Promise<number> {
   return pending;
 }
 
+/** Returns what ends it. */
+async function holdSnapshot({ database }: Scene): Promise<() => void> {
+  const client = await database.connect();
+  await client.query('begin isolation level repeatable read');
+  await client.query('set local idle_in_transaction_session_timeout = 0');
+  await client.query('select pg_current_snapshot()');
+  return () => client.release(true);
+}
+
 const scene = await openScene(options.external);
+const letGo = options.snapshot ? await holdSnapshot(scene) : () => undefined;
 try {
   const benches = {
     throughput: benchThroughput,
@@ -318,5 +330,6 @@ try {
   for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(32)} ${value}`);
   if (options.json) console.log(JSON.stringify(figures));
 } finally {
+  letGo();
   await closeScene();
 }
