@@ -46,12 +46,12 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       }
       logDeadLetters(log, deadLettered);
       log.debug(summaryOf(recorded, deadLettered.length, seconds), 'recorded');
-      feed.tell(() => activitiesOf(recorded, new Date(nowMs).toISOString()));
+      feed.publish(() => activitiesOf(recorded, new Date(nowMs).toISOString()));
     },
     onAttempt(settled) {
       countAttempt(metrics, settled);
       logAttempt(log, settled);
-      feed.tell(() => [attemptActivity(settled)]);
+      feed.publish(() => [attemptActivity(settled)]);
     },
     onMissing(count) {
       metrics.repairs.inc({ kind: 'missing' }, count);

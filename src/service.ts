@@ -9,8 +9,8 @@ import Koa from 'koa';
 import type { Config } from './config.ts';
 import { assertServable } from './config-conflicts.ts';
 import { pause } from './engine/actor/waiting.ts';
+import { DatabaseUnreachableError } from './engine/store/database-servers.ts';
 import { isPassingRefusal } from './engine/store/outage.ts';
-import { DatabaseUnreachableError } from './engine/store/unreachable.ts';
 import { FEATURES } from './features.ts';
 import type { Log } from './log.ts';
 import { createOperations } from './rest/operations.ts';
@@ -61,11 +61,11 @@ export async function startService(config: Config, log: Log, ending?: AbortSigna
   await assertPortsFree(config);
   const start: Start = { standIn: createStandIn(config, log), isDatabaseKnown: false };
   try {
-    for (let told: string | null = null; ; await pause(START_AGAIN_MS, ending)) {
+    for (let logged: string | null = null; ; await pause(START_AGAIN_MS, ending)) {
       const tried = await tryStart(config, log, start, ending);
       if (typeof tried !== 'string') return tried;
-      if (tried !== told) log.warn({ reason: tried }, 'the start waits for PostgreSQL');
-      told = tried;
+      if (tried !== logged) log.warn({ reason: tried }, 'the start waits for PostgreSQL');
+      logged = tried;
       await start.standIn.open(tried);
     }
   } finally {

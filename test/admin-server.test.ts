@@ -14,7 +14,7 @@ import type { AdminDependencies } from '../src/grpc/dependencies.ts';
 import type { Activity as ActivityMessage } from '../src/grpc/generated/vigie/admin/v1/activity.ts';
 import { AdminServiceClient } from '../src/grpc/generated/vigie/admin/v1/admin.ts';
 import { type AdminServerSettings, startAdminServer } from '../src/grpc/server.ts';
-import { readOrMakeToken, readToken } from '../src/grpc/token-file.ts';
+import { readOrMakeToken, readToken } from '../src/local/data-directory.ts';
 
 const TOKEN = 'token-of-this-test';
 const PLAIN: AdminServerSettings = {

@@ -8,10 +8,9 @@ import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import type { StatedPlace } from '../src/engine/domain/city.ts';
 import { createCommuneLocator } from '../src/engine/matching/commune-locator.ts';
-import { readCommuneRecords } from '../src/engine/reference/commune-records.ts';
+import { readCommuneRecords, readPlaceTable } from '../src/engine/reference/commune-records.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
 import { placeKey } from '../src/engine/reference/place-names.ts';
-import { readPlaceTable } from '../src/engine/reference/place-table.ts';
 import { SHARED_DATA } from './support/checkout.ts';
 
 const FILE = new URL('reference/communes_fr_cog2024.csv.gz', SHARED_DATA);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { StatedPlace } from '../src/engine/domain/city.ts';
 import { createCommuneLocator } from '../src/engine/matching/commune-locator.ts';
+import { cityIdOf, inseeOf } from '../src/engine/reference/commune-records.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
-import { cityReference, departmentReference } from '../src/engine/reference/embedded-references.ts';
-import { cityIdOf, inseeOf } from '../src/engine/reference/reference-ids.ts';
+import { cityReference, departmentReference } from '../src/rest/search-document.ts';
 
 const NOWHERE: StatedPlace = { insee: null, zipcode: null, name: null, lat: null, lon: null };
 

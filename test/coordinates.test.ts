@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type ImportedCentre, importCoordinates } from '../src/cli/import/coordinates.ts';
+import { type ImportedCentre, importCoordinates } from '../src/cli/import/import.ts';
 import { ImportFileError } from '../src/cli/import/import-file.ts';
 import { distanceKm } from '../src/engine/domain/geo.ts';
 import { createCommuneLocator } from '../src/engine/matching/commune-locator.ts';

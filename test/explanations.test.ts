@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { boxesOf } from '../src/engine/domain/area-boxes.ts';
 import { isInAreas } from '../src/engine/domain/areas.ts';
 import {
   criterionReason,
@@ -16,14 +15,21 @@ import {
   withoutCriterion,
 } from '../src/engine/domain/criteria.ts';
 import { CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
-import { EXPRESSIONS } from '../src/engine/domain/expression-criterion.ts';
+import { EXPRESSIONS, foundWords } from '../src/engine/domain/expression-criterion.ts';
 import { formatExpressions } from '../src/engine/domain/expressions.ts';
-import { foundWords } from '../src/engine/domain/found-words.ts';
-import { lookupKey, lookupKeys, withoutFragment } from '../src/engine/domain/lookup-keys.ts';
 import { propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
 import { NOTHING_KNOWN } from '../src/engine/domain/property-facts.ts';
-import { factsOf, readSummary, summaryOf, summaryText } from '../src/engine/domain/property-summary.ts';
+import {
+  factsOf,
+  lookupKey,
+  lookupKeys,
+  readSummary,
+  summaryOf,
+  summaryText,
+  withoutFragment,
+} from '../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
+import { boxesOf } from '../src/features/explanations/area-boxes.ts';
 import { satisfiedSince } from '../src/features/explanations/examination.ts';
 import { changesOf, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';

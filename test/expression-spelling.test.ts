@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Expressions } from '../src/engine/domain/expressions.ts';
-import { ExpressionSpelling } from '../src/engine/matching/text/expression-spelling.ts';
+import { ExpressionSpelling } from '../src/engine/matching/text/expression-table.ts';
 
 const wanting = (word: string): Expressions => [[{ word, includes: true, strict: false }]];
 

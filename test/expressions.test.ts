@@ -11,7 +11,7 @@ import {
   parseExpressions,
   readExpressions,
 } from '../src/engine/domain/expressions.ts';
-import { foldTexts } from '../src/engine/domain/folded-text.ts';
+import { foldTexts } from '../src/engine/domain/word-phrases.ts';
 
 const entry = (word: string, includes = true, strict = false): ExpressionEntry => ({ word, includes, strict });
 

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PbfWriter } from 'pbf';
-import { readCoordinateRows } from '../src/cli/import/coordinates.ts';
-import { ImportTally } from '../src/cli/import/facility-tags.ts';
+import { readCoordinateRows } from '../src/cli/import/import.ts';
 import { type ImportFile, ImportFileError } from '../src/cli/import/import-file.ts';
+import { ImportTally } from '../src/cli/import/osm-points.ts';
 import { type PointFormat, readPointFile } from '../src/cli/import/point-formats.ts';
 import { blockOf, pbfFileBytes, type WriteFields, writeMessage } from './support/osm-pbf.ts';
 

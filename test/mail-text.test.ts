@@ -164,7 +164,7 @@ test('a property stands in it once, as it is now, with every search and reason, 
   };
   const { entries, expired, moreCount } = mailContents([...items].reverse(), {
     documents: new Map([documentOf(a, 230), documentOf(b, 9), documentOf(c, 9, true)]),
-    toldPrices: new Map([[a, 260]]),
+    notifiedPrices: new Map([[a, 260]]),
     titles: new Map([
       [ONE, 'one'],
       [TWO, 'two'],
@@ -191,7 +191,7 @@ test('of too many properties those that changed last are shown, and the others c
   const items = Array.from({ length: 80 }, (_, minute): MailItem => {
     return { id: at(minute), propertyUuid: at(minute), searchNumber: searchNumberOf(1), reason: MATCH };
   });
-  const sources = { documents: new Map(), toldPrices: new Map(), titles: new Map() };
+  const sources = { documents: new Map(), notifiedPrices: new Map(), titles: new Map() };
   assert.deepEqual([...itemsByProperty(items).keys()][0], items[79]?.propertyUuid);
   assert.deepEqual([itemsByProperty(items).size, mailContents(items, sources).moreCount], [50, 30]);
 });

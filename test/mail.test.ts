@@ -78,10 +78,10 @@ function reasonsOf(change: typeof CREATED, subscribedEvents: readonly (typeof EV
   return mailReasonsOf({ mail: MAIL, subscribedEvents }, change?.events ?? [], begun);
 }
 
-function propertyOf(change: typeof CREATED, toldPrice: number | null, reasons: readonly MailReason[]) {
+function propertyOf(change: typeof CREATED, notifiedPrice: number | null, reasons: readonly MailReason[]) {
   assert.ok(change?.held);
   const { state, crawls } = change.held;
-  return mailProperty(propertyDocument(state, crawls, resolveToulon, { withContacts: false }), toldPrice, reasons);
+  return mailProperty(propertyDocument(state, crawls, resolveToulon, { withContacts: false }), notifiedPrice, reasons);
 }
 
 test('an e-mail tells of the match that begins, and of events of the kinds that are subscribed', () => {

@@ -1,10 +1,9 @@
-/** The plain twin answers what the SIMD kernel answers, bit for bit, and both are never surer than the sphere allows. */
+/** The SIMD kernel answers what a plain one answers, bit for bit, and is never surer than the sphere allows. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { distanceKm } from '../src/engine/domain/geo.ts';
-import { createKernel, type Kernel } from '../src/engine/matching/kernel/kernel.ts';
 import {
   BOUND_COLUMNS,
   BOUNDS,
@@ -32,23 +31,25 @@ import {
 } from '../src/engine/matching/kernel/layout.ts';
 import { writePlace } from '../src/engine/matching/property-view.ts';
 import { circleRow } from '../src/engine/matching/rows/area-geometry.ts';
+import { createKernel, type KernelFilter } from '../src/engine/matching/rows/candidate-rows.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from '../src/engine/matching/rows/quantiser.ts';
 import { createRow, GroupMemory, groupBytes, NEEDS_EXACT_CHECK } from '../src/engine/matching/rows/row-groups.ts';
+import { createPlainKernel } from './support/plain-kernel.ts';
 
 function answersOf(
-  kernel: Kernel,
+  filter: KernelFilter,
   memory: GroupMemory,
   groupCount: number,
   hasArea: boolean,
   zoneCount = 0,
 ): number[][] {
-  const sureCount = kernel.filter(groupCount, zoneCount, hasArea);
+  const sureCount = filter(groupCount, zoneCount, hasArea);
   const checkCount = (memory.integers[CHECK_COUNT >> 2] as number) * CHECK_INTEGERS;
   const from = (address: number, count: number) => [...memory.integers.subarray(address >> 2, (address >> 2) + count)];
   return [from(SURE_ANSWERS, sureCount), from(CHECK_ANSWERS, checkCount)];
 }
 
-test('on any bytes in rows and query, kernel and twin give the same answers', () => {
+test('on any bytes in rows and query, both kernels give the same answers', () => {
   const groupCount = 8;
   const bytes = fc.uint8Array({ minLength: groupCount * LATITUDES, maxLength: groupCount * LATITUDES });
   // Bounds near the query's, or random ones would fail nearly always.
@@ -83,8 +84,8 @@ test('on any bytes in rows and query, kernel and twin give the same answers', ()
             memory.floats.set([lane % 3 === 0 ? 1e5 : reach], (address + LATITUDES) / 4 + 2 * LANES + lane);
           }
         }
-        const simd = createKernel(memory, true);
-        const plain = createKernel(memory, false);
+        const simd = createKernel(memory);
+        const plain = createPlainKernel(memory);
         for (const hasArea of [false, true]) {
           const answers = answersOf(simd, memory, groupCount, hasArea);
           assert.deepEqual(answersOf(plain, memory, groupCount, hasArea), answers);
@@ -95,7 +96,7 @@ test('on any bytes in rows and query, kernel and twin give the same answers', ()
   );
 });
 
-test('on any bytes in zones, kernel and twin read the same groups, and no other than those that are not excluded', () => {
+test('on any bytes in zones, both kernels read the same groups, and no other than those that are not excluded', () => {
   const zoneBytes = fc.uint8Array({ minLength: NUMBERS, maxLength: NUMBERS });
   const coordinate = fc.integer({ min: -2, max: 2 });
   const boxes = fc.array(fc.tuple(coordinate, coordinate, coordinate, coordinate), {
@@ -125,11 +126,11 @@ test('on any bytes in zones, kernel and twin read the same groups, and no other 
       }
       memory.integers[ZONE_LIST >> 2] = zone;
       for (const hasArea of [false, true]) {
-        const answers = answersOf(createKernel(memory, true), memory, 0, hasArea, 1);
+        const answers = answersOf(createKernel(memory), memory, 0, hasArea, 1);
         const listed = memory.integers[GROUP_COUNT >> 2] as number;
         const groups = [...memory.integers.subarray(GROUP_LIST >> 2, (GROUP_LIST >> 2) + listed)];
         groupsRead += listed;
-        assert.deepEqual(answersOf(createKernel(memory, false), memory, 0, hasArea, 1), answers);
+        assert.deepEqual(answersOf(createPlainKernel(memory), memory, 0, hasArea, 1), answers);
         assert.deepEqual([...memory.integers.subarray(GROUP_LIST >> 2, (GROUP_LIST >> 2) + listed)], groups);
         for (const group of groups) {
           const lane = (group - chunk) / groupBytes(true);
@@ -144,12 +145,10 @@ test('on any bytes in zones, kernel and twin read the same groups, and no other 
   assert.ok(groupsRead > 300);
 });
 
-test('this runtime has the SIMD kernel, and no group means no answer', () => {
+test('no group means no answer', () => {
   const memory = new GroupMemory(KERNEL_BYTES);
-  const kernel = createKernel(memory);
-  assert.equal(kernel.kind, 'simd');
-  assert.deepEqual(answersOf(kernel, memory, 0, true), [[], []]);
-  assert.deepEqual(answersOf(createKernel(memory, false), memory, 0, true), [[], []]);
+  assert.deepEqual(answersOf(createKernel(memory), memory, 0, true), [[], []]);
+  assert.deepEqual(answersOf(createPlainKernel(memory), memory, 0, true), [[], []]);
 });
 
 test('a row that the kernel is sure of, inside or outside its circle, is so on the sphere', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { NumberSet } from '../src/engine/matching/number-set.ts';
+import { NumberSet } from '../src/engine/matching/search-index.ts';
 
 test('each number is new once, until all are forgotten', () => {
   const numbers = new NumberSet();

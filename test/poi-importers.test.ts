@@ -7,7 +7,7 @@ import { after, before, describe, it, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
-import { importPointsOfInterest, type PointImportProgress, type PointImportResult } from '../src/cli/import/import.ts';
+import { type ImportProgress, importPointsOfInterest, type PointImportResult } from '../src/cli/import/import.ts';
 import { ImportFileError } from '../src/cli/import/import-file.ts';
 import type { PointFormat } from '../src/cli/import/point-formats.ts';
 import type { PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
@@ -32,7 +32,7 @@ interface Imported extends PointImportResult {
 async function importFile(
   path: string,
   format?: PointFormat,
-  onProgress?: (progress: PointImportProgress) => void,
+  onProgress?: (progress: ImportProgress) => void,
 ): Promise<Imported> {
   const points: PointOfInterest[] = [];
   const replaceSource = async (_source: string, batches: AsyncIterable<readonly PointOfInterest[]>) => {
@@ -90,7 +90,7 @@ describe('real files', unlessReal, () => {
   });
 
   it('tell how far they are', async () => {
-    const heard: PointImportProgress[] = [];
+    const heard: ImportProgress[] = [];
     await importFile(real('monaco_2021-11.osm.pbf'), undefined, (progress) => heard.push(progress));
     const last = heard.at(-1);
     assert.ok(last);

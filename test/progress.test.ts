@@ -38,11 +38,11 @@ const standing = (count: number, share: number | null) => ({ doing: 'publishing 
 
 test('a line says what is being done, how far, how fast and how long still', () => {
   const { progress, pass } = scene(false);
-  progress.tell(standing(0, 0));
+  progress.update(standing(0, 0));
   assert.equal(pass(0), 'publishing adverts.ndjson: 0 messages, 0/s, for 0 s\n');
-  progress.tell(standing(12_000, 0.25));
+  progress.update(standing(12_000, 0.25));
   assert.equal(pass(10), 'publishing adverts.ndjson: 25 %, 12,000 messages, 1,200/s, 30 s left\n');
-  progress.tell(standing(24_000, null));
+  progress.update(standing(24_000, null));
   assert.equal(pass(50), 'publishing adverts.ndjson: 24,000 messages, 400/s, for 1 min\n');
   progress.end();
   assert.equal(pass(10), '');
@@ -50,14 +50,14 @@ test('a line says what is being done, how far, how fast and how long still', () 
 
 test('work that ends before the first look shows nothing where nobody watches', () => {
   const { progress, written } = scene(false);
-  progress.tell(standing(3, 1));
+  progress.update(standing(3, 1));
   progress.end();
   assert.deepEqual(written, []);
 });
 
 test('a terminal shows a bar within its width, and lines beside it', () => {
   const { progress, pass, written } = scene(true);
-  progress.tell(standing(500, 0.5));
+  progress.update(standing(500, 0.5));
   assert.equal(
     pass(2),
     `\r\u001b[Kpublishing adverts.ndjson  ${'█'.repeat(12)}${'░'.repeat(12)}  50 %  500 messages  250/s  2 s left`,
@@ -70,10 +70,10 @@ test('a terminal shows a bar within its width, and lines beside it', () => {
 
 test('each pass over a file has its own time and speed', () => {
   const { progress, pass } = scene(false);
-  progress.tell({ doing: 'pass 1', count: 1_000, share: 1 });
+  progress.update({ doing: 'pass 1', count: 1_000, share: 1 });
   assert.match(pass(10), /100\/s, 0 s left/);
-  progress.tell({ doing: 'pass 2', count: 1_000, share: 0 });
+  progress.update({ doing: 'pass 2', count: 1_000, share: 0 });
   pass(0);
-  progress.tell({ doing: 'pass 2', count: 1_500, share: 0.5 });
+  progress.update({ doing: 'pass 2', count: 1_500, share: 0.5 });
   assert.equal(pass(1), 'pass 2: 50 %, 1,500 messages, 500/s, 1 s left\n');
 });

@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { entryHolds } from '../src/engine/domain/expressions.ts';
-import { foldTexts } from '../src/engine/domain/folded-text.ts';
 import { foldText } from '../src/engine/domain/text.ts';
+import { foldTexts } from '../src/engine/domain/word-phrases.ts';
 import { SHARED_DATA } from './support/checkout.ts';
 import { READ_PHRASES, READ_WORDS } from './support/read-words.ts';
 

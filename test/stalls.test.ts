@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createStalls } from '../src/roles/stalls.ts';
+import { createStalls } from '../src/roles/measures.ts';
 
 function look(stalls: ReturnType<typeof createStalls>, times: number): void {
   for (let second = 0; second < times; second++) stalls.check();

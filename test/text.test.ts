@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { foldText, foldWords } from '../src/engine/domain/text.ts';
 import { CodeTable } from '../src/engine/matching/code-table.ts';
-import { UNITS_MAX } from '../src/engine/matching/kernel/text-layout.ts';
+import { UNITS_MAX } from '../src/engine/matching/kernel/layout.ts';
 import { PhraseTable } from '../src/engine/matching/text/phrase-table.ts';
 import { TermTable } from '../src/engine/matching/text/term-table.ts';
 import { TokenReader } from '../src/engine/matching/text/token-reader.ts';

@@ -2,9 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { InFlight, singleFlight } from '../src/engine/actor/in-flight.ts';
 import { budgetUntil, orNull, retryUntilDone, transientErrorWatch } from '../src/engine/actor/supervisor.ts';
-import { endsWithin, inTime, oncePerTick, pause, rested, Signal } from '../src/engine/actor/waiting.ts';
+import {
+  endsWithin,
+  InFlight,
+  inTime,
+  oncePerTick,
+  pause,
+  rested,
+  Signal,
+  singleFlight,
+} from '../src/engine/actor/waiting.ts';
 
 /** Never within a test. */
 const LONG_MS = 2 ** 30;

@@ -1,7 +1,7 @@
 /** The delivering part of the daemon alone, in a process whose memory can be read. Arguments: PostgreSQL, NATS, settings. */
 
+import { createDueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
-import { createDueAnnouncer } from '../../src/engine/broker/due-announcements.ts';
 import { startCourier } from '../../src/engine/delivery/courier.ts';
 import { createSender } from '../../src/engine/delivery/sender.ts';
 import { openDatabase } from '../../src/engine/store/database.ts';

@@ -24,7 +24,7 @@ import { type Database, openDatabase } from '../../src/engine/store/database.ts'
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { readMarketPrices } from '../../src/engine/store/properties.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
-import { createMatchEstimator } from '../../src/features/explanations/match-estimate.ts';
+import { createMatchEstimator } from '../../src/features/explanations/explanations.ts';
 import { createLog } from '../../src/log.ts';
 import { createApi } from '../../src/rest/api.ts';
 import { openRecording } from '../../test/support/question-scene.ts';

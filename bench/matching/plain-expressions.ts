@@ -1,9 +1,8 @@
 /** Expressions of the plain baseline: each distinct one compiled once, and judged once on an advert. */
 
 import type { Expressions } from '../../src/engine/domain/expressions.ts';
-import { type FoldedText, hasPhrase } from '../../src/engine/domain/folded-text.ts';
 import { foldWords } from '../../src/engine/domain/text.ts';
-import { type Phrase, phrasesOf } from '../../src/engine/domain/word-phrases.ts';
+import { type FoldedText, hasPhrase, type Phrase, phrasesOf } from '../../src/engine/domain/word-phrases.ts';
 
 interface CompiledEntry {
   readonly includes: boolean;

@@ -8,9 +8,9 @@
 import RBush from 'rbush';
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
 import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
-import { type FoldedText, foldTexts } from '../../src/engine/domain/folded-text.ts';
 import { isInCircle, isInPolygon } from '../../src/engine/domain/geo.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import { type FoldedText, foldTexts } from '../../src/engine/domain/word-phrases.ts';
 import { CompiledExpressions } from './plain-expressions.ts';
 
 /** Numbers of a row: box, kinds, position of the search, then six minima and six maxima. */

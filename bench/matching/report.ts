@@ -30,7 +30,7 @@ export interface Report {
 
 export function printReport({ name, searchCount, seed, sections, churned, total, stats }: Report): void {
   const searches = `${searchCount.toLocaleString('en')} searches`;
-  console.log(`${name}: ${searches}, seed ${seed}, Node ${process.version}, ${stats.kernel} kernel\n`);
+  console.log(`${name}: ${searches}, seed ${seed}, Node ${process.version}\n`);
   console.log(line('µs per advert', 'mean', 'p50', 'p99', 'max', 'matches', 'candidates', 'x mean', 'x p99'));
   for (const { name, ours, plain, scan, mismatches } of sections) {
     console.log(`${name} (${mismatches} mismatches)`);

@@ -5,9 +5,9 @@
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import { expressionsHold } from '../../src/engine/domain/expressions.ts';
-import { type FoldedText, foldTexts } from '../../src/engine/domain/folded-text.ts';
 import { distanceKm, isInPolygon, type Polygon } from '../../src/engine/domain/geo.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import { type FoldedText, foldTexts } from '../../src/engine/domain/word-phrases.ts';
 
 const MEASURES = ['budget', 'surface', 'room', 'bedroom', 'pricePerMeter', 'landSurface'] as const;
 const ANY = 0xff;

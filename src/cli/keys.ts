@@ -1,7 +1,7 @@
 /** `vigie keys`: clients and their API keys. */
 
-import { DISPLAY_NAME_LENGTH_MAX } from '../engine/domain/client-limits.ts';
 import { parseUuid } from '../engine/domain/ids.ts';
+import { DISPLAY_NAME_LENGTH_MAX } from '../engine/domain/search-limits.ts';
 import {
   createApiKey,
   createClient,

@@ -8,14 +8,14 @@ import { startTask } from '../engine/actor/task.ts';
 
 export interface Progress {
   /** A smaller share than before begins another part of the work, with its own time and speed. */
-  tell(standing: Standing): void;
+  update(state: ProgressState): void;
   /** A line of its own. */
   say(line: string): void;
   /** Call it however the work ends. */
   end(): void;
 }
 
-export interface Standing {
+export interface ProgressState {
   readonly doing: string;
   /** Units done so far, over all parts; null where there is nothing to count. */
   readonly count: number | null;
@@ -58,7 +58,7 @@ export function startProgress(
   screen: Screen = process.stderr,
   { nowMs, every }: Ticker = ticker,
 ): Progress {
-  let standing: Standing = { doing, count: null, share: null };
+  let standing: ProgressState = { doing, count: null, share: null };
   let begun = { atMs: nowMs(), count: 0 };
   const show = (): void => {
     const words = describe(standing, unit, (nowMs() - begun.atMs) / 1_000, begun.count);
@@ -70,7 +70,7 @@ export function startProgress(
   };
   const stop = every(screen.isTTY ? REDRAW_MS : LINE_MS, show);
   return {
-    tell(next) {
+    update(next) {
       if (next.share !== null && next.share < (standing.share ?? 0))
         begun = { atMs: nowMs(), count: standing.count ?? 0 };
       standing = next;
@@ -96,7 +96,12 @@ function barOf(share: number | null): readonly string[] {
   return ['█'.repeat(full) + '░'.repeat(BAR_CELLS - full)];
 }
 
-function describe({ count, share }: Standing, unit: string, seconds: number, countBefore: number): readonly string[] {
+function describe(
+  { count, share }: ProgressState,
+  unit: string,
+  seconds: number,
+  countBefore: number,
+): readonly string[] {
   const perSecond = seconds > 0 ? ((count ?? 0) - countBefore) / seconds : 0;
   return [
     ...(share === null || share < SHARE_MIN ? [] : [`${Math.floor(Math.min(1, share) * 100)} %`]),

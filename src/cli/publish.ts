@@ -9,7 +9,7 @@ import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { Config } from '../config.ts';
-import { InFlight } from '../engine/actor/in-flight.ts';
+import { InFlight } from '../engine/actor/waiting.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { type Publication, publish } from '../engine/broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../engine/broker/topology.ts';
@@ -17,7 +17,7 @@ import { decodeIntakeMessage, RejectedMessageError } from '../engine/domain/inta
 import { nearestHint } from '../engine/domain/nearest-name.ts';
 import type { UnknownMember } from '../engine/domain/unknown-members.ts';
 import { natsUrlOf } from './connect.ts';
-import { type Progress, type Standing, startProgress } from './progress.ts';
+import { type Progress, type ProgressState, startProgress } from './progress.ts';
 import { CommandError, cannotRead, InterruptedError, print } from './terminal.ts';
 
 interface Summary {
@@ -71,7 +71,7 @@ interface Work extends LineFile {
 
 async function publishLines(broker: Broker, work: Work): Promise<void> {
   const { path, stream, stopping, progress, summary } = work;
-  const tellUnknown = unknownMemberTeller(progress);
+  const reportUnknown = unknownMemberReporter(progress);
   const underWay = new InFlight();
   const failures: Error[] = [];
   const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY, signal: stopping });
@@ -90,11 +90,11 @@ async function publishLines(broker: Broker, work: Work): Promise<void> {
       progress.say(`line ${lineNumber} refused: ${reason}`);
       continue;
     }
-    for (const member of unknown) tellUnknown(lineNumber, member);
+    for (const member of unknown) reportUnknown(lineNumber, member);
     if (underWay.count >= WINDOW) await underWay.oneEnded();
     const published = publish(broker, publication).then(({ isDuplicate }) => {
       summary[isDuplicate ? 'duplicates' : 'published'] += 1;
-      progress.tell(standingOf(work));
+      progress.update(stateOf(work));
     });
     underWay.add(published.catch((error: Error) => failures.push(error)));
   }
@@ -102,7 +102,7 @@ async function publishLines(broker: Broker, work: Work): Promise<void> {
   if (failures[0] !== undefined) throw failures[0];
 }
 
-function standingOf({ path, shareRead, summary }: Work): Standing {
+function stateOf({ path, shareRead, summary }: Work): ProgressState {
   return {
     doing: `publishing ${path}`,
     count: summary.published + summary.duplicates,
@@ -111,11 +111,11 @@ function standingOf({ path, shareRead, summary }: Work): Standing {
 }
 
 /** Every line is likely to have the same ones. */
-function unknownMemberTeller(progress: Progress): (lineNumber: number, member: UnknownMember) => void {
-  const told = new Set<string>();
+function unknownMemberReporter(progress: Progress): (lineNumber: number, member: UnknownMember) => void {
+  const reported = new Set<string>();
   return (lineNumber, member) => {
-    if (told.has(member.path) || told.size === WARNINGS_MAX) return;
-    told.add(member.path);
+    if (reported.has(member.path) || reported.size === WARNINGS_MAX) return;
+    reported.add(member.path);
     progress.say(`line ${lineNumber}: ${describeUnknown(member)}`);
   };
 }

@@ -47,9 +47,8 @@ const ECHO_MS = 1_000;
 type StopSignal = 'SIGTERM' | 'SIGINT';
 
 /**
- * Aborted by the first wish, with the signal's name for a reason. `onImpatience`: called for a second one. `npm start` passes on
- * what the terminal or the service manager has sent to the process as well, so the same wish may arrive twice within a moment;
- * only one that comes later is a second wish.
+ * Aborted by the first signal, with its name for a reason. `onImpatience`: called for a second one. `npm start` passes on what
+ * the terminal or the service manager has sent to the process as well, so the same signal may arrive twice within a moment.
  */
 export function stopSignal(onImpatience: (signal: StopSignal) => void): AbortSignal {
   const stopping = new AbortController();

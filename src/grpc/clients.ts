@@ -1,7 +1,6 @@
 /** Clients of the REST API and their keys. */
 
-import { CLIENT_LIMIT_RANGES } from '../engine/domain/client-limits.ts';
-import type { SearchLimits } from '../engine/domain/search-limits.ts';
+import { CLIENT_LIMIT_RANGES, type SearchLimits } from '../engine/domain/search-limits.ts';
 import {
   type ApiKey as ApiKeyRow,
   type ClientLimits,

@@ -4,9 +4,9 @@
  */
 
 import type { HeldProperty } from '../engine/domain/change.ts';
-import { DISPLAY_NAME_LENGTH_MAX } from '../engine/domain/client-limits.ts';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
-import { storable } from '../engine/domain/storable-text.ts';
+import { DISPLAY_NAME_LENGTH_MAX } from '../engine/domain/search-limits.ts';
+import { storable } from '../engine/domain/text.ts';
 import { findClientByName, isClient } from '../engine/store/clients.ts';
 import type { Queryable } from '../engine/store/database.ts';
 import { findHeld, type WantedProperty } from '../engine/store/property-summaries.ts';

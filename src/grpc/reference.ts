@@ -7,7 +7,7 @@ import {
   type PointOfInterest,
   SCHOOL_TYPES,
 } from '../engine/domain/point-of-interest.ts';
-import { storable } from '../engine/domain/storable-text.ts';
+import { storable } from '../engine/domain/text.ts';
 import {
   listPointSources as listSourceRows,
   removePointSource,

@@ -85,14 +85,14 @@ export async function startAdminServer(
   dependencies: AdminDependencies,
 ): Promise<AdminServer> {
   const credentials = await credentialsOf(settings);
-  const doorman = {
-    onAdmitted: (peer: string) => connections.welcome(peer),
+  const observer = {
+    onAdmitted: (peer: string) => connections.markAuthenticated(peer),
     onRefused(method: string, peer: string) {
       dependencies.onCall('UNAUTHENTICATED');
       dependencies.logger.info({ method, peer, code: 'UNAUTHENTICATED' }, 'admin call');
     },
   };
-  const interceptors = [requireToken(settings.token, doorman), boundHealthCalls(settings.healthQuestionMs)];
+  const interceptors = [requireToken(settings.token, observer), boundHealthCalls(settings.healthQuestionMs)];
   const server = new Server({ ...OPTIONS, interceptors });
   const stopping = new AbortController();
   const handlers = createHandlers(dependencies, stopping.signal, settings.callTimeouts ?? CALL_TIMEOUTS);
@@ -195,12 +195,12 @@ function hashOf(text: string): Buffer {
 }
 
 const CONNECTIONS_MAX = 64;
-const STRANGERS_MAX = 16;
+const UNAUTHENTICATED_MAX = 16;
 
 interface Connections {
   readonly port: number;
   /** `peer`, as grpc-js names it, is authenticated. */
-  welcome(peer: string): void;
+  markAuthenticated(peer: string): void;
   /** Takes no more; those that are there stay. */
   close(): void;
   /** Ends those that are left. */
@@ -211,27 +211,27 @@ interface Connections {
 async function openConnections(host: string, port: number, serve: (socket: Socket) => void): Promise<Connections> {
   const sockets = new Set<Socket>();
   /** By peer, the oldest first. */
-  const strangers = new Map<string, Socket>();
+  const unknownPeers = new Map<string, Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     const peer = `${socket.remoteAddress}:${socket.remotePort}`;
     sockets.add(socket);
-    strangers.set(peer, socket);
+    unknownPeers.set(peer, socket);
     socket.once('close', () => {
       sockets.delete(socket);
-      if (strangers.get(peer) === socket) strangers.delete(peer);
+      if (unknownPeers.get(peer) === socket) unknownPeers.delete(peer);
     });
     // A connection that breaks before its session has begun emits errors that have no other listener.
     socket.on('error', () => socket.destroy());
     serve(socket);
-    if (strangers.size <= STRANGERS_MAX && sockets.size <= CONNECTIONS_MAX) return;
-    const [longest] = strangers.values();
+    if (unknownPeers.size <= UNAUTHENTICATED_MAX && sockets.size <= CONNECTIONS_MAX) return;
+    const [longest] = unknownPeers.values();
     longest?.destroy();
   });
   server.listen(port, host);
   await once(server, 'listening');
   return {
     port: (server.address() as { readonly port: number }).port,
-    welcome: (peer) => void strangers.delete(peer),
+    markAuthenticated: (peer) => void unknownPeers.delete(peer),
     close: () => void server.close(),
     destroy() {
       for (const socket of sockets) socket.destroy();

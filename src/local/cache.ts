@@ -9,6 +9,7 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { succeeds } from '../engine/actor/waiting.ts';
 import { dangerOf } from './data-directory.ts';
 
 const STAGING = 'unfinished-';
@@ -100,13 +101,7 @@ async function download(names: readonly string[], work: string, sources: string 
       cwd: work,
       timeout: APT_TIMEOUT_MS,
     });
-  const isDone =
-    sources === null &&
-    (await apt(options, 'download', ...names).then(
-      () => true,
-      () => false,
-    ));
-  if (isDone) return;
+  if (sources === null && (await succeeds(apt(options, 'download', ...names)))) return;
   // An update fails when one of many sources is unreachable: the download shows whether our packages are available.
   const updateError = await apt([...ownLists, 'APT::Update::Error-Mode=any'], 'update').then(
     () => null,

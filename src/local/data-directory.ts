@@ -5,9 +5,10 @@
  */
 
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { close, constants, fchmod, fstat, ftruncate, open, type Stats, write } from 'node:fs';
-import { access, mkdir, readFile, realpath, stat } from 'node:fs/promises';
+import { access, link, mkdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -193,4 +194,39 @@ async function flock(file: number, options: readonly string[]): Promise<boolean>
   if (code === 0) return true;
   if (code === CONFLICT) return false;
   throw new Error(`the directory cannot be locked: ${said.trim()}`);
+}
+
+const FILE = 'admin-token';
+
+/**
+ * The token of a daemon without a configured one: created once, stored in the data directory, readable by its owner
+ * only. Null when no daemon has created one, or another user's did.
+ */
+export async function readToken(dataDir: string): Promise<string | null> {
+  try {
+    return (await readFile(join(dataDir, FILE), 'utf8')).trim();
+  } catch (error) {
+    if (['ENOENT', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
+    throw error;
+  }
+}
+
+export async function readOrMakeToken(dataDir: string): Promise<string> {
+  const known = await readToken(dataDir);
+  if (known !== null) return known;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const token = randomBytes(32).toString('base64url');
+  const draft = join(dataDir, `${FILE}.${process.pid}.${randomBytes(4).toString('hex')}`);
+  await writeFile(draft, `${token}\n`, { mode: 0o600, flag: 'wx' });
+  try {
+    // Atomic: no reader sees a half-written token.
+    await link(draft, join(dataDir, FILE));
+    return token;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    // Another daemon was faster.
+    return (await readFile(join(dataDir, FILE), 'utf8')).trim();
+  } finally {
+    await rm(draft, { force: true });
+  }
 }

@@ -7,6 +7,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, open, readdir, readFile, realpath, rm, statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { succeeds } from '../engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from './cache.ts';
 import {
   type ChildServer,
@@ -251,11 +252,7 @@ export async function findNatsServer(
     const binary = await inspect(path).catch(() => null);
     if (binary !== null) return binary;
   }
-  const isUsable = (path: string) =>
-    inspect(join(path, PACKAGED)).then(
-      () => true,
-      () => false,
-    );
+  const isUsable = (path: string) => succeeds(inspect(join(path, PACKAGED)));
   try {
     const unpacked = await cacheEntry(cacheDir, `nats-server-${process.arch}`, isUsable, (path) => {
       onLog('no nats-server on the PATH: fetching the package of the distribution');

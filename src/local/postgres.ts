@@ -7,6 +7,7 @@
 import { access, open, readFile, rm, stat } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
+import { succeeds } from '../engine/actor/waiting.ts';
 import {
   type ChildServer,
   type EmbeddedServer,
@@ -19,13 +20,14 @@ import {
 } from './child-server.ts';
 import { cacheDirectory } from './data-directory.ts';
 import { serverUser } from './ownership.ts';
-import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import {
   ensureCluster,
+  findPostgresBinaries,
   POSTGRES_DATABASE,
   POSTGRES_ENVIRONMENT,
   POSTGRES_ROLE,
   POSTGRES_SUPERUSER,
+  type PostgresBinaries,
   type PostgresHome,
   type PostgresPasswords,
   pathFromChild,
@@ -192,11 +194,7 @@ async function readyState(home: PostgresHome, server: ChildServer): Promise<'rea
  */
 async function removeMisleadingPidFile(home: PostgresHome): Promise<void> {
   const [pid] = (await readFile(pidFile(home), 'utf8').catch(() => '')).split('\n');
-  const isAlive = await access(`/proc/${pid || 'none'}`).then(
-    () => true,
-    () => false,
-  );
-  if (isAlive) await rm(pidFile(home));
+  if (await succeeds(access(`/proc/${pid || 'none'}`))) await rm(pidFile(home));
 }
 
 function pidFile(home: PostgresHome): string {

@@ -32,7 +32,7 @@ import { REFUSALS } from './sentences.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
-  const { database, strangersDatabase = database, logger, settings } = dependencies;
+  const { database, publicDatabase = database, logger, settings } = dependencies;
   const nowMs = () => performance.now();
   const app = new Koa();
   app.use(logRequests(logger, nowMs));
@@ -40,7 +40,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(standingHeaders(settings.publicUrl));
   app.use(openToOrigins);
   app.use(compressed);
-  const keys = apiKeyVerifier(strangersDatabase, nowMs);
+  const keys = apiKeyVerifier(publicDatabase, nowMs);
   dependencies.onKeyChange?.(keys.forget);
   app.use(authenticate(keys.verify, dependencies.onAuthenticated));
   app.use(limitRate(settings, nowMs));

@@ -6,8 +6,7 @@ import { EVENT_KINDS } from '../engine/domain/codes.ts';
 import { DELIVERY_CHANNELS, DELIVERY_STATES, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
 import { type EndpointHealth, endpointKeyOf } from '../engine/domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
-import { bodyOf } from '../engine/domain/routing.ts';
-import { hasContacts, withoutContacts } from '../engine/domain/withheld-contacts.ts';
+import { bodyOf, hasContacts, withoutContacts } from '../engine/domain/routing.ts';
 import { ANY_DELIVERY, ANY_TIME, type DeliveryTarget, readTargets } from '../engine/store/delivery-filters.ts';
 import {
   type DeliveryPage,

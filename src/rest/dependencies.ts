@@ -89,7 +89,7 @@ export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome>;
 export interface ApiDependencies {
   readonly database: Database;
   /** For requests without a key, keys themselves and unsubscribe links: its own connection, default `database`. */
-  readonly strangersDatabase?: Database;
+  readonly publicDatabase?: Database;
   /** Called for each authenticated request; returns false when the client has too many connections. */
   readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
   /** For single explanations: connections of their own, whose statements have a time limit. */

@@ -6,7 +6,7 @@
 
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { departmentIdOf } from '../engine/reference/reference-ids.ts';
+import { departmentIdOf } from '../engine/reference/commune-records.ts';
 import { codeOf, type Path, type ViolationCode, Violations } from './problem.ts';
 import { FAULTS, type Sentence, sentenceOfZod } from './sentences.ts';
 

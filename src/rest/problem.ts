@@ -222,7 +222,7 @@ export class Violations {
   }
 
   /** Whether the answer has an error of the member itself. */
-  isTold(member: string): boolean {
+  isReported(member: string): boolean {
     return this.#first.some(({ propertyPath }) => propertyPath === member);
   }
 

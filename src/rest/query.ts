@@ -5,7 +5,7 @@
 
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
-import { isStorable } from '../engine/domain/storable-text.ts';
+import { isStorable } from '../engine/domain/text.ts';
 import { NUMBER, ownPath } from './member-rules.ts';
 import { Problem } from './problem.ts';
 import { FAULTS, joined, ofParameter, REFUSALS, type Sentence } from './sentences.ts';

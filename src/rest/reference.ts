@@ -9,7 +9,6 @@ import type { Context } from 'koa';
 import type { City } from '../engine/domain/city.ts';
 import { parseUuid } from '../engine/domain/ids.ts';
 import type { CityFilter } from '../engine/reference/city-finder.ts';
-import { cityReference } from '../engine/reference/embedded-references.ts';
 import type { CompletedPlace, PlaceType } from '../engine/reference/place-completion.ts';
 import { listSiteCategories } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
@@ -28,7 +27,7 @@ import {
   textsParameter,
   undocumented,
 } from './query.ts';
-import { departmentDocument, siteCategoryDocument } from './search-document.ts';
+import { cityReference, departmentDocument, siteCategoryDocument } from './search-document.ts';
 import type { SearchMemberName } from './search-schema.ts';
 import { THINGS } from './sentences.ts';
 

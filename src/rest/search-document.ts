@@ -1,10 +1,12 @@
 /** A search for its owner (specification, sections 2.1 and 2.2): keys become embedded references, numbers text. */
 
+import type { City } from '../engine/domain/city.ts';
 import { plainCriteria } from '../engine/domain/criterion-table.ts';
 import { emailStatusOf } from '../engine/domain/mail.ts';
 import type { Search, SearchMembers } from '../engine/domain/search.ts';
+import type { Department } from '../engine/reference/commune-records.ts';
 import type { Reference } from '../engine/reference/communes.ts';
-import { cityReference, departmentReference } from '../engine/reference/embedded-references.ts';
+import { articleOf, cleanName } from '../engine/reference/place-names.ts';
 import type { SiteCategory } from '../engine/store/site-categories.ts';
 import { identityOf } from './hydra.ts';
 
@@ -75,5 +77,43 @@ export function siteCategoryDocument(category: SiteCategory): object {
   return {
     ...identityOf('SiteCategory', `/site_categories/${category.id}`),
     name: category.name,
+  };
+}
+
+interface CityReference {
+  /** `Le`, `La`, `Les`, `L'` or empty. */
+  readonly article: string;
+  readonly insee: string;
+  /** The official name in full. */
+  readonly libelle: string;
+  readonly name: string;
+  readonly zipcode: string;
+}
+
+export function cityReference(city: City): CityReference {
+  return {
+    article: articleOf(city.originalName),
+    insee: city.insee,
+    libelle: city.originalName,
+    name: city.name,
+    zipcode: city.zipcode,
+  };
+}
+
+interface DepartmentReference {
+  /** INSEE code of the prefecture, as the official list has it. */
+  readonly chefLieu: string;
+  readonly departmentCode: string;
+  readonly name: string;
+  /** Lower case, no accents, hyphens: `cote-d-or`. */
+  readonly nameClean: string;
+}
+
+export function departmentReference(department: Department): DepartmentReference {
+  return {
+    chefLieu: department.chefLieu,
+    departmentCode: department.code,
+    name: department.name,
+    nameClean: cleanName(department.name),
   };
 }

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { hostFault } from '../engine/delivery/connector.ts';
 import { plainCriteria } from '../engine/domain/criterion-table.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
-import { isStorable } from '../engine/domain/storable-text.ts';
+import { isStorable } from '../engine/domain/text.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { EndpointRules, PortRange } from './dependencies.ts';
 import { isIgnored, REFUSED, readingOf } from './member-rules.ts';
@@ -161,7 +161,7 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
   if (missing.length === circle.length) return;
   // A member that was sent and refused is not missing.
   for (const name of missing) {
-    if (!violations.isTold(name)) violations.add([name], FAULTS.circle, 'incomplete_circle');
+    if (!violations.isReported(name)) violations.add([name], FAULTS.circle, 'incomplete_circle');
   }
 }
 

@@ -1,19 +1,16 @@
 /** Opens the admin interface (gRPC): the part of the composition root that knows `grpc/`. */
 
-import { announceChange } from '../engine/broker/announcements.ts';
+import { announceChange, announceControlChange } from '../engine/broker/announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
-import { announceControlChange } from '../engine/broker/operator-signals.ts';
 import { isBrokerOutage } from '../engine/broker/outage.ts';
 import { publish } from '../engine/broker/publish.ts';
-import { requeuedHeader } from '../engine/broker/requeued.ts';
-import { readStreamFigures } from '../engine/broker/stream-figures.ts';
-import { adoptTopology } from '../engine/broker/topology-inspection.ts';
+import { requeuedHeader } from '../engine/broker/retry-messages.ts';
+import { adoptTopology, readStreamFigures } from '../engine/broker/topology-inspection.ts';
 import type { Matcher } from '../engine/intake/matcher.ts';
 import { FEATURES } from '../features.ts';
 import type { Adoption } from '../grpc/dependencies.ts';
 import { startAdminServer } from '../grpc/server.ts';
-import { readOrMakeToken } from '../grpc/token-file.ts';
-import { dataDirectoryPath } from '../local/data-directory.ts';
+import { dataDirectoryPath, readOrMakeToken } from '../local/data-directory.ts';
 import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
 

@@ -29,7 +29,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   closing('points of interest', () => keeper.stop());
   const sender = openSender(parts);
   const queryDatabase = openQuestionDatabase(parts, databaseUrl);
-  const strangersDatabase = openStrangersDatabase(parts, databaseUrl);
+  const publicDatabase = openPublicDatabase(parts, databaseUrl);
   const connectionLimits = createConnectionLimits(config.api.proxies, config.api.connectionsMax);
   const streets = await openStreets(parts);
   sortPlaces(reference);
@@ -39,7 +39,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       queryDatabase,
       askThread: parts.askThread,
       prepareEstimate: FEATURES.find(({ estimate }) => estimate)?.estimate?.(database),
-      strangersDatabase,
+      publicDatabase,
       onAuthenticated: connectionLimits.noteAuthenticated,
       retentionDays: config.retentionDays,
       reference,
@@ -95,13 +95,13 @@ function openQuestionDatabase({ config, onTransientError, closing }: Parts, data
 }
 
 /** One connection: requests with guessed keys take none of the clients'. */
-function openStrangersDatabase({ onTransientError, closing }: Parts, databaseUrl: string): Database {
+function openPublicDatabase({ onTransientError, closing }: Parts, databaseUrl: string): Database {
   const database = openDatabase({
     url: databaseUrl,
     connectionsMax: 1,
     onConnectionLost: (error) => onTransientError('connection to PostgreSQL', error),
   });
-  closing('database of strangers', () => database.end());
+  closing('public database', () => database.end());
   return database;
 }
 
@@ -140,7 +140,7 @@ interface ConnectionLimits {
 }
 
 /** Twenty browsers behind one address have their pages on fewer. */
-const STRANGERS_PER_ADDRESS_MAX = 64;
+const UNAUTHENTICATED_PER_ADDRESS_MAX = 64;
 /** Of all connections that there may be. */
 const CLIENT_SHARE = 1 / 4;
 const ADDRESS = 'address ';
@@ -176,7 +176,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
     onConnection(socket) {
       const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
       if (address === '' || proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return;
-      if (!enter(socket, ADDRESS + networkOf(address), STRANGERS_PER_ADDRESS_MAX)) return void socket.destroy();
+      if (!enter(socket, ADDRESS + networkOf(address), UNAUTHENTICATED_PER_ADDRESS_MAX)) return void socket.destroy();
       socket.once('close', () => leave(socket));
     },
     noteAuthenticated(socket, clientId) {

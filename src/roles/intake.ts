@@ -191,7 +191,7 @@ function createTermStart(
   };
 }
 
-interface Housekeeping {
+interface Maintenance {
   stop(): Promise<void>;
 }
 
@@ -200,8 +200,8 @@ function maintainAlongside(
   { config, log, database, broker, observers, onTransientError }: Parts,
   medians: MarketMedians,
   sampling: MatchSampling,
-): Housekeeping {
-  const kept: readonly Housekeeping[] = [
+): Maintenance {
+  const kept: readonly Maintenance[] = [
     startRetention({
       database,
       days: config.retentionDays,
@@ -242,9 +242,9 @@ function maintainAlongside(
   };
 }
 
-function alongside(intake: Intake, housekeeping: Housekeeping): LeaderTask {
+function alongside(intake: Intake, maintenance: Maintenance): LeaderTask {
   const end = async (endIntake: () => Promise<void>): Promise<void> => {
-    await Promise.all([endIntake(), housekeeping.stop()]);
+    await Promise.all([endIntake(), maintenance.stop()]);
   };
   return {
     get isSound() {
@@ -255,8 +255,7 @@ function alongside(intake: Intake, housekeeping: Housekeeping): LeaderTask {
   };
 }
 
-/** The figures of the index that are numbers, by name. */
 function indexFigures(matcher: Matcher): Omit<IndexFigures, 'generation'> {
-  const { searches, kernel: _, ...figures } = matcher.stats;
+  const { searches, ...figures } = matcher.stats;
   return { searches, builtAt: matcher.builtAt.toISOString(), figures };
 }

@@ -5,7 +5,7 @@
 
 import type { Broker } from '../engine/broker/connection.ts';
 import type { PauseGate } from '../engine/broker/pause-gate.ts';
-import { readStreamFigures } from '../engine/broker/stream-figures.ts';
+import { readStreamFigures } from '../engine/broker/topology-inspection.ts';
 import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import type { Database, DatabasePool } from '../engine/store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-reads.ts';
@@ -95,4 +95,45 @@ export function measureStreams(metrics: Metrics, broker: Broker): void {
   metrics.labelledGauge('vigie_stream_bytes_max', 'Bytes that a stream may hold', 'stream', perStream('bytesMax'));
   metrics.labelledGauge('vigie_consumer_pending', 'Messages not yet handed out', 'stream', perStream('pending'));
   metrics.labelledGauge('vigie_consumer_ack_pending', 'Messages handed out, open', 'stream', perStream('ackPending'));
+}
+
+export interface Stalls {
+  /** `isDue`: whether the role has work to do. Returns a function that records each step of progress. */
+  follow(role: string, isDue: () => boolean): () => void;
+  /** Seconds by role. */
+  readonly seconds: ReadonlyMap<string, number>;
+  /** Throws the names of the roles without progress for too long. */
+  assertProgress(): void;
+  /** Once a second. */
+  check(): void;
+}
+
+/** Longer than anything with a time limit: an attempt, a statement's dead connection, a takeover. */
+const STALLED_SECONDS = 30;
+
+/**
+ * Detects roles of this process that have work and make no progress. A backlog is no stall while it shrinks, and
+ * neither is an endpoint that hangs. Time is counted in checks, so that a process which was frozen is not considered
+ * stalled when it resumes.
+ */
+export function createStalls(): Stalls {
+  const due = new Map<string, () => boolean>();
+  const seconds = new Map<string, number>();
+  return {
+    seconds,
+    follow(role, isDue) {
+      due.set(role, isDue);
+      seconds.set(role, 0);
+      return () => void seconds.set(role, 0);
+    },
+    assertProgress() {
+      const stalled = [...seconds].filter(([, stoodStill]) => stoodStill >= STALLED_SECONDS);
+      if (stalled.length === 0) return;
+      const roles = stalled.map(([role, stoodStill]) => `${role} for ${stoodStill} s`);
+      throw new Error(`work is due, and no progress: ${roles.join(', ')}`);
+    },
+    check() {
+      for (const [role, isDue] of due) seconds.set(role, isDue() ? (seconds.get(role) ?? 0) + 1 : 0);
+    },
+  };
 }

@@ -3,8 +3,8 @@
 import type { Config } from '../config.ts';
 import type { Supervisor } from '../engine/actor/supervisor.ts';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
+import type { DueAnnouncer } from '../engine/broker/announcements.ts';
 import type { Broker } from '../engine/broker/connection.ts';
-import type { DueAnnouncer } from '../engine/broker/due-announcements.ts';
 import type { LeadClaim } from '../engine/broker/lead-claims.ts';
 import type { ActivityFeed } from '../engine/maintenance/activity.ts';
 import type { InstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
@@ -16,7 +16,7 @@ import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Observers } from '../observers.ts';
 import type { Shutdown } from '../shutdown.ts';
-import type { Stalls } from './stalls.ts';
+import type { Stalls } from './measures.ts';
 
 /** See `shutdown.ts` for the order in which parts end. */
 export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'> {

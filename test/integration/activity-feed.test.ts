@@ -84,7 +84,7 @@ test('a watch begins when every living instance has said that it publishes', asy
   assert.equal(hasBegun, false, 'the second instance has not answered');
   request.respond(Buffer.from(ids[1]));
   const stop = await watching;
-  feed.tell(() => [CHANGE]);
+  feed.publish(() => [CHANGE]);
   await brokers[0].connection.flush();
   assert.deepEqual(seen, [CHANGE]);
   stop();

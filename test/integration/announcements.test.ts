@@ -2,9 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { announceChange, onChange } from '../../src/engine/broker/announcements.ts';
+import {
+  announceChange,
+  announceControlChange,
+  onChange,
+  onControlChange,
+} from '../../src/engine/broker/announcements.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
-import { announceControlChange, onControlChange } from '../../src/engine/broker/operator-signals.ts';
 import { startTestNats } from '../support/servers.ts';
 
 test('an import of centres is told to every instance, and is no change of a search', async (t) => {

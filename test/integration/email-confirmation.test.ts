@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { Search } from '../../src/engine/domain/search.ts';
 import { deleteSearch } from '../../src/engine/store/searches.ts';
-import { removeMailRecipients, removeMailTokens } from '../../src/features/mail/mail-items.ts';
+import { removeMailRecipients, removeMailTokens } from '../../src/features/mail/mail.ts';
 import { askConfirmation, readSubscriptions, unsubscribe } from '../../src/features/mail/mail-recipients.ts';
 import { type MailScene, openMailScene } from '../support/mail-scene.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';

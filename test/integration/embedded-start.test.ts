@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { freePort } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
-import { findPostgresBinaries } from '../../src/local/postgres-binaries.ts';
+import { findPostgresBinaries } from '../../src/local/postgres-cluster.ts';
 import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { runVigie, startDaemon } from '../support/daemon.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';

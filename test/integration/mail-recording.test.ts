@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mailKeyOf, nextMorning } from '../../src/engine/domain/mail.ts';
 import { readRoutes } from '../../src/engine/store/search-routes.ts';
-import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import {
   removeMailItems,
   removeMailRecipients,
   removeMailTokens,
   requeueMailItem,
-} from '../../src/features/mail/mail-items.ts';
+} from '../../src/features/mail/mail.ts';
+import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { openMailScene } from '../support/mail-scene.ts';
 
 test('nothing is recorded for an address that is off, refused, unsubscribed, or without a mail server', async (t) => {

@@ -16,7 +16,7 @@ import { migrate } from '../../src/engine/store/database.ts';
 import { readMedians } from '../../src/engine/store/market-medians.ts';
 import { correctMatchTotals, readSearchTotals } from '../../src/engine/store/search-totals.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
-import { createMatchEstimator } from '../../src/features/explanations/match-estimate.ts';
+import { createMatchEstimator } from '../../src/features/explanations/explanations.ts';
 import { startTestApi } from '../support/api.ts';
 import { connectDatabase } from '../support/database.ts';
 import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';

@@ -17,7 +17,7 @@ import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/en
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
-import { nearMisses } from '../../src/features/explanations/near-misses.ts';
+import { nearMisses } from '../../src/features/explanations/found-properties.ts';
 import { dayInParis, previewFigures } from '../../src/features/explanations/preview-figures.ts';
 import { sampleStartAt } from '../../src/features/explanations/property-scans.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
-import { isAtLeast } from '../../src/engine/broker/topology-owner.ts';
+import { isAtLeast } from '../../src/engine/broker/topology.ts';
 import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { signatureHeaders } from '../../src/engine/delivery/signature.ts';
-import { VERIFIERS } from '../../src/rest/description/guides.ts';
+import { VERIFIERS } from '../../src/rest/description/documentation.ts';
 import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';

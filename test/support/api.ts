@@ -72,8 +72,8 @@ export async function startTestApi(
     },
   });
   cleanup.after(threads.stop);
-  const strangersDatabase = openDatabase({ ...connecting, connectionsMax: 1 });
-  cleanup.after(() => strangersDatabase.end());
+  const publicDatabase = openDatabase({ ...connecting, connectionsMax: 1 });
+  cleanup.after(() => publicDatabase.end());
   const logged: TestApi['logged'] = [];
   const changes = { count: 0 };
   const log = (fields: Readonly<Record<string, unknown>>, message: string) => void logged.push({ fields, message });
@@ -84,7 +84,7 @@ export async function startTestApi(
   const app = createApi({
     database,
     askThread: threads.ask,
-    strangersDatabase: overrides.database ?? strangersDatabase,
+    publicDatabase: overrides.database ?? publicDatabase,
     reference,
     logger: { info: log, error: log, infoJson },
     now: () => new Date(),

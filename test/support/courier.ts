@@ -1,7 +1,7 @@
 /** A courier in the test's own process, on real servers, and a look at its rows. */
 
+import { createDueAnnouncer, type DueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
-import { createDueAnnouncer, type DueAnnouncer } from '../../src/engine/broker/due-announcements.ts';
 import { ensureRetries } from '../../src/engine/broker/topology.ts';
 import { type Courier, startCourier } from '../../src/engine/delivery/courier.ts';
 import { createSender, type SenderOptions } from '../../src/engine/delivery/sender.ts';

@@ -16,8 +16,7 @@ import type { EmbeddedServer } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { startNatsServer } from '../../src/local/nats-server.ts';
 import { postgresHome, startPostgres } from '../../src/local/postgres.ts';
-import { findPostgresBinaries } from '../../src/local/postgres-binaries.ts';
-import { ensureCluster } from '../../src/local/postgres-cluster.ts';
+import { ensureCluster, findPostgresBinaries } from '../../src/local/postgres-cluster.ts';
 
 const run = promisify(execFile);
 

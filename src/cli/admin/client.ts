@@ -16,8 +16,7 @@ import {
 } from '@grpc/grpc-js';
 import type { Config } from '../../config.ts';
 import { isLoopback } from '../../config-conflicts.ts';
-import { readToken } from '../../grpc/token-file.ts';
-import { dataDirectoryPath } from '../../local/data-directory.ts';
+import { dataDirectoryPath, readToken } from '../../local/data-directory.ts';
 import { CommandError, cannotRead } from '../terminal.ts';
 import { methodNamed, pathOf, registry } from './request.ts';
 

@@ -143,7 +143,7 @@ async function withCountdown<T>({ doing, unit, count, work }: Countdown<T>): Pro
   const total = await count();
   const ended = new AbortController();
   const progress = startProgress(doing, unit);
-  const told = tellUntil(ended.signal, async () => total - (await count()), total, doing, progress);
+  const reporting = reportUntil(ended.signal, async () => total - (await count()), total, doing, progress);
   try {
     return await work(stopping);
   } catch (error) {
@@ -155,12 +155,12 @@ async function withCountdown<T>({ doing, unit, count, work }: Countdown<T>): Pro
     );
   } finally {
     ended.abort();
-    await told;
+    await reporting;
     progress.end();
   }
 }
 
-async function tellUntil(
+async function reportUntil(
   ended: AbortSignal,
   countDone: () => Promise<number>,
   total: number,
@@ -169,7 +169,7 @@ async function tellUntil(
 ): Promise<void> {
   try {
     for (let done = 0; !ended.aborted; ) {
-      progress.tell({ doing, count: done, share: total === 0 ? null : done / total });
+      progress.update({ doing, count: done, share: total === 0 ? null : done / total });
       await pause(COUNT_EVERY_MS, ended);
       if (!ended.aborted) done = Math.max(0, await countDone());
     }

@@ -115,8 +115,8 @@ async function followed(client: AdminClient, name: string): Promise<JsonObject> 
   try {
     for (; isOpen(recovery); recovery = await call(client, 'GetRecovery', { name })) {
       const { matched, done } = countsOf(recovery);
-      if (recovery.state === 'STATE_COUNTING') progress.tell({ doing: 'counting', count: matched, share: null });
-      else progress.tell({ doing: 'resending', count: done, share: matched === 0 ? null : done / matched });
+      if (recovery.state === 'STATE_COUNTING') progress.update({ doing: 'counting', count: matched, share: null });
+      else progress.update({ doing: 'resending', count: done, share: matched === 0 ? null : done / matched });
       await pause(CHECK_EVERY_MS, stopping);
       stopping.throwIfAborted();
     }

@@ -16,9 +16,15 @@ import type { PublishAdverts } from '../../feature.ts';
 import type { Service } from '../../service.ts';
 import { startProgress } from '../progress.ts';
 import { CommandError, commandLine, interruptSignal, print, styled } from '../terminal.ts';
-import { type ReceivedDelivery, startDemoReceiver } from './receiver.ts';
 import { createSampleCrawler, type IntakeMessageJson } from './sample-adverts.ts';
-import { DEMO_SEARCHES, type DemoSearch, EVERYTHING, setUpDemo } from './set-up.ts';
+import {
+  DEMO_SEARCHES,
+  type DemoSearch,
+  EVERYTHING,
+  type ReceivedDelivery,
+  setUpDemo,
+  startDemoReceiver,
+} from './set-up.ts';
 
 export interface DemoOptions {
   /** Null: until Ctrl-C. */
@@ -85,7 +91,7 @@ export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<voi
     const { service, broker, key, dataDir } = await setUpDemo({
       ...{ smtpUrl: mailServer.url, receiver, titles, stopping, closers, searches },
       dataDirSuffix: feed === null ? '-demo' : '-demo-feed',
-      onStep: (doing) => progress.tell({ doing, count: null, share: null }),
+      onStep: (doing) => progress.update({ doing, count: null, share: null }),
     });
     progress.end();
     showWhereToLook(service, key, dataDir, searches);

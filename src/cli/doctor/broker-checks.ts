@@ -2,8 +2,7 @@
 
 import { statfs } from 'node:fs/promises';
 import type { Broker } from '../../engine/broker/connection.ts';
-import { readStreamFigures } from '../../engine/broker/stream-figures.ts';
-import { inspectTopology } from '../../engine/broker/topology-inspection.ts';
+import { inspectTopology, readStreamFigures } from '../../engine/broker/topology-inspection.ts';
 import { bytesText, type Finding, findingsAbout } from './finding.ts';
 
 const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');

@@ -7,9 +7,8 @@
 import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
 import { PbfReader } from 'pbf';
-import type { Tags } from './facility-tags.ts';
 import { asImportFileError, type ImportFile, ImportFileError } from './import-file.ts';
-import type { OsmMember, OsmVisitor } from './osm-points.ts';
+import type { OsmMember, OsmVisitor, Tags } from './osm-points.ts';
 
 const inflateBytes = promisify(inflate);
 

@@ -49,20 +49,20 @@ export async function importSearches(
   const held = await heldMembers(database, client);
   const estimate = await FEATURES.find((feature) => feature.estimate)?.estimate?.(database)();
   const counts = { created: 0, present: 0, refused: 0, lines: 0, matchesPerMille: 0 };
-  const tell = (line: string): void => {
+  const report = (line: string): void => {
     counts.lines += 1;
     print(line);
   };
   for (const document of documents) {
     if (stopping.aborted) break;
-    const members = await membersOf(document, rules, tell);
+    const members = await membersOf(document, rules, report);
     const same = members === null ? -1 : held.findIndex((each) => isDeepStrictEqual(each, members));
     const matchesPerMille = members === null || same >= 0 ? 0 : ((await estimate?.(members)) ?? 0);
     if (members === null) counts.refused += 1;
     else if (same >= 0) {
       held.splice(same, 1);
       counts.present += 1;
-    } else if (await create(database, client, members, matchesPerMille, config, tell)) {
+    } else if (await create(database, client, members, matchesPerMille, config, report)) {
       counts.created += 1;
       counts.matchesPerMille += matchesPerMille;
     } else counts.refused += 1;
@@ -106,7 +106,7 @@ function searchesIn(value: unknown): readonly Document[] {
 async function membersOf(
   document: Document,
   rules: InputRules,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<SearchMembers | null> {
   const title = String(document.title);
   try {
@@ -117,12 +117,12 @@ async function membersOf(
       code === 'unknown_member' || DISPENSABLE.includes(rootOf(propertyPath));
     const { violations } = error;
     const grave = violations.filter((violation) => !isLess(violation));
-    for (const { propertyPath, message } of grave) tell(`refused: ${title}: ${propertyPath} ${message.en}`);
+    for (const { propertyPath, message } of grave) report(`refused: ${title}: ${propertyPath} ${message.en}`);
     if (grave.length > 0 || violations.length === 0) return null;
-    for (const { propertyPath, message } of violations) tell(`left out: ${title}: ${propertyPath} ${message.en}`);
+    for (const { propertyPath, message } of violations) report(`left out: ${title}: ${propertyPath} ${message.en}`);
     const atFault = new Set(violations.map(({ propertyPath }) => rootOf(propertyPath)));
     const rest = Object.entries(document).filter(([name]) => !atFault.has(rootOf(name)));
-    return membersOf(Object.fromEntries(rest), rules, tell);
+    return membersOf(Object.fromEntries(rest), rules, report);
   }
 }
 
@@ -148,7 +148,7 @@ async function create(
   members: SearchMembers,
   matchesPerMille: number,
   { searchLimits }: Config,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<boolean> {
   const limits = {
     searches: client.searchesMax ?? searchLimits.searches,
@@ -162,7 +162,7 @@ async function create(
   } catch (error) {
     if (!(error instanceof SearchLimitError)) throw error;
     const { limit, maximum, used, added } = error;
-    tell(`refused: ${members.title}: ${REFUSALS.beyond(limit, maximum, used, added).en}`);
+    report(`refused: ${members.title}: ${REFUSALS.beyond(limit, maximum, used, added).en}`);
     return false;
   }
 }

@@ -43,6 +43,14 @@ export function oncePerTick(work: () => void): () => void {
   };
 }
 
+/** Whether `work` is fulfilled. */
+export function succeeds(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Whether `work` settles within `timeoutMs`. */
 export async function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
@@ -104,5 +112,45 @@ export function keptFor<T>(keptMs: number, read: () => Promise<T>, nowMs = () =>
       if (kept === current) kept = null;
     });
     return current.reading;
+  };
+}
+
+/** Work that was begun and is awaited elsewhere. */
+export class InFlight {
+  readonly #wakeUp = new Signal();
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** `work` must not reject: a rejection is a bug and ends the process. */
+  add(work: Promise<unknown>): void {
+    this.#count += 1;
+    void work.finally(() => {
+      this.#count -= 1;
+      this.#wakeUp.notify();
+    });
+  }
+
+  /** Resolves when one work has ended; at once when none is under way. */
+  async oneEnded(): Promise<void> {
+    if (this.#count > 0) await this.#wakeUp.wait();
+  }
+
+  /** Resolves when no work is under way, work that was added meanwhile included. */
+  async ended(): Promise<void> {
+    while (this.#count > 0) await this.#wakeUp.wait();
+  }
+}
+
+/** Returns a function that starts `work`, or shares the run that is under way. */
+export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
+  let underWay: Promise<T> | null = null;
+  return () => {
+    underWay ??= work().finally(() => {
+      underWay = null;
+    });
+    return underWay;
   };
 }

@@ -4,6 +4,8 @@
  * the truth.
  */
 
+import { createInbox } from 'nats';
+import type { DueDelivery } from '../domain/delivery.ts';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type Broker, listen } from './connection.ts';
 
@@ -43,4 +45,117 @@ export function onFeed(broker: Broker, listener: (clientIds: readonly Uuid[] | n
 
 function subjectOf({ names }: Broker, signal: string): string {
   return `${names.signals}.${signal}`;
+}
+
+/** The courier of this process. */
+interface DueListener {
+  /** Returns the deliveries that exceed its capacity. */
+  admit(due: readonly DueDelivery[]): readonly DueDelivery[];
+  /** True when no other courier is known. */
+  readonly isAlone: boolean;
+}
+
+export interface DueAnnouncer {
+  announce(due: readonly DueDelivery[]): void;
+  /** Sends to one other courier, if there is one. */
+  pass(due: readonly DueDelivery[]): void;
+  /** Returns a function that ends the subscription. */
+  listen(listener: DueListener): () => void;
+}
+
+const SIGNAL = 'deliveries.due';
+const QUEUE = 'couriers';
+const ANNOUNCED_MAX = 512;
+
+/**
+ * Announces due deliveries to the courier of this process. What exceeds its capacity, or everything where there is
+ * none, goes to one other courier. An announcement only shortens the time until the next scan of the rows, which are
+ * the queue.
+ */
+export function createDueAnnouncer(broker: Broker): DueAnnouncer {
+  const subject = `${broker.names.signals}.${SIGNAL}`;
+  let local: DueListener | null = null;
+
+  function pass(due: readonly DueDelivery[]): void {
+    if (!broker.isConnected()) return;
+    for (let start = 0; start < due.length; start += ANNOUNCED_MAX) {
+      broker.connection.publish(subject, linesOf(due.slice(start, start + ANNOUNCED_MAX)));
+    }
+  }
+
+  return {
+    pass,
+    announce(due) {
+      if (local === null) return pass(due);
+      const left = local.admit(due);
+      if (!local.isAlone) pass(left);
+    },
+    listen(listener) {
+      local = listener;
+      const end = listen(broker, subject, (message) => void listener.admit(dueOf(message.string())), QUEUE);
+      return () => {
+        local = null;
+        end();
+      };
+    },
+  };
+}
+
+function linesOf(due: readonly DueDelivery[]): string {
+  return due.map(({ id, endpointKey, lane }) => `${id} ${endpointKey} ${lane}`).join('\n');
+}
+
+function dueOf(lines: string): readonly DueDelivery[] {
+  return lines.split('\n').flatMap((line) => {
+    const [idText = '', endpointKey = '', lane] = line.split(' ');
+    const id = parseUuid(idText);
+    return id === null || endpointKey === '' ? [] : [{ id, endpointKey, lane: lane === 'again' ? 'again' : 'first' }];
+  });
+}
+
+const CONTROLS_CHANGED = 'controls.changed';
+const ACTIVITY = 'activity';
+const ACTIVITY_WANTED = 'activity.wanted';
+
+/** A lost signal delays a control until the next poll of PostgreSQL; a lost activity is not shown. */
+export function announceControlChange(broker: Broker): void {
+  if (broker.isConnected()) broker.connection.publish(subjectOf(broker, CONTROLS_CHANGED));
+}
+
+export function onControlChange(broker: Broker, listener: () => void): void {
+  listen(broker, subjectOf(broker, CONTROLS_CHANGED), listener);
+}
+
+/** Maximum bytes of one batch of activities. */
+export function publishActivity(broker: Broker, bytes: Uint8Array): void {
+  if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY), bytes);
+}
+
+/** Returns a function that ends the subscription. */
+export function onActivity(broker: Broker, listener: (bytes: Uint8Array) => void): () => void {
+  return listen(broker, subjectOf(broker, ACTIVITY), (message) => listener(message.data));
+}
+
+/** Notifies every instance that an operator watches. */
+export function announceWatcher(broker: Broker): void {
+  if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY_WANTED));
+}
+
+/** The same; `onReady` is called with the id of each instance that publishes from now on. Returns what ends the watch. */
+export function callForActivity(broker: Broker, onReady: (instanceId: string) => void): () => void {
+  const reply = createInbox();
+  const subscription = broker.connection.subscribe(reply, {
+    callback: (error, message) => error ?? onReady(message.string()),
+  });
+  broker.connection.publish(subjectOf(broker, ACTIVITY_WANTED), undefined, { reply });
+  return () => subscription.unsubscribe();
+}
+
+/** `listener` is called for each watcher before that watcher is answered. */
+export function onWatcher(broker: Broker, instanceId: string, listener: () => void): void {
+  listen(broker, subjectOf(broker, ACTIVITY_WANTED), (message) => {
+    listener();
+    // A renewal requests no answer.
+    message.respond(Buffer.from(instanceId));
+  });
 }

@@ -6,13 +6,11 @@
  * inbox receives the answers until the pull pauses or stops.
  */
 
-import { type Msg, millis, nanos } from 'nats';
+import { createInbox, type Msg, millis, nanos } from 'nats';
 import { startTask } from '../actor/task.ts';
-import { pause, yieldToOthers } from '../actor/waiting.ts';
-import { unreachable } from '../domain/unreachable.ts';
+import { endsWithin, pause, Signal, yieldToOthers } from '../actor/waiting.ts';
 import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
 import type { PauseGate } from './pause-gate.ts';
-import { openInbox, type PullInbox } from './pull-inbox.ts';
 
 /** How a message is settled. One place per stage decides it. */
 export type Disposition =
@@ -285,4 +283,80 @@ export function placeOf(reply: string): Readonly<Record<'deliveryCount' | 'seque
 
 export function headersOf(message: Msg): Record<string, string> {
   return Object.fromEntries((message.headers?.keys() ?? []).map((key) => [key, message.headers?.get(key) ?? '']));
+}
+
+/**
+ * Many messages, with one round trip per consumer. * Resolves when the server has recorded every acknowledgement, or
+ * cannot be reached. A server handles the acknowledgements of one connection to one consumer in order, so its answer to
+ * the last covers all.
+ */
+export async function acknowledgeAll(messages: readonly PulledMessage[]): Promise<void> {
+  const last = new Map(messages.map((message) => [message.consumer, message]));
+  for (const message of messages) {
+    if (message !== last.get(message.consumer)) void message.settle({ type: 'ack', isAnswered: false });
+  }
+  await Promise.all([...last.values()].map((message) => message.settle({ type: 'ack' })));
+}
+
+/** Milliseconds for the last messages of a closed inbox; a frozen server never answers. */
+const ANSWER_MAX_MS = 1_000;
+
+/**
+ * Receives the answers to the requests of a pull, in order. Closing it ends the waiting requests: a server sends
+ * nothing to an inbox without a subscriber, and messages that it has already sent are not lost.
+ */
+interface PullInbox {
+  /** Received and not yet taken, statuses too. */
+  readonly received: readonly Msg[];
+  /** A new reply subject for each request, so that their ends can be distinguished. */
+  replySubject(): string;
+  /** Whether the server reports the end of a request, instead of handing out a message. */
+  isStatus(message: Msg): boolean;
+  /** The next message, or null when none came within `timeoutMs`. Rejects when the server has ended the subscription. */
+  next(timeoutMs: number): Promise<Msg | null>;
+  /**
+   * Stops receiving: the server drops the waiting requests. Returns the messages that were received and not taken;
+   * messages that an unreachable server has sent meanwhile are redelivered.
+   */
+  close(): Promise<readonly Msg[]>;
+}
+
+export function openInbox({ connection, isConnected }: Broker): PullInbox {
+  const prefix = `${createInbox()}.`;
+  const isStatus = ({ subject }: Msg): boolean => subject.startsWith(prefix);
+  let requests = 0;
+  const received: Msg[] = [];
+  const wakeUp = new Signal();
+  let failure: Error | null = null;
+  const subscription = connection.subscribe(`${prefix}*`, {
+    callback(error, message) {
+      if (error === null) received.push(message);
+      failure ??= error;
+      wakeUp.notify();
+    },
+  });
+  return {
+    received,
+    replySubject() {
+      requests += 1;
+      return `${prefix}${requests}`;
+    },
+    isStatus,
+    async next(timeoutMs) {
+      if (received.length === 0 && failure === null) await wakeUp.wait(timeoutMs);
+      if (received.length === 0 && failure !== null) throw failure;
+      return received.shift() ?? null;
+    },
+    async close() {
+      // The server's answer follows the last message that it has sent here.
+      if (isConnected() && failure === null) await endsWithin(subscription.drain(), ANSWER_MAX_MS);
+      else subscription.unsubscribe();
+      return received.filter((message) => !isStatus(message));
+    },
+  };
+}
+
+/** Ends a union: the compiler refuses the call while a variant is left unhandled. */
+function unreachable(value: never): never {
+  throw new Error(`unreachable variant: ${JSON.stringify(value)}`);
 }

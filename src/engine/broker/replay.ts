@@ -8,8 +8,7 @@
 import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
 import { budgetUntil, orNull, retryUntilDone, transientErrorWatch } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
-import { headersOf, type PulledMessage, placeOf, requestBatch } from './pull.ts';
-import { openInbox } from './pull-inbox.ts';
+import { headersOf, openInbox, type PulledMessage, placeOf, requestBatch } from './pull.ts';
 import { isMissing } from './topology.ts';
 
 type HandOn = (message: PulledMessage) => Promise<void>;

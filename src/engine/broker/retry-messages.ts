@@ -3,8 +3,7 @@
  * time. The row decides.
  */
 
-import type { Uuid } from '../domain/ids.ts';
-import { parseUuid } from '../domain/ids.ts';
+import { parseUuid, type Uuid } from '../domain/ids.ts';
 import type { Broker } from './connection.ts';
 import { type Publication, publishAll } from './publish.ts';
 import type { PulledMessage } from './pull.ts';
@@ -55,4 +54,23 @@ export async function holdsRetry(
     if (isMissing(error)) return false;
     throw error;
   }
+}
+
+const HEADER = 'Vigie-Requeued';
+
+/**
+ * A message that an operator requeues names its former position: later messages must not be undone by it. `stream`: its
+ * number in the intake position.
+ */
+export function requeuedHeader(stream: number, sequence: number): Readonly<Record<string, string>> {
+  return { [HEADER]: `${stream}/${sequence}` };
+}
+
+/** Its former sequence, if it was in the stream of this number. */
+export function requeuedFrom(
+  headers: Readonly<Record<string, string>>,
+  stream: number,
+): { readonly requeuedFrom?: number } {
+  const [number, sequence] = (headers[HEADER] ?? '').split('/').map(Number);
+  return number === stream && Number.isSafeInteger(sequence) ? { requeuedFrom: sequence as number } : {};
 }

@@ -20,10 +20,10 @@ import {
   StorageType,
   type StreamConfig,
 } from 'nats';
+import { type DatabaseLabel, labelOf, labelText } from '../domain/cell.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { ADVERTS, REJECTED } from '../domain/streams.ts';
 import { type Broker, onceElected } from './connection.ts';
-import { isAtLeast, labelling } from './topology-owner.ts';
 
 export const ADVERTS_STREAM = ADVERTS.name;
 export const RETRY_PARTITIONS = 8;
@@ -235,4 +235,35 @@ async function hasRoom({ manager, replicas }: Broker, name: string, bytes: numbe
   }
   await manager.streams.delete(name);
   return true;
+}
+
+const KEY = 'vigie-database';
+const DESCRIPTION = 'of the Vigie database ';
+
+type Labelled = Pick<Partial<StreamConfig & ConsumerConfig>, 'metadata' | 'description'>;
+
+/**
+ * Two databases that shared a stream or consumer would silently take each other's adverts, so the daemon labels what it
+ * creates with its database: as metadata, and below nats-server 2.10 in the description. The part of a configuration
+ * that names the owner; empty for a command, which has no database.
+ */
+export function labelling({ database, serverVersion }: Pick<Broker, 'database' | 'serverVersion'>): Labelled {
+  if (database === null) return {};
+  const text = labelText(database);
+  return knowsMetadata(serverVersion) ? { metadata: { [KEY]: text } } : { description: `${DESCRIPTION}${text}` };
+}
+
+/** Null for one that another program has created. */
+export function ownerOf({ metadata, description }: Labelled): DatabaseLabel | null {
+  const described = description?.startsWith(DESCRIPTION) ? description.slice(DESCRIPTION.length) : undefined;
+  return labelOf(metadata?.[KEY] ?? described);
+}
+
+function knowsMetadata(version: string): boolean {
+  return isAtLeast(version, 2, 10);
+}
+
+export function isAtLeast(version: string, major: number, minor: number): boolean {
+  const [ofMajor = 0, ofMinor = 0] = version.split('.').map(Number);
+  return ofMajor > major || (ofMajor === major && ofMinor >= minor);
 }

@@ -7,9 +7,8 @@
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
 import { startTask, type Task } from '../actor/task.ts';
 import { inTime } from '../actor/waiting.ts';
-import { acknowledgeAll } from '../broker/acknowledge.ts';
 import { BrokerUnavailableError } from '../broker/outage.ts';
-import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
+import { acknowledgeAll, type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages.ts';
 import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
 import type { DueDelivery } from '../domain/delivery.ts';

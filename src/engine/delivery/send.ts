@@ -4,9 +4,8 @@
  * returns its slot. While PostgreSQL is away the slots stay taken, so nothing piles up.
  */
 
-import { InFlight } from '../actor/in-flight.ts';
 import { type Apart, budgetUntil, orNull, retryBisecting, retryUntilDone, type Watch } from '../actor/supervisor.ts';
-import { oncePerTick } from '../actor/waiting.ts';
+import { InFlight, oncePerTick } from '../actor/waiting.ts';
 import { traceAttempt } from '../broker/tracing.ts';
 import type { AttemptOutcome, DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';

@@ -7,9 +7,9 @@
  */
 
 import { Agent, type Dispatcher } from 'undici';
-import { InFlight } from '../actor/in-flight.ts';
+import { InFlight } from '../actor/waiting.ts';
 import type { AttemptError, AttemptOutcome } from '../domain/delivery.ts';
-import { storable } from '../domain/storable-text.ts';
+import { storable } from '../domain/text.ts';
 import { isUnanswered } from './answer-gate.ts';
 import { AttemptFailure, failureOf } from './attempt-failure.ts';
 import { type ConnectorOptions, createConnector } from './connector.ts';

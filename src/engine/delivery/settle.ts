@@ -5,10 +5,10 @@
  */
 
 import { type Grace, spawn } from '../actor/actor.ts';
-import { InFlight } from '../actor/in-flight.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
+import { InFlight } from '../actor/waiting.ts';
+import type { DueAnnouncer } from '../broker/announcements.ts';
 import type { Broker } from '../broker/connection.ts';
-import type { DueAnnouncer } from '../broker/due-announcements.ts';
 import type { PauseGate } from '../broker/pause-gate.ts';
 import { publishRetries } from '../broker/retry-messages.ts';
 import { type AttemptOutcome, afterAttempt, type DueDelivery } from '../domain/delivery.ts';

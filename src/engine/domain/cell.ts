@@ -3,7 +3,7 @@
  * the NATS cluster and, on it, only `ADVERTS` and `REJECTED`. Their other streams and subjects are named after them.
  */
 
-import type { Uuid } from './ids.ts';
+import { parseUuid, type Uuid } from './ids.ts';
 
 /** Characters that are valid in names of streams and consumers and in subjects, and in the file names of servers. */
 const CELL_NAME = /^(?=.{1,32}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
@@ -55,4 +55,23 @@ export function linkMark(clientId: Uuid): string {
 /** Where a link to unsubscribe leads, below the public URL. */
 export function unsubscribePath(clientId: Uuid, token: string): string {
   return `/unsubscribe/${clientId.slice(-LINK_DIGITS)}.${token}`;
+}
+
+/** Of a database on a shared NATS: it names the owner of streams and consumers. */
+export interface DatabaseLabel {
+  /** Created with the schema; a restored dump has that of the original. */
+  readonly id: Uuid;
+  /** `host:port/name`, for people. */
+  readonly address: string;
+}
+
+export function labelText({ id, address }: DatabaseLabel): string {
+  return `${id} ${address}`;
+}
+
+/** Null for a text that is no label. */
+export function labelOf(text: string | undefined): DatabaseLabel | null {
+  const [, head, address] = /^(\S{36}) (.+)$/.exec(text ?? '') ?? [];
+  const id = parseUuid(head ?? '');
+  return id === null || address === undefined ? null : { id, address };
 }

@@ -52,8 +52,8 @@ export interface Change {
   readonly mayAffectMatches: boolean;
 }
 
-/** A message and its origin. */
-type Told<M extends IntakeMessage = IntakeMessage> = M & { readonly origin: MessageOrigin };
+/** A message with its origin. */
+type Received<M extends IntakeMessage = IntakeMessage> = M & { readonly origin: MessageOrigin };
 
 export function applyMessage(held: HeldProperty | null, message: IntakeMessage, origin: MessageOrigin): Change {
   const last = held?.crawls[message.advertUuid];
@@ -95,7 +95,7 @@ function isSuperseded(
 }
 
 /** `replaced`: the advert as it was, when the message changes it. */
-function crawlOf({ crawledAt, origin }: Told, last?: Crawl, replaced?: HeldAdvert): Crawl {
+function crawlOf({ crawledAt, origin }: Received, last?: Crawl, replaced?: HeldAdvert): Crawl {
   const crawl: Crawl = [crawledAt, origin.stream, origin.sequence];
   if (last === undefined || last[0] !== crawledAt) return crawl;
   const [, , , ...superseded] = last;
@@ -107,7 +107,7 @@ function withoutEffect(outcome: 'stale' | 'unknown', held: HeldProperty | null):
   return { outcome, held, events: [], mayAffectMatches: false };
 }
 
-function create(held: HeldProperty | null, message: Told<UpsertMessage>): Change {
+function create(held: HeldProperty | null, message: Received<UpsertMessage>): Change {
   const events = [eventOf(message, 'property.ad.create')];
   const advert: HeldAdvert = {
     uuid: message.advertUuid,
@@ -132,7 +132,7 @@ function create(held: HeldProperty | null, message: Told<UpsertMessage>): Change
   };
 }
 
-function update(held: HeldProperty, advert: HeldAdvert, message: Told<UpsertMessage>): Change {
+function update(held: HeldProperty, advert: HeldAdvert, message: Received<UpsertMessage>): Change {
   const events = fieldEvents(message, advert.content);
   const isUpdated =
     !isLive(advert) || !isSame(advert.content, message.advert) || !isSame(advert.property, message.property);
@@ -148,7 +148,7 @@ function update(held: HeldProperty, advert: HeldAdvert, message: Told<UpsertMess
   });
 }
 
-function expire(held: HeldProperty, advert: HeldAdvert, message: Told<ExpireMessage>): Change {
+function expire(held: HeldProperty, advert: HeldAdvert, message: Received<ExpireMessage>): Change {
   if (!isLive(advert)) return recrawl(held, message);
   const field = { fieldName: 'expired', fieldOldValue: 'false', fieldNewValue: 'true', percentVariation: null };
   return replaceAdvert(held, message, [eventOf(message, 'ad.update.expired', field)], {
@@ -158,7 +158,7 @@ function expire(held: HeldProperty, advert: HeldAdvert, message: Told<ExpireMess
   });
 }
 
-function recrawl(held: HeldProperty, message: Told): Change {
+function recrawl(held: HeldProperty, message: Received): Change {
   const crawls = { ...held.crawls, [message.advertUuid]: crawlOf(message, held.crawls[message.advertUuid]) };
   const spokeBefore = representativeAdvert(held.state, held.crawls);
   const speaksNow = representativeAdvert(held.state, crawls);
@@ -170,7 +170,12 @@ function recrawl(held: HeldProperty, message: Told): Change {
   };
 }
 
-function replaceAdvert(held: HeldProperty, message: Told, events: readonly AdvertEvent[], advert: HeldAdvert): Change {
+function replaceAdvert(
+  held: HeldProperty,
+  message: Received,
+  events: readonly AdvertEvent[],
+  advert: HeldAdvert,
+): Change {
   const next: HeldAdvert = {
     ...advert,
     changedAt: message.crawledAt,

@@ -3,9 +3,9 @@
 import { type Considered, type Judged, keyed, member } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
 import { type ExpressionEntry, type Expressions, entryHolds, expressionsHold } from './expressions.ts';
-import { type FoldedText, foldTexts } from './folded-text.ts';
-import { foundWords } from './found-words.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
+import { foldWords } from './text.ts';
+import { type FoldedText, foldTexts, phrasesOf, shareLemma } from './word-phrases.ts';
 
 type Asked = Readonly<Record<'expressions', Expressions>>;
 type ExpressionsJudged = Judged<Expressions, readonly string[]>;
@@ -110,4 +110,40 @@ function expressionsReason({ holds, expected, actual }: ExpressionsJudged, langu
     ...(lacking.length === 0 ? [] : [words.lacks(quoted(lacking))]),
     ...(excluded.length === 0 ? [] : [words.has(quoted(excluded))]),
   ].join(' ');
+}
+
+interface FoundWords {
+  readonly sentence: string;
+  /** In the spelling of the text. */
+  readonly words: readonly string[];
+}
+
+/** Full stops in abbreviations and numbers do not end a sentence. */
+const SENTENCE = /[^\n]+?(?:[.!?]+(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|$)/gmu;
+const WORD = /[\p{L}\p{M}\p{N}²]+/gu;
+/** A sentence without an end is cut to this length around the first found word. */
+const SENTENCE_LENGTH_MAX = 240;
+
+/** The first occurrence; null without one. A phrase may continue across the end of a sentence. */
+export function foundWords(entry: ExpressionEntry, texts: readonly string[]): FoundWords | null {
+  const wanted = { ...entry, includes: true };
+  for (const text of texts.filter((one) => entryHolds(wanted, foldTexts([one])))) {
+    const sentences = text.match(SENTENCE) ?? [];
+    const pairs = sentences.map((sentence, i) => sentence + (sentences[i + 1] ?? ''));
+    const found = [...sentences, ...pairs, text].find((one) => entryHolds(wanted, foldTexts([one]))) as string;
+    return wordsIn(found, entry);
+  }
+  return null;
+}
+
+function wordsIn(sentence: string, { word, strict }: ExpressionEntry): FoundWords {
+  const searched = strict ? foldWords(word) : phrasesOf(word).flatMap((phrase) => phrase.map((step) => step.word));
+  const isFound = (candidate: string): boolean =>
+    foldWords(candidate).some((folded) => searched.some((one) => (strict ? one === folded : shareLemma(one, folded))));
+  const found = [...sentence.matchAll(WORD)].filter(([candidate]) => isFound(candidate));
+  const start = Math.max(0, (found[0]?.index ?? 0) - SENTENCE_LENGTH_MAX / 2);
+  const isLong = sentence.length > SENTENCE_LENGTH_MAX;
+  const shown = isLong ? sentence.slice(start, start + SENTENCE_LENGTH_MAX).toWellFormed() : sentence;
+  const within = isLong ? found.filter(({ index }) => index >= start && index < start + SENTENCE_LENGTH_MAX) : found;
+  return { sentence: shown.trim(), words: [...new Set(within.map(([spelt]) => spelt))] };
 }

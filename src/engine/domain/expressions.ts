@@ -6,10 +6,8 @@
 import { LRUCache } from 'lru-cache';
 import qs from 'qs';
 import type { InLanguages } from './criterion-words.ts';
-import { type FoldedText, hasPhrase } from './folded-text.ts';
-import { isStorable } from './storable-text.ts';
-import { foldWords } from './text.ts';
-import { phrasesOf } from './word-phrases.ts';
+import { foldWords, isStorable } from './text.ts';
+import { type FoldedText, hasPhrase, phrasesOf } from './word-phrases.ts';
 
 export interface ExpressionEntry {
   readonly word: string;

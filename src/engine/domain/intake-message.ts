@@ -9,9 +9,9 @@ import { parseUuid, type Uuid, uuidOf } from './ids.ts';
 import { type IntakeViolation, type SentMessage, type SentUpsert, VALIDATORS, violationsOf } from './intake-schema.ts';
 import type { StatedProperty } from './property.ts';
 import { propertyOf } from './rejection.ts';
-import { storable } from './storable-text.ts';
 import { ADVERTS } from './streams.ts';
-import { dropUnknownMembers, type TellUnknown } from './unknown-members.ts';
+import { storable } from './text.ts';
+import { dropUnknownMembers, type ReportUnknown } from './unknown-members.ts';
 
 interface IntakeMessageBase {
   /** UTC, as `Date.prototype.toISOString` writes it. */
@@ -51,9 +51,9 @@ export class RejectedMessageError extends Error {
   }
 }
 
-/** Throws `RejectedMessageError`. `tellUnknown`: called for members that the contract does not define. */
-export function decodeIntakeMessage(bytes: Uint8Array, tellUnknown: TellUnknown = () => undefined): IntakeMessage {
-  const sent = validated(parseJson(bytes), tellUnknown);
+/** Throws `RejectedMessageError`. `reportUnknown`: called for members that the contract does not define. */
+export function decodeIntakeMessage(bytes: Uint8Array, reportUnknown: ReportUnknown = () => undefined): IntakeMessage {
+  const sent = validated(parseJson(bytes), reportUnknown);
   const { kind } = sent;
   const identity = {
     crawledAt: inUtc(sent.crawledAt),
@@ -93,7 +93,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-function validated(sent: unknown, tellUnknown: TellUnknown): SentMessage {
+function validated(sent: unknown, reportUnknown: ReportUnknown): SentMessage {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) {
     throw rejectedFor(sent, [{ propertyPath: '', message: 'must be an object', code: 'type' }]);
   }
@@ -101,7 +101,7 @@ function validated(sent: unknown, tellUnknown: TellUnknown): SentMessage {
   if (kind !== 'upsert' && kind !== 'expire') {
     throw rejectedFor(sent, [{ propertyPath: 'kind', message: 'must be one of upsert, expire', code: 'enum' }]);
   }
-  dropUnknownMembers(sent, kind, tellUnknown);
+  dropUnknownMembers(sent, kind, reportUnknown);
   const validate = VALIDATORS[kind];
   if (!validate(sent)) throw rejectedFor(sent, violationsOf(validate.errors ?? []));
   return sent;

@@ -1,6 +1,6 @@
 /**
  * The intake contract (decisions, section 8) as JSON Schema, compiled, because every message passes here. Absent members
- * become null. `intake-contract.ts` publishes the same schema to crawlers.
+ * become null. `/asyncapi.json` publishes the same schema to crawlers.
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
@@ -15,7 +15,7 @@ import {
 } from './codes.ts';
 import type { StatedProperty, Station, StationLine } from './property.ts';
 import { eachFlag } from './property-flags.ts';
-import { isStorable } from './storable-text.ts';
+import { isStorable } from './text.ts';
 
 type ListMember = 'features' | 'pictures' | 'picturesRemote';
 

@@ -1,7 +1,7 @@
 /**
  * Features that a property has or lacks, a row each, as crawlers state them for the property or for an advert; null is
  * unknown. The intake contract, the stored state, the property document, matching, the REST schemas and the console are
- * derived from the rows. A new one is appended (packed.ts). A row with `isCompared` needs a row of
+ * derived from the rows. A new one is appended (`Shape`, stored-property.ts). A row with `isCompared` needs a row of
  * `criterion-table.ts`: otherwise nothing compiles.
  */
 

@@ -98,3 +98,22 @@ function adEventOf(field: FieldChange & { readonly createdAt: string }): Record<
     createdAt: field.createdAt,
   };
 }
+
+interface RecordedDocument {
+  readonly adverts?: readonly { readonly contact?: unknown }[];
+}
+
+/**
+ * A search that hides contacts gets nothing again that was recorded with them (decisions, section 5). `document`: of a
+ * snapshot, JSON.
+ */
+export function withoutContacts(document: string): string {
+  const recorded = JSON.parse(document) as RecordedDocument;
+  return JSON.stringify({ ...recorded, adverts: recorded.adverts?.map((advert) => ({ ...advert, contact: null })) });
+}
+
+/** Likewise. */
+export function hasContacts(document: string): boolean {
+  const { adverts = [] } = JSON.parse(document) as RecordedDocument;
+  return adverts.some(({ contact = null }) => contact !== null);
+}

@@ -38,3 +38,21 @@ function cornersOf(polygons: SearchMembers['geoShapes']): number {
   for (const polygon of polygons) for (const ring of polygon) corners += ring.length;
   return corners;
 }
+
+const RATE = { min: 1, max: 1_000_000 };
+const AMOUNT = { min: 0, max: 1_000_000_000 };
+
+/** Bounds of each limit that may replace a client's default. */
+export const CLIENT_LIMIT_RANGES = {
+  rateLimitPerSecond: RATE,
+  rateLimitBurst: RATE,
+  writeLimitPerSecond: RATE,
+  writeLimitBurst: RATE,
+  searchesMax: AMOUNT,
+  polygonCornersMax: AMOUNT,
+  excludedWordsMax: AMOUNT,
+  matchesPerAdvertMax: AMOUNT,
+} as const;
+
+/** Of clients and keys. */
+export const DISPLAY_NAME_LENGTH_MAX = 200;

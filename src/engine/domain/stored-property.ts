@@ -1,10 +1,66 @@
-/** The state of a property as text, and back. See packed.ts before a member is added. */
+/** The state of a property as text, and back. See `Shape` before a member is added. */
 
 import type { AdvertContent, AdvertEvent, Contact, EnergyRating, FieldChange, Publisher } from './advert.ts';
+import type { HeldProperty } from './change.ts';
 import type { Uuid } from './ids.ts';
-import { pack, shapeOf, unpack } from './packed.ts';
 import type { HeldAdvert, PropertyState, StatedProperty, Station, StationLine } from './property.ts';
 import { eachFlag } from './property-flags.ts';
+
+/** A value as it is; a list of values that is empty when it is not known; a record, or null; a list of records, or null. */
+type Kind = 'value' | 'list' | Shape<never> | readonly [Shape<never>];
+
+/**
+ * JSON without the names of members, which are half of the stored bytes of an advert: a shape defines the position of
+ * each value. Rows of older versions lack the last values, so a new member is appended to its shape, and no member is
+ * ever moved or removed.
+ */
+interface Shape<T> {
+  readonly names: readonly (keyof T & string)[];
+  readonly kinds: readonly Kind[];
+}
+
+export function shapeOf<T>(kinds: { readonly [name in keyof Required<T>]: Kind }): Shape<T> {
+  return { names: Object.keys(kinds) as (keyof T & string)[], kinds: Object.values(kinds) };
+}
+
+type Packed = readonly unknown[];
+
+/** For `JSON.stringify`. Unknown values at the end are left out. */
+export function pack<T>(value: T, { names, kinds }: Shape<T>): Packed {
+  const packed = new Array<unknown>(names.length);
+  let length = 0;
+  for (let i = 0; i < names.length; i++) {
+    const member = packedMember(value[names[i] as keyof T], kinds[i] as Kind);
+    packed[i] = member;
+    if (member !== null) length = i + 1;
+  }
+  packed.length = length;
+  return packed;
+}
+
+function packedMember(member: unknown, kind: Kind): unknown {
+  if (member === undefined || member === null) return null;
+  if (kind === 'value') return member;
+  if (kind === 'list') return (member as readonly unknown[]).length === 0 ? null : member;
+  return isShape(kind) ? pack(member as never, kind) : (member as never[]).map((each) => pack(each, kind[0]));
+}
+
+/** Every member is present, in the same order: its results are cheap to copy. */
+export function unpack<T>(packed: Packed, { names, kinds }: Shape<T>): T {
+  const value: Partial<Record<string, unknown>> = {};
+  for (let i = 0; i < names.length; i++) value[names[i] as string] = member(packed[i], kinds[i] as Kind);
+  return value as T;
+}
+
+function member(packed: unknown, kind: Kind): unknown {
+  if (packed === undefined || packed === null) return kind === 'list' ? [] : null;
+  if (typeof kind === 'string') return packed;
+  return isShape(kind) ? unpack(packed as Packed, kind) : (packed as Packed[]).map((each) => unpack(each, kind[0]));
+}
+
+function isShape(kind: Kind): kind is Shape<never> {
+  return 'names' in (kind as object);
+}
 
 const ENERGY = shapeOf<EnergyRating>({ category: 'value', value: 'value' });
 
@@ -109,7 +165,7 @@ export function stateText(state: PropertyState): string {
   return JSON.stringify(pack(state, STATE));
 }
 
-export function advertText(advert: HeldAdvert): string {
+function advertText(advert: HeldAdvert): string {
   return JSON.stringify(pack(advert, ADVERT));
 }
 
@@ -125,4 +181,43 @@ function withEvents(advert: HeldAdvert): HeldAdvert {
 
 function eventOf(advertUuid: Uuid, { kind, createdAt, field }: AdvertEvent): AdvertEvent {
   return { kind, advertUuid, createdAt, field };
+}
+
+/**
+ * The maximum size of a property's state (decisions, section 8): every change of it reads, writes and sends all of it,
+ * so an unbounded one would delay all others.
+ */
+export interface PropertyBounds {
+  readonly advertsMax: number;
+  /** Of the state as it is stored. */
+  readonly bytesMax: number;
+}
+
+/** Adverts never change, they are replaced: each is measured once. */
+const measured = new WeakMap<HeldAdvert, number>();
+const FRAME_BYTES = 64;
+
+function advertBytes(advert: HeldAdvert): number {
+  const known = measured.get(advert);
+  if (known !== undefined) return known;
+  const bytes = Buffer.byteLength(advertText(advert)) + 1;
+  measured.set(advert, bytes);
+  return bytes;
+}
+
+/** Bytes of the state as it is stored, within a few. */
+export function stateBytes({ adverts }: PropertyState): number {
+  return adverts.reduce((sum, advert) => sum + advertBytes(advert), FRAME_BYTES);
+}
+
+/** Why the property must not grow from `before` to `after`, naming the exceeded bound; null when it may. */
+export function excessOf(before: HeldProperty | null, after: HeldProperty, bounds: PropertyBounds): string | null {
+  const { advertsMax, bytesMax } = bounds;
+  const count = after.state.adverts.length;
+  if (count > advertsMax && count > (before?.state.adverts.length ?? 0)) {
+    return `the property would have ${count} adverts, more than the bound (${advertsMax})`;
+  }
+  const bytes = stateBytes(after.state);
+  if (bytes <= bytesMax || (before !== null && bytes <= stateBytes(before.state))) return null;
+  return `the property would have ${bytes} bytes of adverts, more than the bound (${bytesMax})`;
 }

@@ -13,7 +13,7 @@ export interface UnknownMember {
   readonly known: readonly string[];
 }
 
-export type TellUnknown = (member: UnknownMember) => void;
+export type ReportUnknown = (member: UnknownMember) => void;
 
 /** The names that an object may have, and what lies below each; null: a value. */
 type Shape = ReadonlyMap<string, Shape | null>;
@@ -26,7 +26,7 @@ interface Schema {
 
 /** Listed in the specification's table of an advert and equivalent to `crawledAt`: not worth a report. */
 const WITHOUT_EFFECT = 'advert.lastCrawledAt';
-const TOLD_MAX = 20;
+const REPORTED_MAX = 20;
 
 const shapeOf = ({ properties, else: longer }: Schema): Shape | null => {
   if (properties === undefined) return longer === undefined ? null : shapeOf(longer.items);
@@ -41,8 +41,8 @@ const SHAPES: Readonly<Record<SentMessage['kind'], Shape>> = {
 };
 
 /** Removes them from `sent`, as far as its objects and lists are where the contract has them. */
-export function dropUnknownMembers(sent: object, kind: SentMessage['kind'], tell: TellUnknown): void {
-  let told = 0;
+export function dropUnknownMembers(sent: object, kind: SentMessage['kind'], report: ReportUnknown): void {
+  let reported = 0;
 
   function look(value: unknown, shape: Shape, path: string): void {
     if (Array.isArray(value)) {
@@ -63,9 +63,9 @@ export function dropUnknownMembers(sent: object, kind: SentMessage['kind'], tell
 
   function note(name: string, shape: Shape, prefix: string): void {
     const path = prefix + name;
-    if (told === TOLD_MAX || path === WITHOUT_EFFECT) return;
-    told += 1;
-    tell({ path, name, known: [...shape.keys()] });
+    if (reported === REPORTED_MAX || path === WITHOUT_EFFECT) return;
+    reported += 1;
+    report({ path, name, known: [...shape.keys()] });
   }
 
   look(sent, SHAPES[kind], '');

@@ -6,9 +6,8 @@
  * stream.
  */
 
-import { singleFlight } from '../actor/in-flight.ts';
 import { startTask } from '../actor/task.ts';
-import { pause } from '../actor/waiting.ts';
+import { pause, singleFlight } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import {
   type ConsumerPosition,

@@ -4,13 +4,11 @@
  */
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
-import type { Supervisor } from '../actor/supervisor.ts';
-import { RetryAbandonedError } from '../actor/supervisor.ts';
-import { acknowledgeAll } from '../broker/acknowledge.ts';
+import { RetryAbandonedError, type Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
 import type { PauseGate } from '../broker/pause-gate.ts';
-import type { PulledMessage } from '../broker/pull.ts';
-import { requeuedFrom } from '../broker/requeued.ts';
+import { acknowledgeAll, type PulledMessage } from '../broker/pull.ts';
+import { requeuedFrom } from '../broker/retry-messages.ts';
 import { traceparentOf } from '../broker/tracing.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
 import {
@@ -20,18 +18,15 @@ import {
   RejectedMessageError,
 } from '../domain/intake-message.ts';
 import { propertyOf } from '../domain/rejection.ts';
-import type { TellUnknown } from '../domain/unknown-members.ts';
-import type { Database } from '../store/database.ts';
-import { CommitUnknownError } from '../store/database.ts';
+import type { ReportUnknown } from '../domain/unknown-members.ts';
+import { CommitUnknownError, type Database } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
 import { BatchPipeline } from './batch-pipeline.ts';
-import type { IntakeBreaker } from './breaker.ts';
-import { describe } from './breaker.ts';
+import { describe, type IntakeBreaker } from './breaker.ts';
 import { BarrierError, recordUpToBarrier } from './hold.ts';
 import { createRestoreDetector, type IntakeStart } from './position.ts';
 import type { DeadLetteredMessage, RecordedBatch } from './recorded-batch.ts';
-import type { Recorded, Recorder } from './recorder.ts';
-import { type RecordedEntry, RestoredError } from './recorder.ts';
+import { type Recorded, type RecordedEntry, type Recorder, RestoredError } from './recorder.ts';
 import { startRejections } from './rejections.ts';
 
 export interface IntakeDependencies {
@@ -56,7 +51,7 @@ export interface IntakeDependencies {
   readonly supervisor: Supervisor;
   readonly breaker: Pick<IntakeBreaker, 'admits'>;
   /** Called for members of messages that the contract does not define. */
-  readonly onUnknownMember: TellUnknown;
+  readonly onUnknownMember: ReportUnknown;
   /** Counts rejections that were published for their crawlers, and those that could not be published. */
   readonly onPublished: (count: number) => void;
   readonly onUnpublished: (count: number) => void;
@@ -216,9 +211,9 @@ function startTerm(term: Term, start: IntakeStart, dependencies: IntakeDependenc
   };
 }
 
-function decode(pulled: PulledMessage, tellUnknown: TellUnknown): IntakeMessage | Error {
+function decode(pulled: PulledMessage, reportUnknown: ReportUnknown): IntakeMessage | Error {
   try {
-    return onItsSubject(pulled.subject, decodeIntakeMessage(pulled.bytes, tellUnknown));
+    return onItsSubject(pulled.subject, decodeIntakeMessage(pulled.bytes, reportUnknown));
   } catch (error) {
     return error as Error;
   }

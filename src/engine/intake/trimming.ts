@@ -5,8 +5,8 @@
 
 import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
+import { type Trim, trimStream } from '../broker/stream-position.ts';
 import { ADVERTS_STREAM } from '../broker/topology.ts';
-import { type Trim, trimStream } from '../broker/trim.ts';
 import type { Database } from '../store/database.ts';
 import { readIntakePosition } from '../store/intake-position.ts';
 

@@ -6,14 +6,8 @@
 
 import { startTask } from '../actor/task.ts';
 import { endsWithin } from '../actor/waiting.ts';
+import { announceWatcher, callForActivity, onActivity, onWatcher, publishActivity } from '../broker/announcements.ts';
 import type { Broker } from '../broker/connection.ts';
-import {
-  announceWatcher,
-  callForActivity,
-  onActivity,
-  onWatcher,
-  publishActivity,
-} from '../broker/operator-signals.ts';
 import { BrokerSilentError } from '../broker/outage.ts';
 import type { Activity } from '../domain/activity.ts';
 import type { Queryable } from '../store/database.ts';
@@ -22,7 +16,7 @@ import { listInstances } from '../store/instances.ts';
 export interface ActivityFeed {
   readonly isWatched: boolean;
   /** `build` is called only while there is a watcher. */
-  tell(build: () => readonly Activity[]): void;
+  publish(build: () => readonly Activity[]): void;
   /**
    * Resolves when the activities of every living instance arrive, or when one has not answered for a second; the result
    * ends the watch. Rejects with `BrokerUnavailableError` when NATS does not answer at all.
@@ -55,7 +49,7 @@ export function createActivityFeed(options: ActivityFeedOptions): ActivityFeed {
     get isWatched() {
       return performance.now() < watchedUntilMs;
     },
-    tell(build) {
+    publish(build) {
       if (performance.now() >= watchedUntilMs) return;
       const activities = build();
       for (let start = 0; start < activities.length; start += ACTIVITIES_PER_MESSAGE) {

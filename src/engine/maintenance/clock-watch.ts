@@ -4,8 +4,7 @@
  */
 
 import { startTask } from '../actor/task.ts';
-import { brokerClock } from '../broker/clock.ts';
-import { type Broker } from '../broker/connection.ts';
+import { type Broker, brokerClock } from '../broker/connection.ts';
 import type { Database } from '../store/database.ts';
 
 export interface ClockWatchOptions {

@@ -12,7 +12,6 @@ import type { SearchNumber } from '../domain/ids.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CodeTable } from './code-table.ts';
 import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, LANES, OPEN_ROW, SURE_ANSWERS } from './kernel/layout.ts';
-import { NumberSet } from './number-set.ts';
 import { type PropertyView, readTexts, viewOf } from './property-view.ts';
 import { RecordArena } from './records/arena.ts';
 import { holdsInRecord } from './records/check.ts';
@@ -48,8 +47,6 @@ export interface SearchIndexStats {
   readonly testedRows: number;
   /** Bytes of rows and records; other JavaScript objects are a twentieth of that. */
   readonly bytes: number;
-  /** `simd` or `plain`. */
-  readonly kernel: string;
 }
 
 export interface SearchIndex {
@@ -69,9 +66,8 @@ export interface SearchIndex {
   stats(): SearchIndexStats;
 }
 
-/** `simd`: false runs the kernel's plain twin, null takes what the runtime has. */
-export function createSearchIndex(simd: boolean | null = null): SearchIndex {
-  return new ColumnarSearchIndex(simd);
+export function createSearchIndex(): SearchIndex {
+  return new ColumnarSearchIndex();
 }
 
 /** A millisecond while the code is cold. */
@@ -92,8 +88,8 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #addresses = new SearchAddresses();
   /** Those whose record is partial. */
   readonly #unusual = new Map<SearchNumber, Criteria>();
-  readonly #rows: CandidateRows;
-  readonly #searchRows: SearchRows;
+  readonly #rows = new CandidateRows();
+  readonly #searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
   /** Until then searches have records only. */
   #isLaidOut = false;
   /** Under way. */
@@ -105,11 +101,6 @@ class ColumnarSearchIndex implements SearchIndex {
   #lastFacts: PropertyFacts | null = null;
   readonly #repeated = new NumberSet();
   readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#expressions, this.#shapes);
-
-  constructor(simd: boolean | null) {
-    this.#rows = new CandidateRows(simd);
-    this.#searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
-  }
 
   get size(): number {
     return this.#addresses.size;
@@ -188,7 +179,7 @@ class ColumnarSearchIndex implements SearchIndex {
 
   stats(): SearchIndexStats {
     const { rows, places, areaLeaves, testedGroups } = this.#rows.counts;
-    const { memory, kernel } = this.#rows;
+    const { memory } = this.#rows;
     return {
       searches: this.size,
       rows,
@@ -199,7 +190,6 @@ class ColumnarSearchIndex implements SearchIndex {
       testedRows: testedGroups * LANES,
       bytes:
         memory.carvedBytes + this.#records.bytes + this.#shapes.bytes + this.#expressions.bytes + this.#addresses.bytes,
-      kernel: kernel.kind,
     };
   }
 
@@ -315,4 +305,52 @@ class ReadAhead {
     this.#recordList = new Int32Array(4 * rowCount);
     this.#shapeList = new Int32Array(4 * rowCount);
   }
+}
+
+const HASH_FACTOR = 0x9e3779b1 | 0;
+const GENERATION_MAX = 2 ** 31 - 1;
+const SLOTS_MIN = 1024;
+
+/** The numbers already met in one query: all are forgotten at once, without writing to the memory that held them. */
+export class NumberSet {
+  /** Slots, open addressing, no more than half full: a number and the generation in which it was met. */
+  #slots = new Int32Array(2 * SLOTS_MIN);
+  #generation = 1;
+  #size = 0;
+
+  clear(): void {
+    this.#size = 0;
+    if (this.#generation === GENERATION_MAX) {
+      this.#slots.fill(0);
+      this.#generation = 0;
+    }
+    this.#generation += 1;
+  }
+
+  /** False when it has been met. */
+  add(number: number): boolean {
+    const slots = this.#slots;
+    const mask = slots.length - 2;
+    let at = hashOf(number) & mask;
+    for (; slots[at + 1] === this.#generation; at = (at + 2) & mask) if (slots[at] === number) return false;
+    slots[at] = number;
+    slots[at + 1] = this.#generation;
+    this.#size += 1;
+    if (4 * this.#size > slots.length) this.#makeRoom();
+    return true;
+  }
+
+  #makeRoom(): void {
+    const former = this.#slots;
+    this.#slots = new Int32Array(2 * former.length);
+    this.#size = 0;
+    for (let at = 0; at < former.length; at += 2) {
+      if (former[at + 1] === this.#generation) this.add(former[at] as number);
+    }
+  }
+}
+
+function hashOf(number: number): number {
+  const hash = Math.imul(number, HASH_FACTOR);
+  return hash ^ (hash >>> 15);
 }

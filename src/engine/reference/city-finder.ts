@@ -2,9 +2,8 @@
 
 import type { City } from '../domain/city.ts';
 import { foldText, foldWords } from '../domain/text.ts';
-import type { CommuneRecord } from './commune-records.ts';
+import { type CommuneRecord, cityIdOf } from './commune-records.ts';
 import { fullWordOf } from './place-names.ts';
-import { cityIdOf } from './reference-ids.ts';
 
 export interface CityFilter {
   readonly insees?: ReadonlySet<string>;

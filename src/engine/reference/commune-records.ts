@@ -6,9 +6,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import type { CodedPlace } from '../domain/city.ts';
-import type { PlaceTable } from './place-table.ts';
-import { departmentIdOf } from './reference-ids.ts';
 
 /** A commune of today, or an arrondissement of Paris, Lyon or Marseille. */
 export interface CommuneRecord {
@@ -125,4 +124,65 @@ function joinDepartments(departments: readonly SourceArea[], regions: readonly S
     chefLieu,
     region: regionOf.get(region) ?? { code: region, id: Number(region), name: nom },
   }));
+}
+
+export interface Centre {
+  readonly lat: number;
+  readonly lon: number;
+}
+
+/** All by INSEE code. */
+interface PlaceTable {
+  /** Of communes, those merged since included, and of the neighbours Andorra and Monaco; the main one first. */
+  readonly centres: ReadonlyMap<string, readonly Centre[]>;
+  readonly zipcodes: ReadonlyMap<string, readonly string[]>;
+  readonly localities: ReadonlyMap<string, readonly string[]>;
+}
+
+/**
+ * The data of `places/places.tsv.gz`; `places/build.ts` creates it from La Poste's file, and describes its lines.
+ * Throws when the file cannot be read: the installation is broken.
+ */
+export async function readPlaceTable(): Promise<PlaceTable> {
+  const text = gunzipSync(await readFile(new URL('places/places.tsv.gz', import.meta.url))).toString('utf8');
+  const centres = new Map<string, readonly Centre[]>();
+  const zipcodes = new Map<string, readonly string[]>();
+  const localities = new Map<string, readonly string[]>();
+  for (const line of text.split('\n')) {
+    const [insee = '', points = '', codes = '', names = ''] = line.split('\t');
+    if (points !== '') centres.set(insee, points.split(',').map(centreOf));
+    if (codes !== '') zipcodes.set(insee, codes.split(','));
+    if (names !== '') localities.set(insee, names.split(','));
+  }
+  return { centres, zipcodes, localities };
+}
+
+function centreOf(point: string): Centre {
+  const [lat, lon] = point.split(' ');
+  return { lat: Number(lat), lon: Number(lon) };
+}
+
+/**
+ * Codes hold letters in Corsica, and the interface wants integers (specification, section 2.6). The mapping is fixed,
+ * so an id means the same place in every release and on every machine. INSEE code as a number; Corsica's `2Axxx` is
+ * 120xxx and `2Bxxx` is 220xxx, both above every other code.
+ */
+export function cityIdOf(insee: string): number {
+  if (insee.startsWith('2A')) return 120_000 + Number(insee.slice(2));
+  if (insee.startsWith('2B')) return 220_000 + Number(insee.slice(2));
+  return Number(insee);
+}
+
+/** The INSEE code that `cityIdOf` made `id` of. Whether such a commune exists is another question. */
+export function inseeOf(id: number): string {
+  if (id >= 220_000) return `2B${String(id - 220_000).padStart(3, '0')}`;
+  if (id >= 120_000) return `2A${String(id - 120_000).padStart(3, '0')}`;
+  return String(id).padStart(5, '0');
+}
+
+/** Department code as a number; `2A` is 201 and `2B` is 202, which no department has. */
+export function departmentIdOf(code: string): number {
+  if (code === '2A') return 201;
+  if (code === '2B') return 202;
+  return Number(code);
 }

@@ -6,12 +6,17 @@
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
 import { createCityFinder, type FindCities } from './city-finder.ts';
-import { type CommuneLocations, type LocateNearest, locateCommunes } from './commune-locations.ts';
-import { type CommuneRecord, type Department, readCommuneRecords } from './commune-records.ts';
+import {
+  type Centre,
+  type CommuneRecord,
+  cityIdOf,
+  type Department,
+  inseeOf,
+  readCommuneRecords,
+  readPlaceTable,
+} from './commune-records.ts';
 import { type CompletePlaces, createPlaceCompletion } from './place-completion.ts';
-import { type Centre, readPlaceTable } from './place-table.ts';
-import { cityIdOf, inseeOf } from './reference-ids.ts';
-import { createPlaceResolver } from './resolve-place.ts';
+import { type CommuneLocations, createPlaceResolver, type LocateNearest, locateCommunes } from './resolve-place.ts';
 
 export interface Reference {
   /** The commune or arrondissement of this INSEE code; for a merged commune's code the commune it is part of now. */

@@ -5,9 +5,8 @@
  */
 
 import { foldWords } from '../domain/text.ts';
-import type { CommuneRecord, Department } from './commune-records.ts';
+import { type CommuneRecord, cityIdOf, type Department } from './commune-records.ts';
 import { fullWordOf } from './place-names.ts';
-import { cityIdOf } from './reference-ids.ts';
 
 export type PlaceType = 'zipcode' | 'city' | 'department';
 

@@ -8,7 +8,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import { NEVER_DELIVERED, OPEN } from './delivery-states.ts';
 
-/** For a delivery `d` (all-deliveries.ts) and its search `s`: it is cancelled, though its row may not show it yet. */
+/** For a delivery `d` (delivery-states.ts) and its search `s`: it is cancelled, though its row may not show it yet. */
 export const IS_CANCELLED = `(coalesce(d.generation < s.generation, false) and d.state in ${OPEN})`;
 /** Whether the search still wants the delivery. */
 export const IS_WANTED = `s.deleted_at is null and s.notification_enabled and not ${IS_CANCELLED}`;

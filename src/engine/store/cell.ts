@@ -1,10 +1,9 @@
 /** The cell and version of a database, and the prefixes by which proxies know its clients. */
 
-import { keyMark, linkMark, UNNAMED_CELL } from '../domain/cell.ts';
-import type { DatabaseLabel } from '../domain/database-label.ts';
+import { type DatabaseLabel, keyMark, linkMark, UNNAMED_CELL } from '../domain/cell.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
-import { addressOf } from './unreachable.ts';
+import { addressOf } from './database-servers.ts';
 
 /** The name of the database's cell; `cell` becomes it when none is stored. Null is the cell without a name. */
 export async function noteCell(database: Queryable, cell: string | null): Promise<string> {

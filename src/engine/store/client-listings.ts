@@ -6,8 +6,8 @@
  */
 
 import type { Uuid } from '../domain/ids.ts';
-import { ALL_DELIVERIES } from './all-deliveries.ts';
 import type { Queryable } from './database.ts';
+import { ALL_DELIVERIES } from './delivery-states.ts';
 
 export const LISTED_MAX = 10_000;
 

@@ -7,7 +7,7 @@
 
 import { Socket } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
-import pg from 'pg';
+import pg, { type DatabaseError } from 'pg';
 import { endsWithin } from '../actor/waiting.ts';
 
 /**
@@ -73,7 +73,7 @@ export function databaseServers(databaseUrl: string): DatabaseServers {
     openSocket(client) {
       trustAll(
         client?.ssl,
-        urls.map((each) => addressOf(each).host),
+        urls.map((each) => serverAddressOf(each).host),
       );
       return new PrimarySocket(choice);
     },
@@ -106,7 +106,7 @@ function readUrl(databaseUrl: string): { readonly urls: readonly string[]; reado
   return { urls, isChoice };
 }
 
-function addressOf(url: string): ServerAddress {
+function serverAddressOf(url: string): ServerAddress {
   const { hostname, port } = new URL(url);
   return { host: hostname.replace(/^\[(.+)\]$/, '$1'), port: port === '' ? PORT : Number(port) };
 }
@@ -138,7 +138,7 @@ class Choice {
       return await Promise.any(this.#urls.map(assertPrimary));
     } catch (error) {
       const { errors } = error as AggregateError & { readonly errors: readonly (Error & { readonly code?: string })[] };
-      const reasons = errors.map(({ message }, i) => `${addressOf(this.#urls[i] as string).host}: ${message}`);
+      const reasons = errors.map(({ message }, i) => `${serverAddressOf(this.#urls[i] as string).host}: ${message}`);
       const codes = errors.map(({ code }) => code ?? 'ETIMEDOUT');
       throw new NoPrimaryError(reasons, codes.includes(READ_ONLY) ? READ_ONLY : (codes[0] as string));
     }
@@ -161,7 +161,7 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
       `select pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean as "isReadOnly"`,
     );
     if (rows[0]?.isReadOnly === true) throw Object.assign(new Error('it is read-only'), { code: READ_ONLY });
-    return addressOf(url);
+    return serverAddressOf(url);
   } finally {
     void endSession(client, socket, ANSWER_MAX_MS);
   }
@@ -202,4 +202,47 @@ function trustAll(ssl: unknown, hosts: readonly string[]): void {
       return refusals.includes(undefined) ? undefined : refusals[0];
     },
   });
+}
+
+export class DatabaseUnreachableError extends Error {
+  readonly code = 'DATABASE_UNREACHABLE';
+}
+
+/** SQLSTATE (appendix A of PostgreSQL's manual) → the remedy. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  '28P01': 'Correct user and password in DATABASE_URL.',
+  '28000': 'Let the user in (pg_hba.conf), or correct DATABASE_URL.',
+  '3D000': 'Create the database, or correct DATABASE_URL.',
+  '42501': 'Let the user of DATABASE_URL connect to the database.',
+  '53100': 'Make room on its disk.',
+  '53300': 'Raise max_connections, or end what holds its connections.',
+  '57P03': 'It is starting or stopping.',
+  XX000: 'Look whether its disk is full, and into its log.',
+};
+
+/**
+ * Why PostgreSQL cannot be used at a start, in words for the operator: which server, where, and what to do. `url`: of
+ * one server or several. The message leaves out user and password.
+ */
+export function databaseUnreachable(url: string, cause: Error): DatabaseUnreachableError {
+  const remedy = REMEDIES[(cause as DatabaseError).code ?? ''] ?? 'Start it there, or correct DATABASE_URL.';
+  return new DatabaseUnreachableError(
+    `PostgreSQL at ${addressOf(url)} cannot be used (${reasonOf(cause)}). ${remedy}`,
+    {
+      cause,
+    },
+  );
+}
+
+/** `host:port/name`, without user and password. */
+export function addressOf(url: string): string {
+  if (!URL.canParse(url)) return url.replace(/^\w+:\/\/(?:[^/?]*@)?/, '').replace(/\?.*$/s, '');
+  const { hostname, port, pathname } = new URL(url);
+  return `${hostname || 'the local socket'}:${port || 5432}${pathname}`;
+}
+
+/** A name with several addresses fails with an error for each, and has no message of its own. */
+function reasonOf(error: Error): string {
+  if (error instanceof AggregateError) return error.errors.map((each: Error) => each.message).join(', ');
+  return error.message;
 }

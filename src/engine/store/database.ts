@@ -1,10 +1,9 @@
 /** The PostgreSQL connection pool, transactions and migrations. */
 
 import pg from 'pg';
-import { databaseServers } from './database-servers.ts';
+import { databaseServers, databaseUnreachable } from './database-servers.ts';
 import { noteSession, watchedClients } from './dead-connections.ts';
 import { bringUp, type SchemaState, type UpgradeOptions } from './schema.ts';
-import { databaseUnreachable } from './unreachable.ts';
 
 /** A pool or one of its connections: runs single statements. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;

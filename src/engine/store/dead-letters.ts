@@ -1,6 +1,6 @@
 /** Messages that cannot be recorded, with everything needed to analyse and requeue them. */
 
-import { storable } from '../domain/storable-text.ts';
+import { storable } from '../domain/text.ts';
 import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 

@@ -6,10 +6,10 @@
 import type { EventKind } from '../domain/codes.ts';
 import { type DeliveryChannel, type DeliveryState, isFinal } from '../domain/delivery.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
-import { ALL_DELIVERIES } from './all-deliveries.ts';
 import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import { type DeliveryTarget, readAnyTargets, targetColumns, type WantedSearches } from './delivery-filters.ts';
+import { ALL_DELIVERIES } from './delivery-states.ts';
 
 export interface AdminDelivery {
   readonly id: Uuid;

@@ -2,7 +2,6 @@
 
 import type { DeliveryState } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { ALL_DELIVERIES } from './all-deliveries.ts';
 import { type AttemptRead, readAttempts } from './attempts.ts';
 import { FINISHED_AT, STATE } from './cancellations.ts';
 import {
@@ -27,6 +26,7 @@ import {
   targetColumns,
   timeCondition,
 } from './delivery-filters.ts';
+import { ALL_DELIVERIES } from './delivery-states.ts';
 
 export interface DeliveryRead {
   readonly id: Uuid;

@@ -22,3 +22,15 @@ export const IN_ANY_LANE = 'lane between -1 and 2';
 function listOf(states: readonly DeliveryState[]): string {
   return `(${states.map((state) => `'${state}'`).join(', ')})`;
 }
+
+const SHARED = `id, search_number, match_id, kind, endpoint, endpoint_key, state, attempt_count, attempts_spent, replay_count,
+  due_at, created_at, finished_at, generation`;
+
+/**
+ * Deliveries of every channel as one table, for readers: webhooks and items of e-mails are stored separately. Queries
+ * by key or search use the indexes of both tables.
+ */
+export const ALL_DELIVERIES = `(
+  select channel, ${SHARED} from delivery_states
+  union all
+  select 'email', ${SHARED} from mail_items)`;

@@ -5,10 +5,17 @@
 
 import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { type LookupKey, lookupKey, lookupKeys, sampleKeyOf, withoutFragment } from '../domain/lookup-keys.ts';
 import type { Crawls } from '../domain/property.ts';
 import type { PropertyReading } from '../domain/property-document.ts';
-import { summaryOf, summaryText } from '../domain/property-summary.ts';
+import {
+  type LookupKey,
+  lookupKey,
+  lookupKeys,
+  sampleKeyOf,
+  summaryOf,
+  summaryText,
+  withoutFragment,
+} from '../domain/property-summary.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { readProperty } from './properties.ts';

@@ -14,7 +14,7 @@ import {
 } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import { hasContacts } from '../domain/withheld-contacts.ts';
+import { hasContacts } from '../domain/routing.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 

@@ -65,7 +65,7 @@ async function fewSince(
   );
   const [{ next, count }] = rows as [(typeof rows)[number]];
   if (count > PAGE_ROWS) return null;
-  if (count > 0) await tell(rows, onSearch);
+  if (count > 0) await report(rows, onSearch);
   return next;
 }
 
@@ -87,12 +87,12 @@ async function manySince(
       text: `declare feed no scroll cursor for
         select number, ${MEMBERS} from searches where ${horizon === null ? 'deleted_at is null' : unseenCondition(horizon)}`,
     });
-    for await (const rows of pagesOfFeed(connection)) await tell(rows, onSearch);
+    for await (const rows of pagesOfFeed(connection)) await report(rows, onSearch);
     return (taken[0] as { horizon: string }).horizon;
   });
 }
 
-async function tell(rows: readonly FeedRow[], onSearch: OnSearch): Promise<void> {
+async function report(rows: readonly FeedRow[], onSearch: OnSearch): Promise<void> {
   for (const { number, members, isNotifying } of rows) {
     const pause = onSearch({ number, members: members === null ? null : membersOfStored(members), isNotifying });
     if (pause !== undefined) await pause;

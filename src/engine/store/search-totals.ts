@@ -3,10 +3,10 @@
  * writes the search, so they are always right, and no query counts searches.
  */
 
+import { pause } from '../actor/waiting.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import type { Queryable } from './database.ts';
-import { LockTakenError } from './write-lock.ts';
 
 /** Nothing was written. */
 export class SearchLimitError extends Error {
@@ -39,7 +39,7 @@ const LOCK_CLASS = 0x5ea7;
 /**
  * Throws `SearchLimitError` unless `added` stays within the limits; members that are not added are not checked. Until
  * the transaction ends, no other writer of this client passes, so two cannot both take the last place: the other one
- * gets `LockTakenError` (write-lock.ts).
+ * gets `LockTakenError`.
  */
 export async function requireRoom(
   connection: Queryable,
@@ -118,4 +118,47 @@ export async function correctMatchTotals(database: Queryable, { adverts, matched
        matches_per_mille = search_totals.matches_per_mille + excluded.matches_per_mille`,
     [[...matched.keys()], [...matched.values()], adverts, adverts / (adverts + ADVERTS_FOR_HALF)],
   );
+}
+
+/** PostgreSQL's code for an unavailable lock (`nowait`). */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** Another process holds the same lock. */
+class LockTakenError extends Error {
+  readonly code = LOCK_NOT_AVAILABLE;
+}
+
+const FIRST_PAUSE_MS = 5;
+const PAUSE_MAX_MS = 100;
+/** Longer than any writer holds a lock. */
+const TRIES_MAX = 60;
+
+const lastOf = new Map<Uuid, Promise<unknown>>();
+
+/**
+ * Runs `work` once no other writer of the client runs in this process, and retries it while a lock is taken elsewhere
+ * (`work` throws that, and must not have written anything then). Throws the last error.
+ */
+export async function withWriteLock<T>(clientId: Uuid, work: () => Promise<T>): Promise<T> {
+  const before = lastOf.get(clientId);
+  const own = (before ?? Promise.resolve()).then(() => untilUnlocked(work));
+  const ended = own.catch(() => undefined);
+  lastOf.set(clientId, ended);
+  try {
+    return await own;
+  } finally {
+    if (lastOf.get(clientId) === ended) lastOf.delete(clientId);
+  }
+}
+
+async function untilUnlocked<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      const isTaken = error instanceof Error && (error as Error & { code?: unknown }).code === LOCK_NOT_AVAILABLE;
+      if (!isTaken || tries === TRIES_MAX) throw error;
+    }
+    await pause(Math.min(PAUSE_MAX_MS, FIRST_PAUSE_MS * 2 ** tries) * (0.5 + Math.random()));
+  }
 }

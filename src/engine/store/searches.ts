@@ -17,8 +17,13 @@ import { SILENCE } from './cancellations.ts';
 import { passed } from './claim-fence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { claimOf, claimValues, type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
-import { MATCHES_PER_MILLE, requireRoom, UNLOCKED_MARGIN, UNLOCKED_MATCHES_MARGIN } from './search-totals.ts';
-import { withWriteLock } from './write-lock.ts';
+import {
+  MATCHES_PER_MILLE,
+  requireRoom,
+  UNLOCKED_MARGIN,
+  UNLOCKED_MATCHES_MARGIN,
+  withWriteLock,
+} from './search-totals.ts';
 
 export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStanding {
   readonly members: StoredMembers;

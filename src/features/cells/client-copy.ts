@@ -48,7 +48,7 @@ export async function copyClient(
   };
   await copyAll(identityOf(clientId, home));
   await numberSearches(source, target, clientId);
-  await copyAll([snapshotsOf(clientId, `created_at >= '${copiedBefore}'`), ...toldOf(clientId)]);
+  await copyAll([snapshotsOf(clientId, `created_at >= '${copiedBefore}'`), ...historyOf(clientId)]);
   await copyAll(restOf(clientId));
   return count;
 }
@@ -56,7 +56,7 @@ export async function copyClient(
 /** Every table that moves with a client; triggers add up the totals. */
 export function movedTables(): readonly string[] {
   const anybody = randomUuid();
-  const copies = [...identityOf(anybody, ''), snapshotsOf(anybody, ''), ...toldOf(anybody), ...restOf(anybody)];
+  const copies = [...identityOf(anybody, ''), snapshotsOf(anybody, ''), ...historyOf(anybody), ...restOf(anybody)];
   return copies.map(({ table }) => table);
 }
 
@@ -123,7 +123,7 @@ function numbered(table: string, rows: string, pageRows = ROWS_PER_PAGE): TableC
 }
 
 /** Matches and deliveries. The client's numbers are searches_client's; deliveries and items of e-mails are found by them. */
-function toldOf(clientId: Uuid): readonly TableCopy[] {
+function historyOf(clientId: Uuid): readonly TableCopy[] {
   const numbers = `(select number from searches where client_id = '${clientId}')`;
   const ofSearches = (table: string): string => `select * from ${table} where search_number in ${numbers}`;
   const fedIds = `(select unnest(ids) from feed_batches where client_id = '${clientId}')`;
@@ -242,12 +242,12 @@ function fedBatches(clientId: Uuid): TableCopy {
   return {
     table: 'feed_batches',
     rows: `
-      with told as (
+      with entries as (
         select epoch, recorded_in, created_at, entry.id, entry.search_number,
           row_number() over (order by epoch, recorded_in, entry.id) - 1 as place, count(*) over () as total
         from feed_batches, unnest(ids, search_numbers) as entry(id, search_number) where client_id = '${clientId}'
       ), placed as (
-        select *, place / greatest(${FED_BATCH_MIN}, total / ${FED_BATCHES_MAX} + 1) + 1 as batch from told
+        select *, place / greatest(${FED_BATCH_MIN}, total / ${FED_BATCHES_MAX} + 1) + 1 as batch from entries
       )
       select '${clientId}' as client_id, 0 as epoch, batch::text as recorded_in, array_agg(id order by id) as ids,
         array_agg(search_number order by id) as search_numbers, max(created_at) as created_at

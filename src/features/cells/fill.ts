@@ -66,7 +66,7 @@ async function fill(target: OpenCell, source: OpenCell, stopping: AbortSignal): 
   try {
     return await fillFrom(source.database, target.database, (copied, total) => {
       if (stopping.aborted) throw new InterruptedError(stopping, 'nothing was copied');
-      progress.tell({ doing: `from ${source.name} to ${target.name}`, count: copied, share: copied / total });
+      progress.update({ doing: `from ${source.name} to ${target.name}`, count: copied, share: copied / total });
     });
   } catch (error) {
     if (!(error instanceof CellFillError)) throw error;
@@ -77,7 +77,7 @@ async function fill(target: OpenCell, source: OpenCell, stopping: AbortSignal): 
   }
 }
 
-/** Before the copy: later messages are then not trimmed, however long it takes (broker/trim.ts). */
+/** Before the copy: later messages are then not trimmed, however long it takes (broker/stream-position.ts). */
 async function beginBehind(config: Config, url: string, target: OpenCell, source: OpenCell): Promise<void> {
   const { recorded } = await readIntakePosition(source.database);
   // The fill is refused, and a durable created now would begin with the oldest message when the fill is repeated.

@@ -1,6 +1,6 @@
 /**
- * Judges scanned properties one by one by the criteria of a search, texts last: they lie in the documents, and are read
- * for those alone that nothing else decides. Only so many texts are read for one question; what was judged until then is a
+ * Evaluates scanned properties one by one by the criteria of a search, texts last: they lie in the documents, and are read
+ * for those alone that nothing else decides. Only so many texts are read for one question; what was evaluated until then is a
  * fair sample of the rest. And since when a property satisfies a search (decisions, section 11).
  */
 
@@ -77,7 +77,7 @@ export async function evaluateCandidates(
     // Properties whose texts decide.
     const pending: ExaminedProperty[] = [];
     for (const property of portion.properties) {
-      const one = judged(property, textless, tools.median);
+      const one = evaluated(property, textless, tools.median);
       if (isRelevant(one)) {
         if (hasTexts) pending.push(one);
         else onProperty(one);
@@ -122,8 +122,8 @@ function isRelevant({ failures, isSatisfiedWithoutExclusions }: ExaminedProperty
   return failures.length <= 1 || isSatisfiedWithoutExclusions;
 }
 
-function judged({ uuid, facts: text }: ScannedProperty, criteria: Criteria, median: MedianOf): ExaminedProperty {
-  return judgedWith(uuid, readSummary(text), NO_TEXTS, criteria, median);
+function evaluated({ uuid, facts: text }: ScannedProperty, criteria: Criteria, median: MedianOf): ExaminedProperty {
+  return evaluatedWith(uuid, readSummary(text), NO_TEXTS, criteria, median);
 }
 
 function withTexts(
@@ -132,7 +132,7 @@ function withTexts(
   criteria: Criteria,
   median: MedianOf,
 ): ExaminedProperty {
-  return judgedWith(uuid, summary, textsOf(summary, adverts), criteria, median);
+  return evaluatedWith(uuid, summary, textsOf(summary, adverts), criteria, median);
 }
 
 export function textsOf(summary: PropertySummary, adverts: readonly AdvertTexts[]): PropertyTexts {
@@ -147,7 +147,7 @@ function present(...texts: readonly (string | null)[]): readonly string[] {
   return texts.filter((text) => text !== null);
 }
 
-function judgedWith(
+function evaluatedWith(
   uuid: Uuid,
   summary: PropertySummary,
   texts: PropertyTexts,

@@ -23,9 +23,8 @@ import { PAGING, readQuery, referenceParameter, textParameter } from '../../rest
 import { searchIri } from '../../rest/search-document.ts';
 import { ownSearch } from '../../rest/searches.ts';
 import { languageOf, REFUSALS } from '../../rest/sentences.ts';
-import { type Explaining, explainPair, type Subject, subjectOf } from './explanation.ts';
+import { type Explaining, explainPair, matchReasonOf, reasonSentence, type Subject, subjectOf } from './explanation.ts';
 import type { PairReason } from './pair-history.ts';
-import { matchReasonOf, reasonSentence } from './pair-words.ts';
 import { queriesOf } from './queries.ts';
 
 /** Bounded by the length of a request. */

@@ -23,8 +23,7 @@ import type {
 } from '../../grpc/generated/vigie/admin/v1/matching.ts';
 import { clientIdOf, heldPropertyOf, nameOf, uuidOfName } from '../../grpc/names.ts';
 import { pageOfList } from '../../grpc/paging.ts';
-import { type Explaining, explainPair, type Subject, subjectOf } from './explanation.ts';
-import { reasonSentence } from './pair-words.ts';
+import { type Explaining, explainPair, reasonSentence, type Subject, subjectOf } from './explanation.ts';
 import { queriesOf } from './queries.ts';
 
 export async function explainMatch(

@@ -5,16 +5,16 @@
  * all. That order is a circle of hashes with another start in each hour: a later query gets other properties.
  */
 
-import { type Box, boxesOf } from '../../engine/domain/area-boxes.ts';
 import type { Areas } from '../../engine/domain/areas.ts';
 import type { Criteria } from '../../engine/domain/criteria.ts';
 import type { Range } from '../../engine/domain/criterion-kinds.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import { lookupKey } from '../../engine/domain/lookup-keys.ts';
 import type { Crawls } from '../../engine/domain/property.ts';
+import { lookupKey } from '../../engine/domain/property-summary.ts';
 import { PACKED_TEXTS, readState } from '../../engine/domain/stored-property.ts';
 import { arrayLiteral } from '../../engine/store/array-literal.ts';
 import type { Queryable } from '../../engine/store/database.ts';
+import { type Box, boxesOf } from './area-boxes.ts';
 
 export interface ScannedProperty {
   readonly uuid: Uuid;

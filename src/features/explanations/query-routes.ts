@@ -31,8 +31,7 @@ import {
 import { readPreviewedSearch } from '../../rest/search-input.ts';
 import { idOf, inputRules } from '../../rest/searches.ts';
 import { FAULTS, REFUSALS, THINGS } from '../../rest/sentences.ts';
-import type { FoundOrder, ListedProperties, ListedProperty } from './found-properties.ts';
-import type { NearMiss, NearMissPlace } from './near-misses.ts';
+import type { FoundOrder, ListedProperties, ListedProperty, NearMiss, NearMissPlace } from './found-properties.ts';
 import type { CountedPlace, PreviewFigures } from './preview-figures.ts';
 import { queriesOf } from './queries.ts';
 

@@ -17,8 +17,16 @@ import { readMedians } from '../../engine/store/market-medians.ts';
 import { membersOfStored, readSearch, type StoredMembers } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { createWorkSlices, type QueryTools } from './examination.ts';
-import { type FoundQuery, foundProperties, type ListedProperties } from './found-properties.ts';
-import { compareMisses, type JudgedMiss, type NearMiss, type NearMissPlace, nearMisses } from './near-misses.ts';
+import {
+  compareMisses,
+  type FoundQuery,
+  foundProperties,
+  type JudgedMiss,
+  type ListedProperties,
+  type NearMiss,
+  type NearMissPlace,
+  nearMisses,
+} from './found-properties.ts';
 import { readMatchIds } from './pair-rows.ts';
 import { type PreviewQuery, previewFigures } from './preview-figures.ts';
 import { sampleStartAt } from './property-scans.ts';

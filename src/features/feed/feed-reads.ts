@@ -5,10 +5,10 @@
  * after the transactions that record in it. Read side only.
  */
 
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
-import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import { type SearchNumber, type Uuid, uuidOf, uuidOfHex } from '../../engine/domain/ids.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { endOfTransaction, FEED_START, type FeedPlace } from './feed-cursor.ts';
 
 export interface FeedQuery {
   readonly clientId: Uuid;
@@ -88,13 +88,13 @@ async function readEntries(
           and (batches.epoch < sequence_floor or recorded_in < pg_snapshot_xmin(pg_current_snapshot()))
         order by batches.epoch, recorded_in limit $6
       )
-      select epoch, recorded_in::text as transaction, told.id, batch::integer from batches
+      select epoch, recorded_in::text as transaction, item.id, batch::integer from batches
       left join lateral (
         select id from unnest(ids, search_numbers) as entry(id, number)
         where ($5::integer is null or number = $5) and (epoch, recorded_in, id) > ($2, $3::xid8, $4::uuid)
-      ) told on true
-      where told.id is not null or batch = (select max(batch) from batches)
-      order by epoch, recorded_in, told.id limit $7`,
+      ) item on true
+      where item.id is not null or batch = (select max(batch) from batches)
+      order by epoch, recorded_in, item.id limit $7`,
     values: [clientId, after.epoch, String(after.transaction), after.id, searchNumber, batchesMax, limit],
   });
   const last = rows.at(-1);
@@ -112,7 +112,7 @@ async function readEntries(
 type BodyRow = Omit<FedDelivery, 'place'> & { readonly position: number };
 
 /** Deliveries and undelivered items, as one table. */
-const TOLD = `(
+const ITEMS = `(
   select id, search_number, sequence, channel, head, snapshot_id, created_at from deliveries
   union all
   select id, search_number, sequence, channel, head, snapshot_id, created_at from feed_items)`;
@@ -127,11 +127,11 @@ async function readBodies(
     name: 'read-feed-bodies',
     text: `
       with sized as (
-        select wanted.position, told.*, document,
+        select wanted.position, item.*, document,
           sum(octet_length(head) + octet_length(document)) over (order by wanted.position) as bytes,
           row_number() over (order by wanted.position) as rank
         from unnest($1::uuid[]) with ordinality as wanted(id, position)
-        join ${TOLD} told on told.id = wanted.id join snapshots on snapshots.id = snapshot_id
+        join ${ITEMS} item on item.id = wanted.id join snapshots on snapshots.id = snapshot_id
       )
       select (position - 1)::integer as position, sized.id, sequence, channel, sized.created_at as "createdAt", head,
         document, searches.id as "searchId", context, hide_property_contact as "hidesContacts",
@@ -222,4 +222,82 @@ export async function readFeedDelay(database: Queryable): Promise<number> {
     values: [],
   });
   return Math.max(0, rows[0]?.seconds ?? 0);
+}
+
+/**
+ * A place, signed with a key of the installation and bound to the client and the filter. Its holder learns nothing from
+ * it and cannot forge one.
+ */
+interface FeedCursor {
+  /** The epoch in which the cursor was issued. */
+  readonly givenIn: number;
+  readonly place: FeedPlace;
+}
+
+/** The scope of a cursor. */
+export interface FeedScope {
+  readonly clientId: Uuid;
+  /** Null: all searches. */
+  readonly searchId: Uuid | null;
+}
+
+const VERSION = 1;
+const PLACE_BYTES = 1 + 4 + 4 + 8 + 16;
+/** Bytes of the HMAC-SHA256: half of it cannot be guessed. */
+const SEAL_BYTES = 16;
+
+export function writeCursor({ givenIn, place }: FeedCursor, scope: FeedScope, key: Buffer): string {
+  const bytes = Buffer.alloc(PLACE_BYTES);
+  bytes.writeUInt8(VERSION, 0);
+  bytes.writeUInt32BE(givenIn, 1);
+  bytes.writeUInt32BE(place.epoch, 5);
+  bytes.writeBigUInt64BE(place.transaction, 9);
+  bytes.write(place.id.replaceAll('-', ''), 17, 'hex');
+  return Buffer.concat([bytes, sealOf(bytes, scope, key)]).toString('base64url');
+}
+
+/** Null when it was not issued for this scope. */
+export function readCursor(text: string, scope: FeedScope, key: Buffer): FeedCursor | null {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length !== PLACE_BYTES + SEAL_BYTES || bytes.toString('base64url') !== text) return null;
+  const content = bytes.subarray(0, PLACE_BYTES);
+  if (!timingSafeEqual(bytes.subarray(PLACE_BYTES), sealOf(content, scope, key))) return null;
+  const id = uuidOfHex(content.subarray(17).toString('hex'));
+  const place = { epoch: content.readUInt32BE(5), transaction: content.readBigUInt64BE(9), id };
+  return { givenIn: content.readUInt32BE(1), place };
+}
+
+function sealOf(content: Buffer, { clientId, searchId }: FeedScope, key: Buffer): Buffer {
+  return createHmac('sha256', key)
+    .update(content)
+    .update(`${clientId}/${searchId ?? ''}`)
+    .digest()
+    .subarray(0, SEAL_BYTES);
+}
+
+/**
+ * Places in the feed of a client, which are in the order of recording: the epoch (it grows with each restoration of the
+ * database, after which transactions may count anew), the transaction, and the delivery within it.
+ */
+export interface FeedPlace {
+  readonly epoch: number;
+  /** Number of the recording transaction. */
+  readonly transaction: bigint;
+  readonly id: Uuid;
+}
+
+const LOWEST_ID = uuidOf('00000000-0000-0000-0000-000000000000');
+const HIGHEST_ID = uuidOf('ffffffff-ffff-ffff-ffff-ffffffffffff');
+
+/** Before all items. */
+export const FEED_START: FeedPlace = { epoch: 0, transaction: 0n, id: LOWEST_ID };
+
+/** After everything that a transaction has recorded. */
+function endOfTransaction(epoch: number, transaction: bigint): FeedPlace {
+  return { epoch, transaction, id: HIGHEST_ID };
+}
+
+export function isBefore(one: FeedPlace, other: FeedPlace): boolean {
+  if (one.epoch !== other.epoch) return one.epoch < other.epoch;
+  return one.transaction === other.transaction ? one.id < other.id : one.transaction < other.transaction;
 }

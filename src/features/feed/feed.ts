@@ -3,15 +3,294 @@
  * this feature only reads it (decisions, section 11).
  */
 
+import type Router from '@koa/router';
+import type { Context } from 'koa';
 import { z } from 'zod';
+import { Signal } from '../../engine/actor/waiting.ts';
 import { WEBHOOK_CHANNELS } from '../../engine/domain/delivery.ts';
+import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import { bodyOf, hasContacts } from '../../engine/domain/routing.ts';
+import { FED_BEFORE_MAX } from '../../engine/store/feed-batches.ts';
 import type { Feature } from '../../feature.ts';
 import { keptForScrapes } from '../../metrics.ts';
+import { principalOf, requireKeyStill } from '../../rest/auth.ts';
+import { createConcurrencyLimit, createPlaces } from '../../rest/concurrency-limit.ts';
+import { acceptable, answerUntagged, goneOf } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { dateTime, identity, integer, link, list, text, uuid } from '../../rest/description/field-schemas.ts';
+import { linkNext } from '../../rest/hydra.ts';
+import { Problem } from '../../rest/problem.ts';
+import { numberParameter, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
+import { leaveTurn } from '../../rest/request-turns.ts';
 import { type Contract, route, type Samples } from '../../rest/route.ts';
-import { writeCursor } from './feed-cursor.ts';
-import { readFeedDelay } from './feed-reads.ts';
-import { FEED_PARAMETERS, feedItemJson, feedJson, feedRoute } from './feed-route.ts';
+import { searchIri } from '../../rest/search-document.ts';
+import { ownSearch } from '../../rest/searches.ts';
+import { LIMITED, REFUSALS, type Sentence } from '../../rest/sentences.ts';
+import {
+  FEED_START,
+  type FedDelivery,
+  type FeedBounds,
+  type FeedPlace,
+  type FeedScope,
+  isBefore,
+  readCursor,
+  readFeed,
+  readFeedBounds,
+  readFeedDelay,
+  readFeedEnd,
+  readFeedKey,
+  writeCursor,
+} from './feed-reads.ts';
+
+const LIMIT_MAX = 1_000;
+const LIMIT_DEFAULT = 100;
+const WAIT_SECONDS_MAX = 30;
+const CURSOR_LENGTH_MAX = 255;
+/** Instead of a cursor, which is longer. */
+const LATEST = 'latest';
+
+const FEED_PARAMETERS = {
+  after: textParameter(
+    'A cursor: what comes behind it is shown. `latest`: what comes from now on. Without it, from the oldest kept.',
+    CURSOR_LENGTH_MAX,
+  ),
+  search: referenceParameter('The search whose feed it is; without it, that of all searches.', 'searches'),
+  limit: numberParameter('Items at most.', { min: 1, max: LIMIT_MAX, isInteger: true }, LIMIT_DEFAULT),
+  wait: numberParameter(
+    'Seconds to wait while there is nothing new.',
+    { min: 0, max: WAIT_SECONDS_MAX, isInteger: true },
+    0,
+  ),
+} as const;
+
+/** A page is held in memory until its client has read it, so few are large at a time. */
+const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
+const SMALL_PAGE_BYTES_MAX = 512 * 1_024;
+const LARGE_PAGES = { perClientMax: 1, allMax: 8 };
+const WAITING_PER_CLIENT_MAX = 4;
+/** Where one search is selected among all others, a request continues for at most this long. */
+const SEARCHING_MAX_MS = 2_000;
+
+interface FeedRequest {
+  readonly scope: FeedScope;
+  readonly searchNumber: SearchNumber | null;
+  /** The client's position; null: the oldest kept item. */
+  readonly after: FeedPlace | null;
+  readonly limit: number;
+  readonly waitMs: number;
+}
+
+/**
+ * A long poll may wait for news: the announcement of a recorded batch wakes it, it reads a few times more until the
+ * transactions before that one have ended, and reads periodically anyway, because an announcement may be lost.
+ */
+function feedRoute(router: Router, dependencies: ApiDependencies): void {
+  const { database, settings, onFeed, onKeyChange, ending } = dependencies;
+  const waits = createFeedWaits(ending);
+  onFeed?.(waits.wake);
+  // One of them may be the last of its key.
+  onKeyChange?.(() => waits.wake(null));
+  const limited = createConcurrencyLimit(LIMITED.feedPolls, {
+    perClientMax: WAITING_PER_CLIENT_MAX,
+    allMax: Math.max(1, Math.floor(settings.connectionsMax / 2)),
+    retryAfterSeconds: 1,
+  });
+  const takeLargePage = createPlaces(LARGE_PAGES);
+  let key: Buffer | null = null;
+
+  router.get('/feed', acceptable, async (ctx) => {
+    key ??= await readFeedKey(database);
+    const request = await readRequest(ctx, dependencies, key);
+    const gone = goneOf(ctx);
+    const giveBack = takeLargePage(request.scope.clientId);
+    const isLarge = typeof giveBack === 'function';
+    if (isLarge) ctx.res.once('close', giveBack);
+    const bytesMax = isLarge ? PAGE_BYTES_MAX : SMALL_PAGE_BYTES_MAX;
+    const read = (after: FeedPlace | null) => readPage(request, after, bytesMax, dependencies);
+    const readAgain = async (after: FeedPlace) => {
+      await requireKeyStill(ctx);
+      return read(after);
+    };
+    let page = await read(request.after);
+    if (page.isEmpty && request.waitMs > 0 && !waits.isOver) {
+      leaveTurn(ctx);
+      page = await limited(request.scope.clientId, () =>
+        waits.until(request.scope.clientId, request.waitMs, gone, page, (last) => readAgain(last.upTo)),
+      );
+    }
+    answerPage(ctx, request, page, key);
+  });
+}
+
+/** The `Problem` of an invalid cursor names the place to restart from. */
+async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
+  const query = readQuery(ctx, FEED_PARAMETERS);
+  const { clientId } = principalOf(ctx);
+  const search = query.search === null ? null : await ownSearch(ctx, dependencies, query.search);
+  const scope = { clientId, searchId: search?.id ?? null };
+  const { limit, wait } = query;
+  const request = { scope, searchNumber: search?.number ?? null, after: null, limit, waitMs: wait * 1_000 };
+  if (query.after === null) return request;
+  if (query.after === LATEST) return { ...request, after: await readFeedEnd(dependencies.database) };
+  const cursor = readCursor(query.after, scope, key);
+  const bounds = await readFeedBounds(dependencies.database, clientId);
+  if (bounds.arrivedAt !== null && (cursor === null || isOfFormerStay(cursor.place, bounds.arrivedAt))) {
+    throw outdated(REFUSALS.cursorMoved, bounds, scope, key);
+  }
+  if (cursor === null) throw new Problem(400, REFUSALS.noCursor);
+  if (cursor.givenIn !== bounds.epoch) {
+    throw outdated(REFUSALS.cursorRestored, bounds, scope, key);
+  }
+  return { ...request, after: cursor.place };
+}
+
+/** A cursor of another cell has another seal; one of an earlier stay in this cell names a transaction of that time. */
+function isOfFormerStay(place: FeedPlace, arrivedAt: FeedPlace): boolean {
+  return place.transaction > FED_BEFORE_MAX && isBefore(place, arrivedAt);
+}
+
+interface Page {
+  readonly deliveries: readonly FedDelivery[];
+  readonly upTo: FeedPlace;
+  readonly bounds: FeedBounds;
+  readonly isEmpty: boolean;
+  readonly isCut: boolean;
+}
+
+async function readPage(
+  { scope, searchNumber, limit }: FeedRequest,
+  after: FeedPlace | null,
+  bytesMax: number,
+  { database }: ApiDependencies,
+): Promise<Page> {
+  const { clientId } = scope;
+  const startedAt = performance.now();
+  let place = after ?? FEED_START;
+  for (;;) {
+    const read = await readFeed(database, { clientId, after: place, searchNumber, limit, bytesMax });
+    place = read.upTo;
+    const isEmpty = read.deliveries.length === 0;
+    if (isEmpty && read.isCut && performance.now() - startedAt < SEARCHING_MAX_MS) continue;
+    // Read after the items: items removed meanwhile are reported as removed.
+    const bounds = await readFeedBounds(database, clientId);
+    return { deliveries: read.deliveries, upTo: place, bounds, isEmpty, isCut: read.isCut };
+  }
+}
+
+function answerPage(ctx: Context, { scope, after }: FeedRequest, page: Page, key: Buffer): void {
+  const { deliveries, upTo, bounds } = page;
+  if (after !== null && isBefore(after, bounds.floor)) {
+    throw outdated(REFUSALS.cursorOld, bounds, scope, key);
+  }
+  const cursorAt = (place: FeedPlace): string => writeCursor({ givenIn: bounds.epoch, place }, scope, key);
+  const items = deliveries.map((delivery) => feedItemJson(delivery, cursorAt(delivery.place)));
+  const next = new URLSearchParams(ctx.querystring);
+  next.set('after', cursorAt(upTo));
+  linkNext(ctx, `${ctx.path}?${next.toString()}`);
+  ctx.set('Cache-Control', 'no-store');
+  answerUntagged(ctx, feedJson(items, cursorAt(upTo)));
+}
+
+function outdated(why: Sentence, bounds: FeedBounds, scope: FeedScope, key: Buffer): Problem {
+  const oldest = writeCursor({ givenIn: bounds.epoch, place: bounds.floor }, scope, key);
+  return new Problem(410, REFUSALS.beginAgain(why), { members: { oldest } });
+}
+
+/** `items`: JSON. */
+function feedJson(items: readonly string[], next: string): string {
+  const identity = '"@context":"/contexts/Feed","@id":"/feed","@type":"Feed"';
+  return `{${identity},"items":[${items.join()}],"next":${JSON.stringify(next)}}`;
+}
+
+/** The body is embedded as the webhook carries it, byte for byte. */
+function feedItemJson(delivery: Omit<FedDelivery, 'place'>, cursor: string): string {
+  const { id, sequence, searchId, context, channel, createdAt, head, document, hidesContacts } = delivery;
+  const members = JSON.stringify({ cursor, id, sequence, search: searchIri(searchId) });
+  const more = JSON.stringify({ channel, createdAt: createdAt.toISOString() });
+  const isWithheld = hidesContacts && hasContacts(document);
+  const body = isWithheld ? 'null,"withheld":true' : bodyOf(head, document);
+  return `${members.slice(0, -1)},"context":${context ?? 'null'},${more.slice(1, -1)},"body":${body}}`;
+}
+
+/** After an announcement, earlier transactions may still run; the interval between reads doubles. */
+const POLL_FIRST_MS = 20;
+/** An announcement may be lost. */
+const POLL_MAX_MS = 5_000;
+
+interface Looked {
+  readonly isEmpty: boolean;
+  /** There are further items to read. */
+  readonly isCut: boolean;
+}
+
+interface Poll {
+  /** An announcement came since its last read. */
+  hasNews: boolean;
+  /** Ends its present pause. */
+  readonly wakeUp: Signal;
+}
+
+interface FeedWaits {
+  /** True once the process ends: polls no longer wait. */
+  readonly isOver: boolean;
+  /** These clients have news; null: all clients. */
+  readonly wake: (clientIds: readonly Uuid[] | null) => void;
+  /** Reads repeatedly, after `page`, until an item comes, the time is over, the client is gone or the process ends. */
+  until<Page extends Looked>(
+    clientId: Uuid,
+    waitMs: number,
+    gone: AbortSignal,
+    page: Page,
+    read: (last: Page) => Promise<Page>,
+  ): Promise<Page>;
+}
+
+/** Long polls of the feed, by client, and what wakes them. */
+function createFeedWaits(ending: AbortSignal = new AbortController().signal): FeedWaits {
+  const polls = new Map<Uuid, Set<Poll>>();
+  const notifyAll = (clientIds: Iterable<Uuid>): void => {
+    for (const id of clientIds) {
+      for (const poll of polls.get(id) ?? []) {
+        poll.hasNews = true;
+        poll.wakeUp.notify();
+      }
+    }
+  };
+  ending.addEventListener('abort', () => notifyAll(polls.keys()), { once: true });
+
+  return {
+    get isOver() {
+      return ending.aborted;
+    },
+    wake: (clientIds) => notifyAll(clientIds ?? polls.keys()),
+    async until(clientId, waitMs, gone, page, read) {
+      const endsAt = performance.now() + waitMs;
+      const poll: Poll = { hasNews: false, wakeUp: new Signal() };
+      const ofClient = polls.get(clientId) ?? new Set<Poll>();
+      polls.set(clientId, ofClient.add(poll));
+      const leave = (): void => poll.wakeUp.notify();
+      gone.addEventListener('abort', leave, { once: true });
+      try {
+        let last = page;
+        // An announcement before it waited was missed.
+        for (let restMs = POLL_FIRST_MS; last.isEmpty; ) {
+          const leftMs = endsAt - performance.now();
+          if (leftMs <= 0 || gone.aborted || ending.aborted) break;
+          if (!last.isCut && !poll.hasNews) await poll.wakeUp.wait(Math.min(restMs, leftMs));
+          if (gone.aborted) break;
+          restMs = poll.hasNews ? POLL_FIRST_MS : Math.min(POLL_MAX_MS, restMs * 2);
+          poll.hasNews = false;
+          last = await read(last);
+        }
+        return last;
+      } finally {
+        gone.removeEventListener('abort', leave);
+        ofClient.delete(poll);
+        if (ofClient.size === 0 && polls.get(clientId) === ofClient) polls.delete(clientId);
+      }
+    },
+  };
+}
 
 const FeedItem = z.strictObject({
   cursor: text('Asks for what comes behind the item.'),

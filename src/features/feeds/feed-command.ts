@@ -106,7 +106,7 @@ async function readSnapshot(
     const outcome = await readOnce({
       ...{ database, broker, source, path, isAll, isForced, stopping, clock: () => new Date() },
       format: () => openFormat(format as FormatName, mapping || null, source),
-      onProgress: (doing, count, share) => progress.tell({ doing, count, share }),
+      onProgress: (doing, count, share) => progress.update({ doing, count, share }),
       onDifference(reference, content, isNew) {
         if (broker === null && differences.length < CHANGES_SHOWN) differences.push({ reference, content, isNew });
       },

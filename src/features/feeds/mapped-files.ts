@@ -5,9 +5,17 @@ import { JSONParser, TokenType } from '@streamparser/json';
 import { parse as parseCsv } from 'csv-parse';
 import { SaxesParser } from 'saxes';
 import { nearestName } from '../../engine/domain/nearest-name.ts';
-import { type FeedContent, type FeedRow, referenceFault, SnapshotRefusedError } from './feed-row.ts';
+import {
+  type FeedContent,
+  type FeedRow,
+  linesOf,
+  numberIn,
+  plainLine,
+  plainText,
+  referenceFault,
+  SnapshotRefusedError,
+} from './feed-row.ts';
 import type { MappedMember, Mapping } from './mapping.ts';
-import { linesOf, numberIn, plainLine, plainText } from './texts.ts';
 
 type Chunks = AsyncIterable<Buffer>;
 type Tree = { [name: string]: unknown };

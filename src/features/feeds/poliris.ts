@@ -1,8 +1,17 @@
 /** Poliris 4, the format of nearly all French portals: a record's fields as the members of the intake contract. */
 
 import { isUtf8 } from 'node:buffer';
-import { type FeedRow, referenceFault, SnapshotRefusedError } from './feed-row.ts';
-import { type Line, linesOf, numberIn, plainLine, plainText, webAddress } from './texts.ts';
+import {
+  type FeedRow,
+  type Line,
+  linesOf,
+  numberIn,
+  plainLine,
+  plainText,
+  referenceFault,
+  SnapshotRefusedError,
+  webAddress,
+} from './feed-row.ts';
 
 /** `source`: whose name stands for a publisher that gives none. */
 export async function* readPoliris(bytes: AsyncIterable<Buffer>, source: string): AsyncGenerator<FeedRow> {

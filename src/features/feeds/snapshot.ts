@@ -14,7 +14,14 @@ import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology
 import { type Uuid, uuidOf } from '../../engine/domain/ids.ts';
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Database } from '../../engine/store/database.ts';
-import { type AdvertRow, type FeedContent, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
+import {
+  type AdvertRow,
+  type FeedContent,
+  type FeedRow,
+  linesOf,
+  SnapshotRefusedError,
+  withinBounds,
+} from './feed-row.ts';
 import {
   announcePublications,
   markSnapshot,
@@ -24,7 +31,6 @@ import {
   recordPublications,
   removePublications,
 } from './publications.ts';
-import { linesOf } from './texts.ts';
 
 export interface SnapshotOptions {
   readonly database: Database;
@@ -68,7 +74,7 @@ const ADVERTS_MAX = 300_000;
 const CONTENT_LENGTH_MAX = 256 * 1_024;
 const TOLD_MAX = 50;
 const GONE_SHARE_MAX = 0.3;
-const GONE_JUDGED_FROM = 20;
+const GONE_CHECKED_FROM = 20;
 const BATCH_MAX = 256;
 const BATCH_LENGTH_MAX = 4 * 1_024 * 1_024;
 const PROGRESS_EVERY = 100;
@@ -149,7 +155,7 @@ async function planSnapshot(input: SnapshotInput, spool: Spool, readAt: Date, op
 function refuseBad({ rows, counts }: ReturnType<typeof createTally>, heldCount: number, goneCount: number): void {
   if (rows === 0) throw new SnapshotRefusedError('it is empty');
   if (counts.adverts === 0) throw new SnapshotRefusedError(`none of its ${rows} rows is understood`);
-  if (heldCount >= GONE_JUDGED_FROM && goneCount > heldCount * GONE_SHARE_MAX)
+  if (heldCount >= GONE_CHECKED_FROM && goneCount > heldCount * GONE_SHARE_MAX)
     throw new SnapshotRefusedError(`${goneCount} of ${heldCount} adverts are gone from it: --force takes it`);
 }
 

@@ -101,17 +101,17 @@ const TITLE_LENGTH_MAX = 200;
 const NAME_LENGTH_MAX = 100;
 const URL_LENGTH_MAX = 2_048;
 
-/** `toldPrice`: that of the last e-mail to the recipient with the property, null without one. */
+/** `notifiedPrice`: that of the last e-mail to the recipient with the property, null without one. */
 export function mailProperty(
   document: PropertyDocument,
-  toldPrice: number | null,
+  notifiedPrice: number | null,
   reasons: readonly MailReason[],
 ): MailProperty {
   const { title, price, city, pictures, adverts, lastCrawledAdvert, ...members } =
     document as unknown as DocumentMembers;
   const speaking = [...adverts.filter(({ uuid }) => uuid === lastCrawledAdvert), ...adverts];
   const [first] = speaking;
-  const before = toldPrice ?? priceKnownBefore(reasons);
+  const before = notifiedPrice ?? priceKnownBefore(reasons);
   return {
     title: cut(title, TITLE_LENGTH_MAX),
     transactionType: members.transactionType,
@@ -222,7 +222,7 @@ export function itemsByProperty(items: readonly MailItem[]): ReadonlyMap<Uuid, r
 export interface MailSources {
   readonly documents: ReadonlyMap<Uuid, PropertyDocument>;
   /** Price of the last e-mail to the recipient that showed the property. */
-  readonly toldPrices: ReadonlyMap<Uuid, number>;
+  readonly notifiedPrices: ReadonlyMap<Uuid, number>;
   readonly titles: ReadonlyMap<SearchNumber, string>;
 }
 
@@ -233,7 +233,7 @@ export function mailContents(items: readonly MailItem[], sources: MailSources): 
     const document = sources.documents.get(uuid);
     if (document === undefined) return [];
     const reasons = ofProperty.map(({ reason }) => reason);
-    const property = mailProperty(document, sources.toldPrices.get(uuid) ?? null, reasons);
+    const property = mailProperty(document, sources.notifiedPrices.get(uuid) ?? null, reasons);
     return [{ property, causes: causesOf(ofProperty, sources.titles) }];
   });
   const total = new Set(items.map(({ propertyUuid }) => propertyUuid)).size;

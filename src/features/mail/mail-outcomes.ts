@@ -48,13 +48,13 @@ const RECORD = `
     set duration_ms = excluded.duration_ms, status_code = excluded.status_code, error = excluded.error,
       reason = excluded.reason, response_head = excluded.response_head
     where attempts.error = 'aborted'
-  ), told as materialized (
+  ), notified as materialized (
     select number from searches
     where number = any(array(select search_number from locked where $9 = 'delivered'))
     order by number for no key update
   ), noted as (
     update searches set last_alert_at = greatest(last_alert_at, $3::timestamptz + $4 * interval '1 millisecond')
-    from told where searches.number = told.number
+    from notified where searches.number = notified.number
   ), refusing as materialized (
     select number from searches where mail_key = $11 order by number for no key update
   ), refused as (
@@ -103,10 +103,10 @@ export async function keepMail(client: Queryable, written: WrittenMail): Promise
   await client.query({
     name: 'keep-mail',
     text: `
-      with told as (select * from unnest($5::uuid[], $6::float8[]) as told(uuid, price))
+      with prices as (select * from unnest($5::uuid[], $6::float8[]) as prices(uuid, price))
       update mail_items set letter = case when id = $2 then $3::bytea end,
         letter_items = case when id = $2 then $4::integer end,
-        notified_price = (select price from told where uuid = property_uuid)
+        notified_price = (select price from prices where uuid = property_uuid)
       where mail_id = $1 and state = 'sending'`,
     values: [mailId, itemId, bytes, itemCount, [...prices.keys()], [...prices.values()]],
   });

@@ -7,7 +7,7 @@
 
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
 import type { AttemptError, AttemptOutcome } from '../../engine/domain/delivery.ts';
-import { storable } from '../../engine/domain/storable-text.ts';
+import { storable } from '../../engine/domain/text.ts';
 
 export interface MailSenderOptions {
   /** `smtp:` or `smtps:`; with a user and a password, percent-encoded, or neither. */
@@ -79,7 +79,7 @@ function connectionOf({ url, authorities, isInsecure = false }: MailSenderOption
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
   const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
-  const isUnjudged = isLoopback && authorities === undefined;
+  const isUnverified = isLoopback && authorities === undefined;
   const secure = protocol === 'smtps:';
   const auth: SMTPConnectionAuth | null =
     username === '' ? null : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
@@ -87,8 +87,8 @@ function connectionOf({ url, authorities, isInsecure = false }: MailSenderOption
     host,
     secure,
     ...(port === '' ? {} : { port: Number(port) }),
-    ignoreTLS: isUnjudged,
-    requireTLS: !secure && auth !== null && !isUnjudged,
+    ignoreTLS: isUnverified,
+    requireTLS: !secure && auth !== null && !isUnverified,
     connectionTimeout: Math.min(timeoutMs, CONNECTION_TIMEOUT_MS),
     greetingTimeout: Math.min(timeoutMs, GREETING_TIMEOUT_MS),
     socketTimeout: Math.min(timeoutMs, SILENCE_TIMEOUT_MS),

@@ -115,8 +115,8 @@ function linesOf({ property, causes }: MailEntry, words: MailWords): EntryLines 
     price: priceOf(property, words),
     facts: factsOf(property, words),
     reasons: causes.map(({ searchTitle, reasons }) => {
-      const told = [...new Set(reasons.map((reason) => reasonOf(reason, words)))];
-      return `${words.search(cleanText(searchTitle))}${words.colon}${told.join(words.semicolon)}`;
+      const shown = [...new Set(reasons.map((reason) => reasonOf(reason, words)))];
+      return `${words.search(cleanText(searchTitle))}${words.colon}${shown.join(words.semicolon)}`;
     }),
     link: property.link,
     picture: property.picture,

@@ -2,8 +2,19 @@
 
 import { readFileSync } from 'node:fs';
 import type Router from '@koa/router';
-import { emailStatusOf, type MailLanguage } from '../../engine/domain/mail.ts';
-import type { Database } from '../../engine/store/database.ts';
+import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
+import {
+  emailStatusOf,
+  type MailFrequency,
+  type MailLanguage,
+  mailEndpointOf,
+  nextMorning,
+} from '../../engine/domain/mail.ts';
+import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
+import { WAITING } from '../../engine/store/delivery-states.ts';
+import type { Requeued } from '../../engine/store/resends.ts';
+import type { Batches } from '../../engine/store/retention.ts';
+import { statementShares } from '../../engine/store/statement-share.ts';
 import type { Feature } from '../../feature.ts';
 import type { Log } from '../../log.ts';
 import { keptForScrapes, type Metrics } from '../../metrics.ts';
@@ -13,14 +24,7 @@ import { Problem } from '../../rest/problem.ts';
 import { answerSearch, ownSearch } from '../../rest/searches.ts';
 import { REFUSALS } from '../../rest/sentences.ts';
 import { countOpenMailItems } from './mail-claims.ts';
-import { mailReasonsOf, newMailItems } from './mail-contents.ts';
-import {
-  insertMailItems,
-  removeMailItems,
-  removeMailRecipients,
-  removeMailTokens,
-  requeueMailItem,
-} from './mail-items.ts';
+import { mailReasonsOf, type NewMailItem, newMailItems } from './mail-contents.ts';
 import type { SettledMail } from './mail-outcomes.ts';
 import { askConfirmation } from './mail-recipients.ts';
 import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS, type MailSenderOptions } from './mail-sender.ts';
@@ -143,4 +147,129 @@ function logMail(log: Log, { id, key, attempt, outcome, after }: SettledMail, it
   const line = { mail: id, recipient: key, items: itemCount, attempt, state: after.state, statusCode, error, reason };
   if (error === null) log.debug({ ...line, durationMs }, 'mail');
   else log.info({ ...line, durationMs }, 'mail');
+}
+
+/** Estimated bytes of an item beyond its reason. */
+const ROW_LENGTH = 768;
+
+/**
+ * Recorded at `now`. Instant ones gather for `gatherMs`, by PostgreSQL's clock; the others wait for their morning, when
+ * they begin to gather as well.
+ */
+export function insertMailItems(items: readonly NewMailItem[], now: Date, gatherMs: number): readonly Statement[] {
+  const mornings = new Map<MailFrequency, Date>();
+  const morningOf = (frequency: MailFrequency): Date | null => {
+    if (frequency === 'instant') return null;
+    const morning = mornings.get(frequency) ?? nextMorning(frequency, now);
+    mornings.set(frequency, morning);
+    return morning;
+  };
+  const rows = items.map(({ route: { address, key, frequency }, ...item }) => ({
+    id: item.id,
+    client_id: item.clientId,
+    search_number: item.searchNumber,
+    match_id: item.matchId,
+    property_uuid: item.propertyUuid,
+    kind: item.reason.kind,
+    endpoint: mailEndpointOf(address),
+    endpoint_key: key,
+    reason: JSON.stringify(item.reason),
+    traceparent: item.traceparent,
+    generation: item.generation,
+    morning: morningOf(frequency),
+  }));
+  return statementShares(rows, ({ reason }) => reason.length + ROW_LENGTH).map((share) => ({
+    name: 'insert-mail-items',
+    text: `
+      insert into mail_items (id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason, traceparent,
+        generation, gathers_from, due_at)
+      select id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason, traceparent,
+        generation, coalesce(morning, now()), coalesce(morning, now() + $2 * interval '1 millisecond')
+      from json_to_recordset($1) as written(id uuid, client_id uuid, search_number integer, match_id uuid, property_uuid uuid,
+        kind text, endpoint text, endpoint_key text, reason text, traceparent text, generation integer,
+        morning timestamptz)`,
+    values: [JSON.stringify(share), gatherMs],
+  }));
+}
+
+/**
+ * An operator's resend: a failed item joins a new e-mail; one that waits to be gathered, or the whole e-mail that waits
+ * for a retry, is due now. Null without such an item. Served by the primary key and mail_items_mail.
+ */
+export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requeued | null> {
+  const { rows } = await client.query<Requeued>(
+    `with held as materialized (
+       select id, mail_id, state from mail_items where id = $1 for update
+     ), restarted as (
+       update mail_items set state = 'queued', mail_id = null, attempts_spent = attempt_count,
+         replay_count = replay_count + 1, due_at = clock_timestamp(), gathers_from = clock_timestamp(), finished_at = null,
+         generation = (select generation from searches where number = search_number)
+       from held where mail_items.id = held.id and held.state = 'failed' returning mail_items.id
+     ), hastened as (
+       update mail_items set due_at = clock_timestamp(), gathers_from = clock_timestamp()
+       where state in ${WAITING} and (id = (select id from held where state = 'queued')
+         or mail_id = (select mail_id from held where state = 'retry_wait')) returning id
+     )
+     select state, exists (select from restarted) or exists (select from hastened) as "isChanged" from held`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+const ROWS_PER_BATCH = 2_000;
+
+/**
+ * Final before `before`, with their attempts, or due before it and still unsent: the mail server is gone, and the news
+ * is obsolete. Served by the primary keys.
+ */
+export async function* removeMailItems(client: Queryable, before: Date): Batches {
+  for (let after = firstUuidAt(new Date(0)), isMore = true; isMore; ) {
+    const { rows } = await client.query<{ last: Uuid | null; count: number; items: number; attempts: number }>(
+      `with batch as materialized (
+         select id from mail_items where id > $1 and id < $2 order by id limit $4
+       ), gone as (
+         delete from mail_items
+         where id = any(array(select id from batch)) and (finished_at < $3 or finished_at is null and due_at < $3)
+         returning id
+       ), logged as (
+         delete from attempts where delivery_id in (select id from gone) returning 1
+       )
+       select (select id::text from batch order by id desc limit 1) as last,
+         (select count(*) from batch)::integer as count, (select count(*) from gone)::integer as items,
+         (select count(*) from logged)::integer as attempts`,
+      [after, firstUuidAt(before), before, ROWS_PER_BATCH],
+    );
+    const [batch] = rows;
+    yield { mail_items: batch?.items ?? 0, attempts: batch?.attempts ?? 0 };
+    after = batch?.last ?? after;
+    isMore = batch?.count === ROWS_PER_BATCH;
+  }
+}
+
+/**
+ * Recipients without a link. Unsubscriptions stay, and whether a recipient was asked about one. Reads each recipient
+ * and token; items by mail_items_recipient.
+ */
+export async function* removeMailRecipients(client: Queryable): Batches {
+  const { rowCount } = await client.query(
+    `delete from mail_recipients
+     where unsubscribed_at is null and confirmation_id is null
+       and not exists (select from mail_tokens where recipient_key = key)
+       and not exists (select from mail_items where endpoint_key = key and state = 'queued')`,
+  );
+  yield { mail_recipients: rowCount ?? 0 };
+}
+
+/** A link to unsubscribe works for a year. Served by mail_tokens_created. */
+export async function* removeMailTokens(client: Queryable): Batches {
+  for (let isMore = true; isMore; ) {
+    const { rowCount } = await client.query(
+      `delete from mail_tokens where hash in (
+         select hash from mail_tokens where created_at < clock_timestamp() - interval '1 year'
+         order by created_at limit $1)`,
+      [ROWS_PER_BATCH],
+    );
+    yield { mail_tokens: rowCount ?? 0 };
+    isMore = rowCount === ROWS_PER_BATCH;
+  }
 }

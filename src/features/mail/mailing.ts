@@ -6,10 +6,9 @@
  */
 
 import MailComposer from 'nodemailer/lib/mail-composer';
-import { InFlight } from '../../engine/actor/in-flight.ts';
 import { budgetUntil, RetryAbandonedError, retryUntilDone, type Supervisor } from '../../engine/actor/supervisor.ts';
 import { startTask } from '../../engine/actor/task.ts';
-import { endsWithin } from '../../engine/actor/waiting.ts';
+import { endsWithin, InFlight } from '../../engine/actor/waiting.ts';
 import type { PauseGate } from '../../engine/broker/pause-gate.ts';
 import { unsubscribePath } from '../../engine/domain/cell.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
@@ -87,11 +86,11 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
   const watch = supervisor.watch('mail');
   const budget = budgetUntil(draining.signal);
   const retrying: Retrying = (work) => retryUntilDone(work, watch, budget);
-  const tell = (error: Error) => void (error instanceof RetryAbandonedError || onTransientError('mail', error));
+  const report = (error: Error) => void (error instanceof RetryAbandonedError || onTransientError('mail', error));
   /** Until when recipients that a bug blocks are skipped, so that they take no slot from others. */
   const resting = new Map<string, number>();
   const slots = createSlots((key, error) => {
-    tell(error);
+    report(error);
     resting.set(key, performance.now() + BROKEN_REST_MS);
   });
 
@@ -117,7 +116,7 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
 
   /** Polls at once when one has ended; before, it would only find the same ones again. */
   async function poll(): Promise<number | void> {
-    const hasStarted = gate.isOpen && (await retrying(startDue).catch(tell)) === true;
+    const hasStarted = gate.isOpen && (await retrying(startDue).catch(report)) === true;
     if (!hasStarted) return;
     await slots.attempts.oneEnded();
     return 0;
@@ -218,7 +217,7 @@ async function write(
   const shown = itemsByProperty(mail.items);
   const uuids = [...shown.keys()];
   const numbers = [...new Set(mail.items.map(({ searchNumber }) => searchNumber))];
-  const [held, toldPrices, titles] = await retrying(() =>
+  const [held, notifiedPrices, titles] = await retrying(() =>
     Promise.all([
       readHeldProperties(database, uuids),
       readNotifiedPrices(database, mail.key, uuids),
@@ -233,7 +232,7 @@ async function write(
       return [state.uuid, propertyDocument(shown, crawls, resolvePlace, { withContacts: false })];
     }),
   );
-  const contents = mailContents(mail.items, { documents, toldPrices, titles });
+  const contents = mailContents(mail.items, { documents, notifiedPrices, titles });
   const unsubscribeUrl = `${publicUrl}${unsubscribePath(mail.clientId, mail.token)}`;
   const text = mailText(contents, { unsubscribeUrl, sender: from.name || from.address }, language);
   const bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });

@@ -30,9 +30,9 @@ const TAKES_BACK = '?again';
 
 export function unsubscribeRoutes(
   router: Router,
-  { database, strangersDatabase = database, reference, settings }: ApiDependencies,
+  { database, publicDatabase = database, reference, settings }: ApiDependencies,
 ): void {
-  const find = gatherReads((tokens) => readSubscriptions(strangersDatabase, tokens));
+  const find = gatherReads((tokens) => readSubscriptions(publicDatabase, tokens));
   const { mailLanguage: language } = settings;
   const words = MAIL_WORDS[language]?.page;
 
@@ -44,11 +44,11 @@ export function unsubscribeRoutes(
 
   /** A list of the searches, each with its criteria in words. */
   const searchesOf = async (token: string): Promise<string> => {
-    const searches = await readLinkedSearches(strangersDatabase, token, SEARCHES_MAX + 1);
+    const searches = await readLinkedSearches(publicDatabase, token, SEARCHES_MAX + 1);
     const names = {
       city: (insee: string) => reference.city(insee)?.name ?? null,
       department: (code: string) => reference.department(code)?.name ?? null,
-      siteCategory: await siteCategoryNames(strangersDatabase),
+      siteCategory: await siteCategoryNames(publicDatabase),
     };
     const items = searches.slice(0, SEARCHES_MAX).map((members) => {
       const lines = searchWords(members, names, language).map((line) => `<br>${escapeHtml(line)}`);

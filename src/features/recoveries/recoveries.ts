@@ -6,7 +6,7 @@
  */
 
 import { startTask, type Task } from '../../engine/actor/task.ts';
-import type { DueAnnouncer } from '../../engine/broker/due-announcements.ts';
+import type { DueAnnouncer } from '../../engine/broker/announcements.ts';
 import type { DueDelivery } from '../../engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';

@@ -9,9 +9,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { encodeLemma, writeGraphFile } from './graph-file.ts';
 import { type FormKind, type FormSet, formSetsOf, readSuffixRules } from './suffix-rules.ts';
-import { buildWordGraph } from './word-graph.ts';
+import { buildWordGraph, encodeLemma, writeGraphFile } from './word-graph.ts';
 
 const PACKAGE = 'hunspell-fr-classical';
 const TARGET = new URL('french.graph', import.meta.url);
@@ -24,7 +23,7 @@ This file is subject to the terms of the Mozilla Public License, v. 2.0. If a co
 distributed with this file, You can obtain one at http://mozilla.org/MPL/2.0/.
 `;
 
-/** Told apart by what no folded word has. */
+/** Distinguished by what no folded word has. */
 const MARK_OF_KIND: Readonly<Record<FormKind, string>> = {
   word: '',
   name: 'N',

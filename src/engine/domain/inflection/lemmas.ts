@@ -6,8 +6,7 @@
 
 import { readFileSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
-import { decodeLemma, LEMMAS, readGraphFile } from './graph-file.ts';
-import { endingsFrom, follow } from './word-graph.ts';
+import { decodeLemma, endingsFrom, follow, LEMMAS, readGraphFile } from './word-graph.ts';
 
 const french = readGraphFile(readFileSync(new URL('french.graph', import.meta.url)));
 

@@ -15,7 +15,7 @@ const ENDS_WORD = 0x200;
 const TARGET_SHIFT = 10;
 const TARGETS_MAX = 2 ** (32 - TARGET_SHIFT);
 
-export type WordGraph = Uint32Array;
+type WordGraph = Uint32Array;
 
 /** Where the letters of `text` lead from the node at `from` (0 is the root); 0 where no word goes on, or goes so. */
 export function follow(graph: WordGraph, from: number, text: string): number {
@@ -124,4 +124,36 @@ function arcsOf(arcs: ReadonlyMap<string, Node>): number[] {
         letter.charCodeAt(0)) >>>
       0,
   );
+}
+
+/** Behind the form. */
+export const LEMMAS = '/';
+/** The integers that follow are little-endian, as is every platform that Node.js runs on here. */
+const NOTICE_END = 0;
+const INTEGER_BYTES = 4;
+const NONE_GO = 'A'.charCodeAt(0);
+
+export function encodeLemma(form: string, lemma: string, homograph: number): string {
+  let kept = 0;
+  while (kept < form.length && form[kept] === lemma[kept]) kept += 1;
+  const gone = String.fromCharCode(NONE_GO + form.length - kept);
+  return form + LEMMAS + gone + lemma.slice(kept) + '.'.repeat(homograph);
+}
+
+/** `code`: what follows `LEMMAS`. Lemmas that are not the same get different names. */
+export function decodeLemma(form: string, code: string): string {
+  return form.slice(0, form.length - (code.charCodeAt(0) - NONE_GO)) + code.slice(1);
+}
+
+/** `notice`: ASCII. */
+export function writeGraphFile(notice: string, graph: WordGraph): Buffer {
+  const length = Math.ceil((notice.length + 1) / INTEGER_BYTES) * INTEGER_BYTES;
+  const head = Buffer.alloc(length, NOTICE_END);
+  head.write(notice, 'latin1');
+  return Buffer.concat([head, new Uint8Array(graph.buffer, graph.byteOffset, graph.byteLength)]);
+}
+
+export function readGraphFile(file: Uint8Array): WordGraph {
+  const start = Math.ceil((file.indexOf(NOTICE_END) + 1) / INTEGER_BYTES) * INTEGER_BYTES;
+  return new Uint32Array(Uint8Array.from(file.subarray(start)).buffer);
 }

@@ -1,6 +1,6 @@
 /**
  * The matching kernel in WebAssembly text: sixteen rows of a group against one property, column by column. Every offset
- * is one of `layout.ts`; `kernel.ts` is the same in plain TypeScript and must give the same answers. Assembled by `build.ts`.
+ * is one of `layout.ts`. A plain one in TypeScript, in the tests, must give the same answers. Assembled by `build.ts`.
  *
  * A row *fails* when a column excludes the property. A row that does not fail is *open* when a quantised column or the
  * circle is too close to call. Rows neither open nor in need of attention go to the sure answers by number; the others go
@@ -24,6 +24,7 @@ import {
   GROUP_LIST,
   LANES,
   LATITUDES,
+  LINE_BYTES,
   LONGITUDES,
   MAYBE_BOUNDS,
   NEED_COLUMNS,
@@ -37,6 +38,8 @@ import {
   QUERY_LONGITUDE,
   QUERY_TRIGGER,
   QUERY_TYPE,
+  QUERY_X,
+  QUERY_Y,
   REACHES,
   SOURCES,
   SURE_ANSWERS,
@@ -45,9 +48,86 @@ import {
   SURE_PART,
   TOUCHED,
   TYPES,
+  VERDICTS,
+  ZONE_GROUPS,
   ZONE_LIST,
+  ZONE_MAX_X,
+  ZONE_MAX_Y,
+  ZONE_MIN_X,
+  ZONE_MIN_Y,
 } from './layout.ts';
-import { ADD_GROUPS, ALL_LANES, JUDGE_BOXES, NEXT_GROUP, OPEN, PASSING, touchLines } from './zone-source.ts';
+
+/** From a group's place in its list to the lanes that pass; those that are open have the other half of the word. */
+const PASSING = VERDICTS - GROUP_LIST;
+const OPEN = PASSING + 2;
+const ALL_LANES = 2 ** LANES - 1;
+
+const NEXT_GROUP = `(br_if $nextGroup (i32.lt_u
+        (local.tee $list (i32.add (local.get $list) (i32.const 4)))
+        (local.get $listEnd)))`;
+
+/** Reads a word of each cache line of `$group`. */
+function touchLines(from: number, to: number): string {
+  const lines = Array.from({ length: Math.ceil((to - from) / LINE_BYTES) }, (_, line) => from + LINE_BYTES * line);
+  return lines
+    .map((line) => `(local.set $read (i32.xor (local.get $read) (i32.load offset=${line} (local.get $group))))`)
+    .join('\n      ');
+}
+
+const BOX_SIDES = [
+  { column: ZONE_MIN_X, beyond: 'i32x4.gt_s', at: 'x' },
+  { column: ZONE_MIN_Y, beyond: 'i32x4.gt_s', at: 'y' },
+  { column: ZONE_MAX_X, beyond: 'i32x4.lt_s', at: 'x' },
+  { column: ZONE_MAX_Y, beyond: 'i32x4.lt_s', at: 'y' },
+];
+
+/** The lanes of four whose box the place is outside of. */
+const OUTSIDE = BOX_SIDES.map(
+  ({ column, beyond, at }) => `(${beyond} (v128.load offset=${column} (local.get $part)) (local.get $${at}))`,
+).reduce((outside, side) => `(v128.or\n              ${outside}\n              ${side})`);
+
+/** Narrows what `judgeColumns` left of the zones to the groups whose box holds the place. */
+const JUDGE_BOXES = `
+  (func $judgeBoxes (param $listEnd i32)
+    (local $list i32) (local $part i32) (local $lanes i32) (local $outside i32)
+    (local $x v128) (local $y v128)
+    (local.set $x (v128.load32_splat offset=${QUERY_X} (i32.const 0)))
+    (local.set $y (v128.load32_splat offset=${QUERY_Y} (i32.const 0)))
+    (local.set $list (i32.const ${ZONE_LIST}))
+    (loop $nextGroup
+      (local.set $part (i32.load (local.get $list)))
+      (local.set $lanes (i32.const 0))
+      (local.set $outside (i32.const 0))
+      (loop $nextPart
+        (local.set $outside (i32.or (local.get $outside) (i32.shl
+          (i32x4.bitmask ${OUTSIDE})
+          (local.get $lanes))))
+        (local.set $part (i32.add (local.get $part) (i32.const 16)))
+        (br_if $nextPart (i32.lt_u
+          (local.tee $lanes (i32.add (local.get $lanes) (i32.const 4)))
+          (i32.const ${LANES}))))
+      (i32.store16 offset=${PASSING} (local.get $list) (i32.and
+        (i32.load16_u offset=${PASSING} (local.get $list))
+        (i32.xor (local.get $outside) (i32.const -1))))
+      ${NEXT_GROUP}))`;
+
+/** Lists the groups that pass; returns the end of their list. */
+const ADD_GROUPS = `
+  (func $addGroups (param $listEnd i32) (param $groupsEnd i32) (result i32)
+    (local $list i32) (local $zone i32) (local $passing i32)
+    (local.set $list (i32.const ${ZONE_LIST}))
+    (loop $nextGroup
+      (local.set $zone (i32.load (local.get $list)))
+      (local.set $passing (i32.load16_u offset=${PASSING} (local.get $list)))
+      (if (local.get $passing) (then
+        (loop $nextLane
+          (i32.store (local.get $groupsEnd) (i32.load offset=${ZONE_GROUPS}
+            (i32.add (local.get $zone) (i32.shl (i32.ctz (local.get $passing)) (i32.const 2)))))
+          (local.set $groupsEnd (i32.add (local.get $groupsEnd) (i32.const 4)))
+          (br_if $nextLane (local.tee $passing
+            (i32.and (local.get $passing) (i32.sub (local.get $passing) (i32.const 1))))))))
+      ${NEXT_GROUP})
+    (local.get $groupsEnd))`;
 
 /** One local a code of the query. */
 function loadCode(local: string, offset: number): string {

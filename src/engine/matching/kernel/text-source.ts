@@ -47,7 +47,7 @@ import {
   WORD_LENGTH_MAX,
   WORD_TOKEN,
   WORDS,
-} from './text-layout.ts';
+} from './layout.ts';
 
 /** A multiplier with random bits (M. E. O'Neill, PCG). */
 const HASH_FACTOR = '0x5851f42d4c957f2d';

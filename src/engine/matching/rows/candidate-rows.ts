@@ -3,7 +3,7 @@
  * then the kernel over the groups of every leaf that accepts its kind.
  */
 
-import { createKernel, type Kernel } from '../kernel/kernel.ts';
+import { KERNEL_BASE64 } from '../kernel/bytes.ts';
 import { GROUP_COUNT, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, LANES, ZONE_LIST } from '../kernel/layout.ts';
 import { type PropertyView, writePlace, writeQuery } from '../property-view.ts';
 import type { CircleRow } from './area-geometry.ts';
@@ -27,12 +27,26 @@ type RowAct = 'insert' | 'remove' | 'stage';
 /** The code of the one place that is everywhere. */
 const EVERYWHERE = 1;
 
+/**
+ * Adds to the first `groupCount` listed groups those of the first `zoneCount` listed zones that may have an answer, and
+ * tests them; returns the number of sure answers.
+ */
+export type KernelFilter = (groupCount: number, zoneCount: number, hasArea: boolean) => number;
+
+/** The SIMD kernel of `kernel/source.ts`, which tests one property against listed groups of rows. */
+export function createKernel({ memory }: GroupMemory): KernelFilter {
+  const module = new WebAssembly.Module(Buffer.from(KERNEL_BASE64, 'base64'));
+  const { exports } = new WebAssembly.Instance(module, { vigie: { memory } });
+  const filter = exports.filter as (groupCount: number, zoneCount: number, hasArea: number) => number;
+  return (groupCount, zoneCount, hasArea) => filter(groupCount, zoneCount, hasArea ? 1 : 0);
+}
+
 /** Receives the kernel's answers before the next call overwrites them. */
 export type TakeAnswers = (sureCount: number) => void;
 
 export class CandidateRows implements RowList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
-  readonly kernel: Kernel;
+  readonly #filter = createKernel(this.memory);
   /** Of places, and of what is everywhere. */
   readonly #trees = new RowTrees(this.memory, null);
   readonly #insee = new PlaceTable(this.#trees);
@@ -51,10 +65,6 @@ export class CandidateRows implements RowList {
   #listedZones = 0;
   /** Groups tested for the last property. */
   #tested = 0;
-
-  constructor(simd: boolean | null) {
-    this.kernel = createKernel(this.memory, simd);
-  }
 
   get counts(): { rows: number; areaLeaves: number; places: number; testedGroups: number } {
     const places = this.#insee.size + this.#departments.size + this.#zipcodes.size + this.#terms.size;
@@ -154,7 +164,7 @@ export class CandidateRows implements RowList {
 
   #flush(): void {
     if (this.#listed + this.#listedZones === 0) return;
-    const sureCount = this.kernel.filter(this.#listed, this.#listedZones, this.#hasArea);
+    const sureCount = this.#filter(this.#listed, this.#listedZones, this.#hasArea);
     this.#tested += this.memory.integers[GROUP_COUNT >> 2] as number;
     this.#listed = 0;
     this.#listedZones = 0;

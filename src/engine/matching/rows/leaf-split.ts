@@ -7,8 +7,7 @@
 import { BOUND_COLUMNS } from '../kernel/layout.ts';
 import { NEEDS_RENT, NEEDS_SALE } from '../needs.ts';
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
-import { type BoundCut, findBoundCut, ValueShares } from './bound-cut.ts';
-import { acceptsOf, shareOf, TYPE_SETS } from './kind-cut.ts';
+import { acceptsOf, type BoundCut, findBoundCut, shareOf, TYPE_SETS, ValueShares } from './kind-cut.ts';
 import { createRow, type Row } from './row-groups.ts';
 
 /** Zero is a leaf. */

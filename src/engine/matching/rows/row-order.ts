@@ -5,9 +5,16 @@
  */
 
 import { BOUND_COLUMNS, LANES } from '../kernel/layout.ts';
-import { type Box } from './area-geometry.ts';
-import { type BoundCut, findBoundCut, ValueShares } from './bound-cut.ts';
-import { costOfKinds, isOfKind, KIND_CUTS, type KindCut } from './kind-cut.ts';
+import type { Box } from './area-geometry.ts';
+import {
+  type BoundCut,
+  costOfKinds,
+  findBoundCut,
+  isOfKind,
+  KIND_CUTS,
+  type KindCut,
+  ValueShares,
+} from './kind-cut.ts';
 import { CODE_MAX, CODE_MIN } from './quantiser.ts';
 
 export const ORDERED_ROWS_MAX = LANES * LANES;

@@ -9,7 +9,6 @@
 import { LANES, LATITUDES, LONGITUDES, NUMBERS, REACHES, TYPES } from '../kernel/layout.ts';
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
 import { acceptsOf } from './kind-cut.ts';
-import { coveringBox } from './leaf-box.ts';
 import { type ChosenSplit, chooseSplit, goesRight } from './leaf-split.ts';
 import { LeafZones } from './leaf-zones.ts';
 import { createRow, type GroupMemory, needsAt, type Row } from './row-groups.ts';
@@ -18,6 +17,11 @@ import {
   ARRIVALS,
   AT,
   AXIS,
+  BOX_MAX_X,
+  BOX_MAX_Y,
+  BOX_MIN_X,
+  BOX_MIN_Y,
+  BOX_NUMBER,
   IS_LEAF,
   LEFT,
   NODE_ACCEPTS,
@@ -291,4 +295,30 @@ function isAreaOf(floats: Float32Array, word: number, row: Row): boolean {
     floats[word + (LONGITUDES >> 2)] === row.longitude &&
     floats[word + (REACHES >> 2)] === row.reach
   );
+}
+
+const BOX_SLACK = 0.05;
+
+const addedBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
+const grownBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
+
+/**
+ * The box that the leaf needs for an added row, lent until the next call; null when it has room. With some slack, so
+ * that most insertions leave the R-tree alone.
+ */
+function coveringBox(integers: Int32Array, leaf: number, row: Row): Box | null {
+  writeBoxOfRow(row.latitude, row.longitude, row.reach, addedBox);
+  if (integers[leaf + BOX_NUMBER] === 0) return addedBox;
+  const minX = integers[leaf + BOX_MIN_X] as number;
+  const minY = integers[leaf + BOX_MIN_Y] as number;
+  const maxX = integers[leaf + BOX_MAX_X] as number;
+  const maxY = integers[leaf + BOX_MAX_Y] as number;
+  if (addedBox.minX >= minX && addedBox.maxX <= maxX && addedBox.minY >= minY && addedBox.maxY <= maxY) return null;
+  const slackX = Math.round((Math.max(maxX, addedBox.maxX) - Math.min(minX, addedBox.minX)) * BOX_SLACK);
+  const slackY = Math.round((Math.max(maxY, addedBox.maxY) - Math.min(minY, addedBox.minY)) * BOX_SLACK);
+  grownBox.minX = addedBox.minX < minX ? addedBox.minX - slackX : minX;
+  grownBox.minY = addedBox.minY < minY ? addedBox.minY - slackY : minY;
+  grownBox.maxX = addedBox.maxX > maxX ? addedBox.maxX + slackX : maxX;
+  grownBox.maxY = addedBox.maxY > maxY ? addedBox.maxY + slackY : maxY;
+  return grownBox;
 }

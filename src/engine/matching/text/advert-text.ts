@@ -5,8 +5,7 @@
 
 import { GAP_MAX } from '../../domain/word-phrases.ts';
 import type { CodeTable } from '../code-table.ts';
-import type { LoosePhraseTable, LooseStep } from './loose-phrase-table.ts';
-import type { PhraseTable } from './phrase-table.ts';
+import type { LoosePhraseTable, LooseStep, PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 import { TokenReader } from './token-reader.ts';
 
@@ -122,7 +121,7 @@ export class AdvertText {
     this.#placesReadIn = this.#generation;
     this.#placesEnd = 0;
     // No phrase goes on in the next text.
-    this.#reader.tellPlaces(GAP_MAX, this.#addPlace);
+    this.#reader.reportPlaces(GAP_MAX, this.#addPlace);
   }
 
   readonly #addPlace = (term: number, place: number): void => {

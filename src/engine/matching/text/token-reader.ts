@@ -52,7 +52,7 @@ import {
   UNITS,
   UNITS_MAX,
   WORD_LENGTH_MAX,
-} from '../kernel/text-layout.ts';
+} from '../kernel/layout.ts';
 import { SharedMemory } from '../rows/shared-memory.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
@@ -130,8 +130,8 @@ export class TokenReader {
     return this.#termSeenIn[code] === this.#generation;
   }
 
-  /** Tells each term with the place of its word, in order; behind each text, `between` places are left out. */
-  tellPlaces(between: number, tell: (term: number, place: number) => void): void {
+  /** Reports each term with the place of its word, in order; behind each text, `between` places are left out. */
+  reportPlaces(between: number, report: (term: number, place: number) => void): void {
     const { integers } = this.#memory;
     const places = (integers[PLACES_AT >> 2] as number) >> 2;
     const end = places + (integers[CODE_COUNT >> 2] as number);
@@ -146,10 +146,10 @@ export class TokenReader {
       const count = token < 0 ? TERMS_MAX + 1 : (integers[line + (TOKEN_TERM_COUNT >> 2)] as number);
       if (count <= TERMS_MAX) {
         const first = line + (TOKEN_TERMS >> 2);
-        for (let i = first; i < first + count; i++) tell(integers[i] as number, place);
+        for (let i = first; i < first + count; i++) report(integers[i] as number, place);
       } else {
         const terms = (token < 0 ? this.#tokenless[~token] : this.#longLists.get(token)) as readonly number[];
-        for (const term of terms) tell(term, place);
+        for (const term of terms) report(term, place);
       }
     }
   }

@@ -1,7 +1,5 @@
-/** Tests one property against listed groups of rows: the WASM SIMD kernel, or its plain twin where SIMD is missing. */
+/** The kernel of `matching/kernel/source.ts` in plain TypeScript: the same answers, in the same order, bit for bit. */
 
-import type { GroupMemory } from '../rows/row-groups.ts';
-import { KERNEL_BASE64 } from './bytes.ts';
 import {
   ATTENTION,
   BOUND_COLUMNS,
@@ -40,34 +38,15 @@ import {
   ZONE_MAX_Y,
   ZONE_MIN_X,
   ZONE_MIN_Y,
-} from './layout.ts';
-
-/**
- * Adds to the first `groupCount` listed groups those of the first `zoneCount` listed zones that may have an answer, and
- * tests them; returns the number of sure answers.
- */
-export type KernelFilter = (groupCount: number, zoneCount: number, hasArea: boolean) => number;
-
-export interface Kernel {
-  readonly kind: 'simd' | 'plain';
-  readonly filter: KernelFilter;
-}
-
-/** `simd`: null takes it where the runtime has it. */
-export function createKernel(memory: GroupMemory, simd: boolean | null = null): Kernel {
-  const bytes = Buffer.from(KERNEL_BASE64, 'base64');
-  if (!(simd ?? WebAssembly.validate(bytes))) return { kind: 'plain', filter: createTwin(memory) };
-  const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { vigie: { memory: memory.memory } });
-  const filter = instance.exports.filter as (groupCount: number, zoneCount: number, hasArea: number) => number;
-  return { kind: 'simd', filter: (groupCount, zoneCount, hasArea) => filter(groupCount, zoneCount, hasArea ? 1 : 0) };
-}
+} from '../../src/engine/matching/kernel/layout.ts';
+import type { KernelFilter } from '../../src/engine/matching/rows/candidate-rows.ts';
+import type { GroupMemory } from '../../src/engine/matching/rows/row-groups.ts';
 
 const FAILS = 0;
 const IS_OPEN = 1;
 const PASSES = 2;
 
-/** The kernel of `source.ts` in plain TypeScript: the same answers, in the same order, bit for bit (fuzzed against each other). */
-function createTwin(memory: GroupMemory): KernelFilter {
+export function createPlainKernel(memory: GroupMemory): KernelFilter {
   return (count, zoneCount, hasArea) => {
     const { bytes, integers } = memory;
     const groupCount = addGroups(memory, count, zoneCount, hasArea);

@@ -3,8 +3,8 @@
  * for before the exact test. A box may be larger than what it covers, never smaller. Degrees.
  */
 
-import type { Areas } from './areas.ts';
-import { type Circle, EARTH_RADIUS_KM, type Polygon } from './geo.ts';
+import type { Areas } from '../../engine/domain/areas.ts';
+import { type Circle, EARTH_RADIUS_KM, type Polygon } from '../../engine/domain/geo.ts';
 
 export interface Box {
   readonly west: number;
