@@ -13,54 +13,12 @@
 
 import { MEASURES } from '../rows/quantiser.ts';
 import { PAGES_MAX } from '../rows/shared-memory.ts';
-import {
-  AREA_GROUP_BYTES,
-  ATTENTION,
-  BOUNDS,
-  CHECK_ANSWERS,
-  CHECK_COUNT,
-  CHECK_INTEGERS,
-  GROUP_COUNT,
-  GROUP_LIST,
-  LANES,
-  LATITUDES,
-  LINE_BYTES,
-  LONGITUDES,
-  MAYBE_BOUNDS,
-  NEED_COLUMNS,
-  NEEDS,
-  NUMBERS,
-  OPEN_ROW,
-  PLACE_GROUP_BYTES,
-  QUERY_COSINES,
-  QUERY_LACKING,
-  QUERY_LATITUDE,
-  QUERY_LONGITUDE,
-  QUERY_TRIGGER,
-  QUERY_TYPE,
-  QUERY_X,
-  QUERY_Y,
-  REACHES,
-  SOURCES,
-  SURE_ANSWERS,
-  SURE_BOUNDS,
-  SURE_DEGREES,
-  SURE_PART,
-  TOUCHED,
-  TYPES,
-  VERDICTS,
-  ZONE_GROUPS,
-  ZONE_LIST,
-  ZONE_MAX_X,
-  ZONE_MAX_Y,
-  ZONE_MIN_X,
-  ZONE_MIN_Y,
-} from './layout.ts';
+import * as at from './layout.ts';
 
 /** From a group's place in its list to the lanes that pass; those that are open have the other half of the word. */
-const PASSING = VERDICTS - GROUP_LIST;
+const PASSING = at.VERDICTS - at.GROUP_LIST;
 const OPEN = PASSING + 2;
-const ALL_LANES = 2 ** LANES - 1;
+const ALL_LANES = 2 ** at.LANES - 1;
 
 const NEXT_GROUP = `(br_if $nextGroup (i32.lt_u
         (local.tee $list (i32.add (local.get $list) (i32.const 4)))
@@ -68,22 +26,25 @@ const NEXT_GROUP = `(br_if $nextGroup (i32.lt_u
 
 /** Reads a word of each cache line of `$group`. */
 function touchLines(from: number, to: number): string {
-  const lines = Array.from({ length: Math.ceil((to - from) / LINE_BYTES) }, (_, line) => from + LINE_BYTES * line);
+  const lines = Array.from(
+    { length: Math.ceil((to - from) / at.LINE_BYTES) },
+    (_, line) => from + at.LINE_BYTES * line,
+  );
   return lines
     .map((line) => `(local.set $read (i32.xor (local.get $read) (i32.load offset=${line} (local.get $group))))`)
     .join('\n      ');
 }
 
 const BOX_SIDES = [
-  { column: ZONE_MIN_X, beyond: 'i32x4.gt_s', at: 'x' },
-  { column: ZONE_MIN_Y, beyond: 'i32x4.gt_s', at: 'y' },
-  { column: ZONE_MAX_X, beyond: 'i32x4.lt_s', at: 'x' },
-  { column: ZONE_MAX_Y, beyond: 'i32x4.lt_s', at: 'y' },
+  { column: at.ZONE_MIN_X, beyond: 'i32x4.gt_s', side: 'x' },
+  { column: at.ZONE_MIN_Y, beyond: 'i32x4.gt_s', side: 'y' },
+  { column: at.ZONE_MAX_X, beyond: 'i32x4.lt_s', side: 'x' },
+  { column: at.ZONE_MAX_Y, beyond: 'i32x4.lt_s', side: 'y' },
 ];
 
 /** The lanes of four whose box the place is outside of. */
 const OUTSIDE = BOX_SIDES.map(
-  ({ column, beyond, at }) => `(${beyond} (v128.load offset=${column} (local.get $part)) (local.get $${at}))`,
+  ({ column, beyond, side }) => `(${beyond} (v128.load offset=${column} (local.get $part)) (local.get $${side}))`,
 ).reduce((outside, side) => `(v128.or\n              ${outside}\n              ${side})`);
 
 /** Narrows what `judgeColumns` left of the zones to the groups whose box holds the place. */
@@ -91,9 +52,9 @@ const JUDGE_BOXES = `
   (func $judgeBoxes (param $listEnd i32)
     (local $list i32) (local $part i32) (local $lanes i32) (local $outside i32)
     (local $x v128) (local $y v128)
-    (local.set $x (v128.load32_splat offset=${QUERY_X} (i32.const 0)))
-    (local.set $y (v128.load32_splat offset=${QUERY_Y} (i32.const 0)))
-    (local.set $list (i32.const ${ZONE_LIST}))
+    (local.set $x (v128.load32_splat offset=${at.QUERY_X} (i32.const 0)))
+    (local.set $y (v128.load32_splat offset=${at.QUERY_Y} (i32.const 0)))
+    (local.set $list (i32.const ${at.ZONE_LIST}))
     (loop $nextGroup
       (local.set $part (i32.load (local.get $list)))
       (local.set $lanes (i32.const 0))
@@ -105,7 +66,7 @@ const JUDGE_BOXES = `
         (local.set $part (i32.add (local.get $part) (i32.const 16)))
         (br_if $nextPart (i32.lt_u
           (local.tee $lanes (i32.add (local.get $lanes) (i32.const 4)))
-          (i32.const ${LANES}))))
+          (i32.const ${at.LANES}))))
       (i32.store16 offset=${PASSING} (local.get $list) (i32.and
         (i32.load16_u offset=${PASSING} (local.get $list))
         (i32.xor (local.get $outside) (i32.const -1))))
@@ -115,13 +76,13 @@ const JUDGE_BOXES = `
 const ADD_GROUPS = `
   (func $addGroups (param $listEnd i32) (param $groupsEnd i32) (result i32)
     (local $list i32) (local $zone i32) (local $passing i32)
-    (local.set $list (i32.const ${ZONE_LIST}))
+    (local.set $list (i32.const ${at.ZONE_LIST}))
     (loop $nextGroup
       (local.set $zone (i32.load (local.get $list)))
       (local.set $passing (i32.load16_u offset=${PASSING} (local.get $list)))
       (if (local.get $passing) (then
         (loop $nextLane
-          (i32.store (local.get $groupsEnd) (i32.load offset=${ZONE_GROUPS}
+          (i32.store (local.get $groupsEnd) (i32.load offset=${at.ZONE_GROUPS}
             (i32.add (local.get $zone) (i32.shl (i32.ctz (local.get $passing)) (i32.const 2)))))
           (local.set $groupsEnd (i32.add (local.get $groupsEnd) (i32.const 4)))
           (br_if $nextLane (local.tee $passing
@@ -134,14 +95,14 @@ function loadCode(local: string, offset: number): string {
   return `(local.set $${local} (v128.load8_splat offset=${offset} (i32.const 0)))`;
 }
 
-const NEED_LOCALS = Array.from({ length: NEED_COLUMNS }, (_, column) => `lacking${column}`);
+const NEED_LOCALS = Array.from({ length: at.NEED_COLUMNS }, (_, column) => `lacking${column}`);
 
 /** TYPES: fails without a bit in common. NEEDS: fails with a bit that the property lacks. */
 const KINDS_FAIL = NEED_LOCALS.reduce(
   (failing, lacking, column) => `(v128.or
         ${failing}
-        (i8x16.ne (v128.and (v128.load offset=${NEEDS + LANES * column} (local.get $group)) (local.get $${lacking})) (local.get $zero)))`,
-  `(i8x16.eq (v128.and (v128.load offset=${TYPES} (local.get $group)) (local.get $type)) (local.get $zero))`,
+        (i8x16.ne (v128.and (v128.load offset=${at.NEEDS + at.LANES * column} (local.get $group)) (local.get $${lacking})) (local.get $zero)))`,
+  `(i8x16.eq (v128.and (v128.load offset=${at.TYPES} (local.get $group)) (local.get $type)) (local.get $zero))`,
 );
 
 const SIDES = ['Min', 'Max'] as const;
@@ -149,8 +110,8 @@ const SIDES = ['Min', 'Max'] as const;
 /** The codes of the query that bounds are compared with, and where they are. */
 const BOUND_CODES = MEASURES.flatMap((_, measure) =>
   [
-    { certainty: 'maybe', first: MAYBE_BOUNDS },
-    { certainty: 'sure', first: SURE_BOUNDS },
+    { certainty: 'maybe', first: at.MAYBE_BOUNDS },
+    { certainty: 'sure', first: at.SURE_BOUNDS },
   ].flatMap(({ certainty, first }) =>
     SIDES.map((side, i) => ({ local: `${certainty}${side}${measure}`, offset: first + 2 * measure + i })),
   ),
@@ -160,7 +121,7 @@ const JUDGE_BOUNDS = MEASURES.flatMap(({ name }, measure) =>
   SIDES.map((side, i) => {
     const beyond = side === 'Min' ? 'i8x16.gt_s' : 'i8x16.lt_s';
     return `;; ${name}
-      (local.set $column (v128.load offset=${BOUNDS + LANES * (2 * measure + i)} (local.get $group)))
+      (local.set $column (v128.load offset=${at.BOUNDS + at.LANES * (2 * measure + i)} (local.get $group)))
       (local.set $failing (v128.or (local.get $failing)
         (${beyond} (local.get $column) (local.get $maybe${side}${measure}))))
       (local.set $opening (v128.or (local.get $opening)
@@ -175,27 +136,27 @@ const JUDGE_BOUNDS = MEASURES.flatMap(({ name }, measure) =>
 const FILTER = `
   (func (export "filter") (param $count i32) (param $zoneCount i32) (param $hasArea i32) (result i32)
     (local $listEnd i32) (local $zonesEnd i32)
-    (local.set $listEnd (i32.add (i32.const ${GROUP_LIST}) (i32.shl (local.get $count) (i32.const 2))))
+    (local.set $listEnd (i32.add (i32.const ${at.GROUP_LIST}) (i32.shl (local.get $count) (i32.const 2))))
     (if (local.get $zoneCount) (then
-      (local.set $zonesEnd (i32.add (i32.const ${ZONE_LIST}) (i32.shl (local.get $zoneCount) (i32.const 2))))
-      (call $fetchColumns (i32.const ${ZONE_LIST}) (local.get $zonesEnd))
-      (call $judgeColumns (i32.const ${ZONE_LIST}) (local.get $zonesEnd))
+      (local.set $zonesEnd (i32.add (i32.const ${at.ZONE_LIST}) (i32.shl (local.get $zoneCount) (i32.const 2))))
+      (call $fetchColumns (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
+      (call $judgeColumns (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
       (if (local.get $hasArea) (then
-        (call $fetchAreas (i32.const ${ZONE_LIST}) (local.get $zonesEnd))
+        (call $fetchAreas (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
         (call $judgeBoxes (local.get $zonesEnd))))
       (local.set $listEnd (call $addGroups (local.get $zonesEnd) (local.get $listEnd)))))
-    (i32.store offset=${GROUP_COUNT} (i32.const 0)
-      (i32.shr_u (i32.sub (local.get $listEnd) (i32.const ${GROUP_LIST})) (i32.const 2)))
-    (if (i32.eq (local.get $listEnd) (i32.const ${GROUP_LIST})) (then
-      (i32.store offset=${CHECK_COUNT} (i32.const 0) (i32.const 0))
+    (i32.store offset=${at.GROUP_COUNT} (i32.const 0)
+      (i32.shr_u (i32.sub (local.get $listEnd) (i32.const ${at.GROUP_LIST})) (i32.const 2)))
+    (if (i32.eq (local.get $listEnd) (i32.const ${at.GROUP_LIST})) (then
+      (i32.store offset=${at.CHECK_COUNT} (i32.const 0) (i32.const 0))
       (return (i32.const 0))))
-    (call $fetchColumns (i32.const ${GROUP_LIST}) (local.get $listEnd))
-    (call $judgeColumns (i32.const ${GROUP_LIST}) (local.get $listEnd))
+    (call $fetchColumns (i32.const ${at.GROUP_LIST}) (local.get $listEnd))
+    (call $judgeColumns (i32.const ${at.GROUP_LIST}) (local.get $listEnd))
     (if (local.get $hasArea)
       (then
-        (call $fetchAreas (i32.const ${GROUP_LIST}) (local.get $listEnd))
+        (call $fetchAreas (i32.const ${at.GROUP_LIST}) (local.get $listEnd))
         (call $judgeAreas (local.get $listEnd)))
-      (else (call $fetchSources (i32.const ${GROUP_LIST}) (local.get $listEnd))))
+      (else (call $fetchSources (i32.const ${at.GROUP_LIST}) (local.get $listEnd))))
     (call $answer (local.get $listEnd)))`;
 
 /** What is read is stored, lest the reading be optimised away. */
@@ -204,9 +165,9 @@ const FETCH_COLUMNS = `
     (local $group i32) (local $read i32)
     (loop $nextGroup
       (local.set $group (i32.load (local.get $list)))
-      ${touchLines(0, NUMBERS)}
+      ${touchLines(0, at.NUMBERS)}
       ${NEXT_GROUP})
-    (i32.store offset=${TOUCHED} (i32.const 0) (local.get $read)))`;
+    (i32.store offset=${at.TOUCHED} (i32.const 0) (local.get $read)))`;
 
 /** Of the groups of which `judgeColumns` left something; of the others, the same lines at address 0. */
 function fetchRest(name: string, end: number): string {
@@ -218,13 +179,13 @@ function fetchRest(name: string, end: number): string {
         (i32.load (local.get $list))
         (i32.const 0)
         (i32.load16_u offset=${PASSING} (local.get $list))))
-      ${touchLines(NUMBERS, end)}
+      ${touchLines(at.NUMBERS, end)}
       ${NEXT_GROUP})
-    (i32.store offset=${TOUCHED} (i32.const 0) (local.get $read)))`;
+    (i32.store offset=${at.TOUCHED} (i32.const 0) (local.get $read)))`;
 }
 
-const FETCH_SOURCES = fetchRest('$fetchSources', PLACE_GROUP_BYTES);
-const FETCH_AREAS = fetchRest('$fetchAreas', AREA_GROUP_BYTES);
+const FETCH_SOURCES = fetchRest('$fetchSources', at.PLACE_GROUP_BYTES);
+const FETCH_AREAS = fetchRest('$fetchAreas', at.AREA_GROUP_BYTES);
 
 const JUDGE_COLUMNS = `
   (func $judgeColumns (param $list i32) (param $listEnd i32)
@@ -233,8 +194,8 @@ const JUDGE_COLUMNS = `
     (local $type v128) ${NEED_LOCALS.map((lacking) => `(local $${lacking} v128)`).join(' ')} (local $zero v128)
     ${BOUND_CODES.map(({ local }) => `(local $${local} v128)`).join(' ')}
     ${BOUND_CODES.map(({ local, offset }) => loadCode(local, offset)).join('\n    ')}
-    ${loadCode('type', QUERY_TYPE)}
-    ${NEED_LOCALS.map((lacking, column) => loadCode(lacking, QUERY_LACKING + column)).join('\n    ')}
+    ${loadCode('type', at.QUERY_TYPE)}
+    ${NEED_LOCALS.map((lacking, column) => loadCode(lacking, at.QUERY_LACKING + column)).join('\n    ')}
     (loop $nextGroup
       (local.set $group (i32.load (local.get $list)))
       (local.set $failing ${KINDS_FAIL})
@@ -251,12 +212,12 @@ const JUDGE_AREAS = `
     (local $list i32) (local $group i32) (local $part i32) (local $lanes i32) (local $beyond i32)
     (local $lat v128) (local $lon v128) (local $cosine0 v128) (local $cosine1 v128) (local $cosine2 v128)
     (local $north v128) (local $east v128) (local $distance v128) (local $reach v128) (local $zero v128)
-    (local.set $lat (v128.load32_splat offset=${QUERY_LATITUDE} (i32.const 0)))
-    (local.set $lon (v128.load32_splat offset=${QUERY_LONGITUDE} (i32.const 0)))
-    (local.set $cosine0 (v128.load32_splat offset=${QUERY_COSINES} (i32.const 0)))
-    (local.set $cosine1 (v128.load32_splat offset=${QUERY_COSINES + 4} (i32.const 0)))
-    (local.set $cosine2 (v128.load32_splat offset=${QUERY_COSINES + 8} (i32.const 0)))
-    (local.set $list (i32.const ${GROUP_LIST}))
+    (local.set $lat (v128.load32_splat offset=${at.QUERY_LATITUDE} (i32.const 0)))
+    (local.set $lon (v128.load32_splat offset=${at.QUERY_LONGITUDE} (i32.const 0)))
+    (local.set $cosine0 (v128.load32_splat offset=${at.QUERY_COSINES} (i32.const 0)))
+    (local.set $cosine1 (v128.load32_splat offset=${at.QUERY_COSINES + 4} (i32.const 0)))
+    (local.set $cosine2 (v128.load32_splat offset=${at.QUERY_COSINES + 8} (i32.const 0)))
+    (local.set $list (i32.const ${at.GROUP_LIST}))
     (loop $nextGroup
       (local.set $group (i32.load (local.get $list)))
       (if (i32.load16_u offset=${PASSING} (local.get $list))
@@ -266,8 +227,8 @@ const JUDGE_AREAS = `
           (local.set $part (local.get $group))
           (loop $nextPart
             ;; Squared distance in degrees of arc: north^2 + max(cos(lat) cos(latRow), 0) east^2.
-            (local.set $north (f32x4.sub (v128.load offset=${LATITUDES} (local.get $part)) (local.get $lat)))
-            (local.set $east (f32x4.sub (v128.load offset=${LONGITUDES} (local.get $part)) (local.get $lon)))
+            (local.set $north (f32x4.sub (v128.load offset=${at.LATITUDES} (local.get $part)) (local.get $lat)))
+            (local.set $east (f32x4.sub (v128.load offset=${at.LONGITUDES} (local.get $part)) (local.get $lon)))
             (local.set $distance (f32x4.add
               (f32x4.mul (local.get $north) (local.get $north))
               (f32x4.mul
@@ -277,7 +238,7 @@ const JUDGE_AREAS = `
                   (f32x4.mul (local.get $north) (f32x4.add
                     (local.get $cosine1)
                     (f32x4.mul (local.get $cosine2) (local.get $north)))))))))
-            (local.set $reach (v128.load offset=${REACHES} (local.get $part)))
+            (local.set $reach (v128.load offset=${at.REACHES} (local.get $part)))
             (local.set $beyond (i32.or (local.get $beyond) (i32.shl
               (i32.or
                 (i32x4.bitmask (f32x4.gt (local.get $distance) (local.get $reach)))
@@ -285,14 +246,14 @@ const JUDGE_AREAS = `
                   (i32x4.bitmask (f32x4.gt
                     (local.get $distance)
                     (f32x4.sub
-                      (f32x4.mul (local.get $reach) (f32x4.splat (f32.const ${SURE_PART})))
-                      (f32x4.mul (f32x4.sqrt (local.get $reach)) (f32x4.splat (f32.const ${SURE_DEGREES}))))))
+                      (f32x4.mul (local.get $reach) (f32x4.splat (f32.const ${at.SURE_PART})))
+                      (f32x4.mul (f32x4.sqrt (local.get $reach)) (f32x4.splat (f32.const ${at.SURE_DEGREES}))))))
                   (i32.const 16)))
               (local.get $lanes))))
             (local.set $part (i32.add (local.get $part) (i32.const 16)))
             (br_if $nextPart (i32.lt_u
               (local.tee $lanes (i32.add (local.get $lanes) (i32.const 4)))
-              (i32.const ${LANES}))))
+              (i32.const ${at.LANES}))))
           (i32.store16 offset=${PASSING} (local.get $list) (i32.and
             (i32.load16_u offset=${PASSING} (local.get $list))
             (i32.xor (local.get $beyond) (i32.const -1))))
@@ -306,10 +267,10 @@ const ANSWER = `
     (local $list i32) (local $group i32) (local $sure i32) (local $check i32)
     (local $passing i32) (local $open i32) (local $checked i32) (local $lane i32) (local $word i32)
     (local $trigger v128) (local $zero v128)
-    ${loadCode('trigger', QUERY_TRIGGER)}
-    (local.set $list (i32.const ${GROUP_LIST}))
-    (local.set $sure (i32.const ${SURE_ANSWERS}))
-    (local.set $check (i32.const ${CHECK_ANSWERS}))
+    ${loadCode('trigger', at.QUERY_TRIGGER)}
+    (local.set $list (i32.const ${at.GROUP_LIST}))
+    (local.set $sure (i32.const ${at.SURE_ANSWERS}))
+    (local.set $check (i32.const ${at.CHECK_ANSWERS}))
     (loop $nextGroup
       (local.set $passing (i32.load16_u offset=${PASSING} (local.get $list)))
       (if (local.get $passing)
@@ -317,31 +278,31 @@ const ANSWER = `
           (local.set $group (i32.load (local.get $list)))
           (local.set $open (i32.load16_u offset=${OPEN} (local.get $list)))
           (local.set $checked (i32.or (local.get $open) (i8x16.bitmask (i8x16.ne
-            (v128.and (v128.load offset=${ATTENTION} (local.get $group)) (local.get $trigger))
+            (v128.and (v128.load offset=${at.ATTENTION} (local.get $group)) (local.get $trigger))
             (local.get $zero)))))
           (loop $nextRow
             (local.set $lane (i32.ctz (local.get $passing)))
             (if (i32.and (i32.shr_u (local.get $checked) (local.get $lane)) (i32.const 1))
               (then
                 (local.set $word (i32.add (local.get $group) (i32.shl (local.get $lane) (i32.const 2))))
-                (i32.store (local.get $check) (i32.load offset=${NUMBERS} (local.get $word)))
-                (i32.store offset=4 (local.get $check) (i32.load offset=${SOURCES} (local.get $word)))
+                (i32.store (local.get $check) (i32.load offset=${at.NUMBERS} (local.get $word)))
+                (i32.store offset=4 (local.get $check) (i32.load offset=${at.SOURCES} (local.get $word)))
                 (i32.store offset=8 (local.get $check) (i32.or
-                  (i32.load8_u offset=${ATTENTION} (i32.add (local.get $group) (local.get $lane)))
+                  (i32.load8_u offset=${at.ATTENTION} (i32.add (local.get $group) (local.get $lane)))
                   (i32.shl
                     (i32.and (i32.shr_u (local.get $open) (local.get $lane)) (i32.const 1))
-                    (i32.const ${Math.log2(OPEN_ROW)}))))
-                (local.set $check (i32.add (local.get $check) (i32.const ${4 * CHECK_INTEGERS}))))
+                    (i32.const ${Math.log2(at.OPEN_ROW)}))))
+                (local.set $check (i32.add (local.get $check) (i32.const ${4 * at.CHECK_INTEGERS}))))
               (else
-                (i32.store (local.get $sure) (i32.load offset=${NUMBERS}
+                (i32.store (local.get $sure) (i32.load offset=${at.NUMBERS}
                   (i32.add (local.get $group) (i32.shl (local.get $lane) (i32.const 2)))))
                 (local.set $sure (i32.add (local.get $sure) (i32.const 4)))))
             (br_if $nextRow (local.tee $passing
               (i32.and (local.get $passing) (i32.sub (local.get $passing) (i32.const 1))))))))
       ${NEXT_GROUP})
-    (i32.store offset=${CHECK_COUNT} (i32.const 0)
-      (i32.div_u (i32.sub (local.get $check) (i32.const ${CHECK_ANSWERS})) (i32.const ${4 * CHECK_INTEGERS})))
-    (i32.shr_u (i32.sub (local.get $sure) (i32.const ${SURE_ANSWERS})) (i32.const 2)))`;
+    (i32.store offset=${at.CHECK_COUNT} (i32.const 0)
+      (i32.div_u (i32.sub (local.get $check) (i32.const ${at.CHECK_ANSWERS})) (i32.const ${4 * at.CHECK_INTEGERS})))
+    (i32.shr_u (i32.sub (local.get $sure) (i32.const ${at.SURE_ANSWERS})) (i32.const 2)))`;
 
 export const KERNEL_SOURCE = `(module
   (import "vigie" "memory" (memory 1 ${PAGES_MAX} shared))
