@@ -11,7 +11,6 @@ import { publish } from '../../engine/broker/publish.ts';
 import { advertSubject } from '../../engine/broker/topology.ts';
 import { createCommuneLocator } from '../../engine/matching/commune-locator.ts';
 import { loadReference } from '../../engine/reference/communes.ts';
-import { openDatabase } from '../../engine/store/database.ts';
 import type { PublishAdverts } from '../../feature.ts';
 import type { Service } from '../../service.ts';
 import { startProgress } from '../progress.ts';
@@ -21,6 +20,7 @@ import {
   DEMO_SEARCHES,
   type DemoSearch,
   EVERYTHING,
+  onDatabase,
   type ReceivedDelivery,
   setUpDemo,
   startDemoReceiver,
@@ -158,18 +158,13 @@ async function crawlUntil(
 
 async function showFeed(
   { path, publish }: DemoFeed,
-  { databaseUrl }: Service,
+  service: Service,
   broker: Broker,
   stopping: AbortSignal,
   onAdvert: () => void,
 ): Promise<void> {
-  const database = openDatabase({ url: databaseUrl, connectionsMax: 2, onConnectionLost: () => undefined });
-  try {
-    const counts = await publish(path, { database, broker, stopping, onAdvert });
-    print(`  feed        ${counts.adverts} adverts, ${counts.new} new, ${counts.changed} changed, ${counts.gone} gone`);
-  } finally {
-    await database.end();
-  }
+  const counts = await onDatabase(service, (database) => publish(path, { database, broker, stopping, onAdvert }));
+  print(`  feed        ${counts.adverts} adverts, ${counts.new} new, ${counts.changed} changed, ${counts.gone} gone`);
   await pause(LONG_MS, stopping);
 }
 

@@ -118,8 +118,8 @@ async function* inBatches(points: Iterable<PointOfInterest>): AsyncGenerator<rea
   yield [...points];
 }
 
-async function onDatabase<T>(service: Service, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = openDatabase({ url: service.databaseUrl, connectionsMax: 1, onConnectionLost: () => undefined });
+export async function onDatabase<T>(service: Service, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase({ url: service.databaseUrl, connectionsMax: 2, onConnectionLost: () => undefined });
   try {
     return await work(database);
   } finally {

@@ -114,45 +114,42 @@ function settingFindings(settings: Settings, { config, embeddedIn }: DatabaseSce
   const { fsync, fullPageWrites, synchronousCommit, standbys, autovacuum, walCompression, encoding } = settings;
   const { maxWalBytes, sharedBufferBytes } = settings;
   const isSeveral = config.databaseUrl?.split('@').at(-1)?.includes(',') ?? false;
-  const rules: readonly (readonly [boolean, () => Finding])[] = [
-    [encoding !== 'UTF8', () => wrong(`the encoding is ${encoding}`, 'make the database anew with the encoding UTF8')],
-    [fsync === 'off', () => wrong('fsync is off, a power cut may destroy the database', 'set fsync = on')],
+  const rules: readonly (readonly [boolean, Finding])[] = [
+    [encoding !== 'UTF8', wrong(`the encoding is ${encoding}`, 'make the database anew with the encoding UTF8')],
+    [fsync === 'off', wrong('fsync is off, a power cut may destroy the database', 'set fsync = on')],
     [
       fullPageWrites === 'off',
-      () => wrong('full_page_writes is off, a power cut may destroy the database', 'set full_page_writes = on'),
+      wrong('full_page_writes is off, a power cut may destroy the database', 'set full_page_writes = on'),
     ],
     [
       synchronousCommit === 'off',
-      () => wrong('synchronous_commit is off, a crash loses what was confirmed', 'set synchronous_commit = on'),
+      wrong('synchronous_commit is off, a crash loses what was confirmed', 'set synchronous_commit = on'),
     ],
-    [autovacuum === 'off', () => wrong('autovacuum is off, tables only grow', 'set autovacuum = on')],
+    [autovacuum === 'off', wrong('autovacuum is off, tables only grow', 'set autovacuum = on')],
     [
       isSeveral && standbys === '',
-      () =>
-        lookAt(
-          'no standby confirms commits, and a promotion loses the last ones',
-          'name it in synchronous_standby_names',
-        ),
+      lookAt(
+        'no standby confirms commits, and a promotion loses the last ones',
+        'name it in synchronous_standby_names',
+      ),
     ],
     [
       embeddedIn === null && maxWalBytes < MAX_WAL_LEAST,
-      () =>
-        lookAt(`max_wal_size is ${bytesText(maxWalBytes)}, checkpoints make changes dear`, 'set max_wal_size = 4GB'),
+      lookAt(`max_wal_size is ${bytesText(maxWalBytes)}, checkpoints make changes dear`, 'set max_wal_size = 4GB'),
     ],
     [
       !['off', 'lz4'].includes(walCompression),
-      () => lookAt(`wal_compression is ${walCompression}, which costs much CPU`, 'set wal_compression = off, or lz4'),
+      lookAt(`wal_compression is ${walCompression}, which costs much CPU`, 'set wal_compression = off, or lz4'),
     ],
     [
       embeddedIn === null && sharedBufferBytes < SHARED_BUFFERS_LEAST,
-      () =>
-        lookAt(
-          `shared_buffers is ${bytesText(sharedBufferBytes)}, pages are written again and again`,
-          'set shared_buffers = 1GB, or a quarter of the memory where that is less',
-        ),
+      lookAt(
+        `shared_buffers is ${bytesText(sharedBufferBytes)}, pages are written again and again`,
+        'set shared_buffers = 1GB, or a quarter of the memory where that is less',
+      ),
     ],
   ];
-  const findings = rules.flatMap(([isSo, finding]) => (isSo ? [finding()] : []));
+  const findings = rules.flatMap(([isSo, finding]) => (isSo ? [finding] : []));
   return findings.length === 0 ? [fine('its settings are as the manual asks')] : findings;
 }
 
