@@ -10,6 +10,7 @@ import { uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage, UpsertMessage } from '../src/engine/domain/intake-message.ts';
 import { EVENTS_KEPT, isLive } from '../src/engine/domain/property.ts';
 import { ADVERT, changesOf, expireAt, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
+import { runsOf } from './support/random-runs.ts';
 
 const ADVERTS = [ADVERT, OTHER_ADVERT, uuidOf('ad000000-0000-4000-8000-000000000003')];
 
@@ -99,7 +100,7 @@ test('what one crawl said in one minute comes again in a restored stream: only w
         whole.slice(recorded.length).flatMap(({ events }) => events),
       );
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(600) },
   );
 });
 
@@ -122,7 +123,7 @@ test('a message older than its advert has no effect, wherever it turns up', () =
         mayAffectMatches: false,
       });
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(600) },
   );
 });
 
@@ -147,7 +148,7 @@ test('in any order of arrival the newest message of each advert decides, if that
         }
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(600) },
   );
 });
 
@@ -170,7 +171,7 @@ test('the events of a history are the differences between what a naive ledger kn
       }
       assert.ok((held?.state.adverts.length ?? 0) <= ADVERTS.length);
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(600) },
   );
 });
 

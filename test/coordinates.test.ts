@@ -35,6 +35,15 @@ async function importFile(path: string) {
   return { ...result, imported };
 }
 
+const realFiles = new Map<string, ReturnType<typeof importFile>>();
+
+/** Read once: each takes seconds. */
+function importReal(name: string) {
+  const imported = realFiles.get(name) ?? importFile(join(REAL, name));
+  realFiles.set(name, imported);
+  return imported;
+}
+
 async function importText(name: string, content: string) {
   const path = join(directory, name);
   await writeFile(path, content);
@@ -43,7 +52,7 @@ async function importText(name: string, content: string) {
 
 describe('real files of commune centres', unlessReal, () => {
   it('La Poste: nearly every commune, and the arrondissements', async () => {
-    const { read, imported } = await importFile(join(REAL, 'laposte_hexasmal_2022.csv.gz'));
+    const { read, imported } = await importReal('laposte_hexasmal_2022.csv.gz');
     assert.equal(read, 39_192);
     assert.ok(imported.size > 34_000, String(imported.size));
     assert.deepEqual(imported.get('13208')?.lat.toFixed(1), '43.2');
@@ -51,10 +60,10 @@ describe('real files of commune centres', unlessReal, () => {
   });
 
   it('the commune file of 2024: nearly every commune, near where La Poste has it', async () => {
-    const { read, imported } = await importFile(join(REAL, 'communes_fr_cog2024.csv.gz'));
+    const { read, imported } = await importReal('communes_fr_cog2024.csv.gz');
     assert.equal(read, 36_208);
     assert.ok(imported.size > 34_800, String(imported.size));
-    const post = (await importFile(join(REAL, 'laposte_hexasmal_2022.csv.gz'))).imported;
+    const post = (await importReal('laposte_hexasmal_2022.csv.gz')).imported;
     const apart = [...imported].flatMap(([insee, { lat, lon }]) => {
       const other = post.get(insee);
       return other === undefined ? [] : [distanceKm(lat, lon, other.lat, other.lon)];
@@ -63,7 +72,7 @@ describe('real files of commune centres', unlessReal, () => {
   });
 
   it('give the reference the centres of small communes and arrondissements', async () => {
-    const coordinates = (await importFile(join(REAL, 'communes_fr_cog2024.csv.gz'))).imported;
+    const coordinates = (await importReal('communes_fr_cog2024.csv.gz')).imported;
     const located = await loadReference({ coordinates, nearest: createCommuneLocator });
     assert.ok([...located.cities()].filter(({ location }) => location === null).length < 150);
     const nowhere = { insee: null, zipcode: null, name: null };
@@ -79,7 +88,7 @@ describe('a fresh installation', unlessReal, () => {
       ['communes_fr_cog2024.csv.gz', 45],
       ['laposte_hexasmal_2022.csv.gz', 45],
     ] as const) {
-      const { imported } = await importFile(join(REAL, file));
+      const { imported } = await importReal(file);
       const centres = [...imported].filter(([insee]) => isArrondissement(insee));
       const missed = centres.filter(([insee, centre]) => {
         const place = fresh.resolvePlace({ insee: null, zipcode: null, name: null, ...centre });

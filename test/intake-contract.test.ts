@@ -11,6 +11,7 @@ import fc from 'fast-check';
 import { decodeIntakeMessage, RejectedMessageError } from '../src/engine/domain/intake-message.ts';
 import { intakeSchema } from '../src/rest/description/asyncapi.ts';
 import { INTAKE_EXAMPLES } from '../src/rest/description/contract-examples.ts';
+import { runsOf } from './support/random-runs.ts';
 
 const document = intakeSchema('https://vigie.example');
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false });
@@ -116,7 +117,7 @@ test('what the schema accepts the validator accepts, and the other way round', (
         `${JSON.stringify(sent).slice(0, 2_000)} ${ajv.errorsText(accepts.errors)}`,
       );
     }),
-    { numRuns: 3_000 },
+    { numRuns: runsOf(3_000) },
   );
   assert.ok(
     accepted > runs / 20 && accepted < (runs * 19) / 20,

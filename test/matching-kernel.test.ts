@@ -35,6 +35,7 @@ import { createKernel, type KernelFilter } from '../src/engine/matching/rows/can
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from '../src/engine/matching/rows/quantiser.ts';
 import { createRow, GroupMemory, groupBytes, NEEDS_EXACT_CHECK } from '../src/engine/matching/rows/row-groups.ts';
 import { createPlainKernel } from './support/plain-kernel.ts';
+import { runsOf } from './support/random-runs.ts';
 
 function answersOf(
   filter: KernelFilter,
@@ -92,7 +93,7 @@ test('on any bytes in rows and query, both kernels give the same answers', () =>
         }
       },
     ),
-    { numRuns: 300 },
+    { numRuns: runsOf(600) },
   );
 });
 
@@ -140,9 +141,9 @@ test('on any bytes in zones, both kernels read the same groups, and no other tha
         }
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(600) },
   );
-  assert.ok(groupsRead > 300);
+  assert.ok(groupsRead > runsOf(600));
 });
 
 test('no group means no answer', () => {
@@ -182,7 +183,7 @@ test('a row that the kernel is sure of, inside or outside its circle, is so on t
         assert.ok(check.length === 0 || ((check[2] as number) & OPEN_ROW) !== 0);
       },
     ),
-    { numRuns: 20_000 },
+    { numRuns: runsOf(20_000) },
   );
 });
 

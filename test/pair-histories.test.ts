@@ -21,6 +21,7 @@ import {
   type SearchVersion,
 } from '../src/features/explanations/pair-history.ts';
 import { ADVERT, expireAt, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
+import { runsOf } from './support/random-runs.ts';
 
 type Asked = Readonly<Record<'budgetMax' | 'surfaceMin' | 'roomMin', number | null>>;
 
@@ -277,7 +278,7 @@ test('what is said of a pair is what happened, or that it is not recorded', () =
         if (model.held !== null && model.versions.length > 0) check(model, keptFrom, seen);
       }
     }),
-    { numRuns: 10_000, includeErrorInReport: true },
+    { numRuns: runsOf(10_000), includeErrorInReport: true },
   );
   for (const code of [
     ...BEGINNINGS,
@@ -288,6 +289,6 @@ test('what is said of a pair is what happened, or that it is not recorded', () =
     'came-back',
     'left',
   ]) {
-    assert.ok((seen.get(code) ?? 0) > 100, `${code}: ${seen.get(code)}`);
+    assert.ok((seen.get(code) ?? 0) > runsOf(100), `${code}: ${seen.get(code)}`);
   }
 });

@@ -12,6 +12,7 @@ import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts'
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
 import { ADVERT, expireAt, minute, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
+import { runsOf } from './support/random-runs.ts';
 
 /** Of one property, many with the same `crawledAt`, some older than the one before. */
 const history: fc.Arbitrary<readonly IntakeMessage[]> = fc.array(
@@ -85,7 +86,7 @@ test('whatever a term takes in again, each message is recorded once and in the o
       assert.deepEqual(found.events, expected.events);
       assert.deepEqual(found.held, expected.held);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsOf(2_000) },
   );
 });
 

@@ -8,6 +8,7 @@ import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import type { PropertyFacts } from '../src/engine/domain/property-facts.ts';
 import { createSearchIndex, type SearchIndex } from '../src/engine/matching/search-index.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
+import { runsOf } from './support/random-runs.ts';
 
 function assertSameAsScan(index: SearchIndex, searches: ReadonlyMap<number, Criteria>, property: PropertyFacts): void {
   const found = index.match(property).sort((a, b) => a - b);
@@ -41,7 +42,7 @@ test('the index agrees with a linear scan while searches come, change and go', (
         for (const number of [1, 30, 60]) assert.equal(index.has(searchNumberOf(number)), searches.has(number));
       }
     }),
-    { numRuns: 150 },
+    { numRuns: runsOf(300) },
   );
 });
 
@@ -114,16 +115,18 @@ test('searches may change and properties be matched while the index is being lai
       }
     },
   ];
+  const saved = manySearches(4000, 15);
+  const properties = fc.sample(facts, { numRuns: 20, seed: 16 });
   for (const change of changes) {
     for (const stepsBefore of [0, 1, 30, 60, 90]) {
-      const searches = new Map(manySearches(4000, 15).map((criteria, i) => [i + 1, criteria]));
+      const searches = new Map(saved.map((criteria, i) => [i + 1, criteria]));
       const index = createSearchIndex();
       for (const [number, criteria] of searches) index.upsert(searchNumberOf(number), criteria);
       const steps = index.layOut()[Symbol.iterator]();
       for (let step = 0; step < stepsBefore; step++) assert.ok(!steps.next().done);
       change(index, searches);
       while (!steps.next().done);
-      for (const property of fc.sample(facts, { numRuns: 20, seed: 16 })) assertSameAsScan(index, searches, property);
+      for (const property of properties) assertSameAsScan(index, searches, property);
     }
   }
 });

@@ -1,0 +1,9 @@
+/** The tests of `npm test` that draw random cases, with all of their cases. */
+
+process.env.TEST_RUNS = 'all';
+await import('../change-histories.test.ts');
+await import('../intake-contract.test.ts');
+await import('../matching-kernel.test.ts');
+await import('../pair-histories.test.ts');
+await import('../replayed-histories.test.ts');
+await import('../search-index.test.ts');
