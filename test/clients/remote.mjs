@@ -1,6 +1,6 @@
 /**
  * Chromium under remote control: each line of standard input is a command as JSON, `{do, …}`, and each line of standard
- * output what it came to, `{value}` or `{error}`. Selectors are puppeteer's. Everything that the pages ask for and
+ * output what it came to, `{value}` or `{error}`. Selectors are puppeteer's. What the pages ask for, abort and
  * complain of is kept, for the command `report`.
  */
 
@@ -11,6 +11,8 @@ import chromium from '@sparticuz/chromium';
 import puppeteer from 'puppeteer-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+// Without a graphics card Chromium draws by itself: the package's emulated one takes seconds for a frame of a long list.
+chromium.setGraphicsMode = false;
 const browser = await puppeteer.launch({
   executablePath: await chromium.executablePath(),
   args: puppeteer.defaultArgs({ args: chromium.args, headless: 'shell' }),
@@ -21,11 +23,13 @@ const page = await browser.newPage();
 page.setDefaultTimeout(90_000);
 const complaints = [];
 const addresses = [];
+const aborted = [];
 page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
 page.on('pageerror', (error) => complaints.push(error.message));
 // Whether to leave a page with something unsaved in it.
 page.on('dialog', (dialog) => void dialog.accept());
 page.on('request', (request) => addresses.push(request.url()));
+page.on('requestfailed', (request) => aborted.push(request.url()));
 
 const commands = {
   goto: ({ url }) => page.goto(url, { waitUntil: 'load' }).then(() => null),
@@ -81,7 +85,7 @@ const commands = {
     take(await page.accessibility.snapshot({ interestingOnly: false }));
     return told;
   },
-  report: () => ({ complaints, addresses }),
+  report: () => ({ complaints, addresses, aborted }),
 };
 
 for await (const line of createInterface(process.stdin)) {

@@ -177,7 +177,7 @@ interface EndlessListProps {
   onEnd?: (() => void) | undefined;
 }
 
-const CHUNK_ROWS = 50;
+const CHUNK_ROWS = 20;
 
 /** Chunks of rows are drawn while their place is near: ten thousand at once would hold the page up. */
 function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
