@@ -177,7 +177,7 @@ function DayChart({ days }: { readonly days: PreviewDocument['startedPerDay'] })
           const height = count === 0 ? 1 : Math.max(2, (count / most) * (HEIGHT - 2));
           return (
             <rect key={date} x={at * step + 0.5} y={HEIGHT - height} width={step - 1} height={height} rx="1">
-              <title>{`${formats.day(date)}: ${count}`}</title>
+              <title>{words.ofMember(formats.day(date), formats.number(count))}</title>
             </rect>
           );
         })}

@@ -308,7 +308,7 @@ const [WIDTH, HEIGHT, MARGIN] = [320, 96, 8];
 function PriceChart({ prices }: { readonly prices: readonly PricePoint[] }) {
   const words = useWords();
   const formats = useFormats();
-  const sentence = prices.map(({ at, price }) => `${formats.day(at)}: ${formats.euros(price)}`).join('; ');
+  const sentence = prices.map(({ at, price }) => words.ofMember(formats.day(at), formats.euros(price))).join('; ');
   if (prices.length < 2) return <p class="hint">{words.priceSame(sentence)}</p>;
   const times = [...prices.map(({ at }) => Date.parse(at)), Date.now()];
   const [from, to] = [Math.min(...times), Math.max(...times)];
