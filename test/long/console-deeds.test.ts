@@ -51,11 +51,18 @@ async function foresee(scene: ConsoleScene): Promise<void> {
   await page.do('click', { selector: 'input[role=switch]' });
   await told(['Nothing will be sent: give an e-mail address or a webhook.']);
   await page.do('fill', { selector: 'input[name=notificationRecipient]', text: 'agence@example.com' });
-  const mailless = 'No e-mail will be sent: this service has no mail server.';
+  const mailless = MAIL_FAULTS[2][1];
   await told([mailless]);
   await page.do('click', { selector: '.save-bar .primary' });
   const bar = `document.querySelector('.save-bar [role=status]').innerText`;
   await page.do('until', { expression: `${bar} === ${JSON.stringify(`Saved. ${mailless}`)}` });
+  for (const [status, sentence] of MAIL_FAULTS) {
+    await page.do('evaluate', { expression: answerEmailStatus(status) });
+    for (const opened of ['', id]) {
+      await go('searches', opened);
+      await told([sentence]);
+    }
+  }
   await page.do('fill', { selector: 'input[name=endpointRecipient]', text: 'https://agency.example/matches' });
   await told(['New properties will be sent by webhook.', mailless]);
   await page.do('evaluate', {
@@ -74,6 +81,24 @@ async function foresee(scene: ConsoleScene): Promise<void> {
   assert.deepEqual(await page.do('axe'), []);
   await rest.request('DELETE', iri);
 }
+
+/** `unavailable` last: it is what the service answers. */
+const MAIL_FAULTS = [
+  ['refused', 'No e-mail will be sent: the recipient’s server refuses this address, correct it.'],
+  ['unsubscribed', 'No e-mail will be sent: the recipient has unsubscribed.'],
+  ['unavailable', 'No e-mail will be sent: this service has no mail server.'],
+] as const;
+
+/** Searches have this status from now on, whatever the service answers. */
+const answerEmailStatus = (status: string): string => `(() => {
+  const ask = (window.ask ??= window.fetch);
+  window.fetch = async (...asked) => {
+    const response = await ask(...asked);
+    if (!String(asked[0]).includes('/searches')) return response;
+    const text = (await response.text()).replaceAll('"emailStatus":"unavailable"', '"emailStatus":"${status}"');
+    return new Response(response.status === 204 ? null : text, response);
+  };
+})()`;
 
 const SAVE = `document.querySelector('.save-bar .primary').click()`;
 
@@ -271,7 +296,7 @@ async function seeSilentSearch({ page, rest, publish, enter }: ConsoleScene): Pr
   const found = () => rest.request<{ 'hydra:totalItems': number }>('GET', `${iri}/properties`);
   await until(found, ({ body }) => body['hydra:totalItems'] === 1);
   await enter();
-  await page.do('wait', { selector: '.filters' });
+  await page.do('wait', { selector: `.filters option[value="${iri}"]` });
   await page.do('choose', { selector: '.filters select', value: iri });
   await page.do('wait', { selector: '::-p-text(1 property found now)' });
   await page.do('until', { expression: `${COVERED} > 0` });
@@ -297,7 +322,7 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
   const older = randomUUID();
   await publish(
     { property: older, title: 'Vendu mardi', price: 210_000 },
-    { title: 'Vendu ce jour', price: 220_000, lat: 43.14 },
+    { title: 'Vendu ce jour', price: 220_000, surface: 80, lat: 43.14 },
   );
   await receiver.until((posts) => posts.length === 2);
   const earlier = `update matches set created_at = created_at - interval '3 days' where property_uuid = '${older}'`;
@@ -336,8 +361,10 @@ async function sortResults(
   };
   for (const search of ['', iri]) {
     await page.do('choose', { selector: '.filters select', value: search });
-    await page.do('choose', { selector: '.result-tools select', value: 'price' });
-    await first('Vendu mardi');
+    for (const order of ['surface', 'price', 'pricePerMeter', 'price']) {
+      await page.do('choose', { selector: '.result-tools select', value: order });
+      await first(order === 'price' ? 'Vendu mardi' : 'Vendu ce jour');
+    }
     await page.do('choose', { selector: '.result-tools select', value: 'newest' });
     // Both were published in the same moment; they were notified days apart.
     if (search === '') await first('Vendu ce jour');

@@ -12,15 +12,17 @@ test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, a
   await page.do('look', { width: 1280, height: 800, scheme: 'light' });
   const receiver = { notificationEnabled: true, endpointRecipient: scene.receiver.urlOf('/') };
   await rest.createSearch({ title: 'Partout', ...receiver });
-  await rest.createSearch({ title: 'Près du port', lat: '43.1258', lon: '5.9306', radius: '5' });
+  await rest.createSearch({ title: 'Près du port', lat: '43.1258', lon: '5.9306', radius: '5', ...receiver });
   await publish(
     { title: 'Au port', price: 200_000 },
     { title: 'Au Mourillon', price: 300_000, lat: 43.108, lon: 5.94 },
     { title: 'À Dunkerque', price: 150_000, lat: 51.034, lon: 2.377 },
   );
-  await scene.receiver.until((posts) => posts.length === 3);
+  await scene.receiver.until((posts) => posts.length === 5);
   await enter();
   await t.test('the first view and “Show all” contain all that is listed', () => seeAll(scene));
+  await t.test('a property is one row of all its searches, and says for whom it is', () => readForWhom(scene));
+  await t.test('neighbours and shores are land, the sea is not', () => showLand(scene));
   await t.test('a town, a zip code and a department are marked and centred', () => choosePlaces(scene));
   await t.test('“Why?” names the property, and how far outside an area it lies', () => askWhy(scene));
   await t.test('what the preview counts is on the map, and over which days it divides is said', () => preview(scene));
@@ -86,6 +88,47 @@ async function seeAll({ page, picture }: ConsoleScene): Promise<void> {
   await page.do('until', { expression: `document.querySelectorAll('.result').length === 2` });
   await page.do('until', { expression: `${extentOf('below', 'chosen')}?.off < 4` });
   await page.do('choose', { selector: '.filters select', value: '' });
+}
+
+async function readForWhom({ page }: ConsoleScene): Promise<void> {
+  const rows = `[...document.querySelectorAll('.result')].map(({ innerText }) => innerText).sort().join('|')`;
+  await page.do('until', { expression: `/Près du port · Partout|Partout · Près du port/.test(${rows})` });
+  assert.equal(await page.do('evaluate', { expression: `document.querySelectorAll('.result').length` }), 3);
+  assert.equal(await page.do('evaluate', { expression: `document.querySelectorAll('.result svg').length` }), 3);
+  await page.do('click', { selector: '[data-list=matches] ::-p-text(À Dunkerque)' });
+  const told = `document.querySelector('.for-whom')?.innerText.replaceAll(/\\s+/g, ' ')`;
+  await page.do('until', { expression: `/Partout satisfied/.test(${told})` });
+  await page.do('until', {
+    expression: `/Près du port all but one criterion The property is [\\d.,]+ km outside the area searched/.test(${told})`,
+  });
+  await page.do('click', { selector: '.property .back' });
+}
+
+const GROUNDS = {
+  'Au large': { lat: '42.9', lon: '5.6', radius: '1' },
+  Berne: { lat: '46.948', lon: '7.447', radius: '1' },
+  'Quai de Toulon': { lat: '43.1195', lon: '5.9305', radius: '1' },
+};
+
+/** In the middle of the map; the sea is where nothing is painted. */
+const IS_LAND = `(() => {
+  const canvas = document.querySelector('.leaflet-land-pane canvas');
+  return canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3] > 200;
+})()`;
+
+async function showLand({ page, rest, enter, picture }: ConsoleScene): Promise<void> {
+  const made = await Promise.all(
+    Object.entries(GROUNDS).map(([title, circle]) => rest.createSearch({ title, ...circle })),
+  );
+  await enter();
+  for (const title of ['Au large', 'Berne', 'Au large', 'Quai de Toulon']) {
+    await page.do('choose', { selector: '.filters select', value: await optionOf(page, title) });
+    await page.do('until', { expression: `${extentOf('below', 'chosen')}?.off < 4` });
+    await page.do('until', { expression: `${IS_LAND} === ${title !== 'Au large'}` });
+    await picture(`land-${title}`);
+  }
+  for (const { iri } of made) await rest.request('DELETE', iri);
+  await enter();
 }
 
 async function optionOf(page: ConsoleScene['page'], title: string): Promise<string> {

@@ -109,10 +109,14 @@ test('tiles and pictures come from where the operator says', { timeout: 300_000 
   for (const path of tiles.paths) assert.match(path, /^\/\d+\/\d+\/\d+\.png$/);
   assert.deepEqual([...tiles.referers], [`${new URL(address).origin}/`]);
   await publish({ title: 'Avec photos', price: 230_000 });
+  const shows = async (selector: string): Promise<void> => {
+    await page.do('wait', { selector });
+    const sources = `[...document.querySelectorAll('${selector}')].map(({ src }) => src)`;
+    assert.deepEqual(await page.do('evaluate', { expression: sources }), ['https://portal.example/1.jpg']);
+  };
+  await shows('.result img.thumbnail');
   await page.do('click', { selector: '[data-list=matches] a' });
-  await page.do('wait', { selector: '.pictures img' });
-  const sources = `[...document.querySelectorAll('.pictures img')].map(({ src }) => src)`;
-  assert.deepEqual(await page.do('evaluate', { expression: sources }), ['https://portal.example/1.jpg']);
+  await shows('.pictures img');
   assert.deepEqual(await page.do('axe'), []);
   await picture('operator');
   const { complaints, addresses } = await page.do<Record<'complaints' | 'addresses', string[]>>('report');

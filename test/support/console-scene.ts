@@ -13,6 +13,7 @@ export interface Sample {
   readonly property?: string;
   readonly title: string;
   readonly price: number;
+  readonly surface?: number;
   /** 0 sale, which it is unless said otherwise; 1 rent. */
   readonly transactionType?: number;
   readonly lat?: number;
@@ -95,6 +96,7 @@ function lineOf({
   property = randomUUID(),
   title,
   price,
+  surface = 62,
   transactionType = 0,
   lat = 43.1258,
   lon = 5.9306,
@@ -110,7 +112,7 @@ function lineOf({
     },
     advert: {
       uuid: property.replace(/^.{8}/, 'ad000000'),
-      ...{ title, price, surface: 62, url, pictures: ['https://portal.example/1.jpg', 'javascript:alert(1)'] },
+      ...{ title, price, surface, url, pictures: ['https://portal.example/1.jpg', 'javascript:alert(1)'] },
       description: 'Vue mer <b onclick="x">dégagée</b>, proche du port.',
       publisher: { category: 'portal', name: 'Agence du Port', type: 1 },
     },
