@@ -43,7 +43,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
   const told = [
     words.events[event] ?? event,
     byIri.get(delivery.search)?.title ?? delivery.search,
-    ...(last === undefined ? [] : [answerOf(last, words)]),
+    ...(last === undefined ? [] : [answerOf(delivery, last, words)]),
   ];
   return (
     <li class="delivery" data-status={status}>
@@ -64,7 +64,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
       <p class="row-more small">{addresseeOf(endpoint)}</p>
       {isOpen && (
         <>
-          <Attempts attempts={attempts} />
+          <Attempts delivery={delivery} />
           {channel !== 'email' && <Sent iri={iri} attemptCount={delivery.attemptCount} />}
         </>
       )}
@@ -72,10 +72,16 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
   );
 }
 
+/** `HTTP 200`, of a mail server `SMTP 250`; or why there is none. */
+function statusOf({ channel }: DeliveryDocument, { statusCode, error }: AttemptDocument, words: Words): string {
+  if (statusCode === null) return errorIn(words, error);
+  return `${channel === 'email' ? 'SMTP' : 'HTTP'} ${statusCode}`;
+}
+
 /** `HTTP 200, 35 ms` */
-function answerOf({ statusCode, error, durationMs }: AttemptDocument, words: Words): string {
-  const answer = statusCode === null ? errorIn(words, error) : `HTTP ${statusCode}`;
-  return durationMs === null ? answer : `${answer}, ${Math.round(durationMs)} ms`;
+function answerOf(delivery: DeliveryDocument, attempt: AttemptDocument, words: Words): string {
+  const answer = statusOf(delivery, attempt, words);
+  return attempt.durationMs === null ? answer : `${answer}, ${Math.round(attempt.durationMs)} ms`;
 }
 
 /** Says what has come of it as soon as it is known. */
@@ -102,7 +108,7 @@ function Resending({ delivery, onChange }: DeliveryRowProps) {
         {attemptsBefore === null
           ? ''
           : hasAnswer && last !== undefined
-            ? words.resent(answerOf(last, words), last.error === null)
+            ? words.resent(answerOf(delivery, last, words), last.error === null)
             : words.resending}
       </span>
       <Problem text={mutation.problem} />
@@ -141,21 +147,25 @@ function errorIn(words: Words, error: string | null): string {
   return error === null ? words.underWay : (words.attemptErrors[error as keyof Words['attemptErrors']] ?? error);
 }
 
-function Attempts({ attempts }: { readonly attempts: readonly AttemptDocument[] }) {
+function Attempts({ delivery }: Pick<DeliveryRowProps, 'delivery'>) {
   const words = useWords();
   const formats = useFormats();
+  const { attempts } = delivery;
   if (attempts.length === 0) return <p class="hint">{words.noAttempt}</p>;
   return (
     <ol class="attempts">
-      {attempts.map(({ startedAt, durationMs, statusCode, error, responseHead }) => (
-        <li key={startedAt}>
-          <span>{formats.moment(startedAt)}</span>
-          <strong>{statusCode === null ? errorIn(words, error) : `HTTP ${statusCode}`}</strong>
-          {statusCode !== null && error !== null && error !== 'status' && <span>{errorIn(words, error)}</span>}
-          {durationMs !== null && <span>{`${Math.round(durationMs)} ms`}</span>}
-          {responseHead !== null && responseHead !== '' && <pre tabIndex={0}>{responseHead}</pre>}
-        </li>
-      ))}
+      {attempts.map((attempt) => {
+        const { startedAt, durationMs, statusCode, error, responseHead } = attempt;
+        return (
+          <li key={startedAt}>
+            <span>{formats.moment(startedAt)}</span>
+            <strong>{statusOf(delivery, attempt, words)}</strong>
+            {statusCode !== null && error !== null && error !== 'status' && <span>{errorIn(words, error)}</span>}
+            {durationMs !== null && <span>{`${Math.round(durationMs)} ms`}</span>}
+            {responseHead !== null && responseHead !== '' && <pre tabIndex={0}>{responseHead}</pre>}
+          </li>
+        );
+      })}
     </ol>
   );
 }
