@@ -10,12 +10,13 @@ import { runVigie } from '../support/daemon.ts';
 import { emptyDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
+/** A screen, a tablet, a phone, and one on its side; light in English, dark in French. */
 const LOOKS = [
-  { name: 'wide-light', width: 1280, height: 800, scheme: 'light' },
-  { name: 'wide-dark', width: 1280, height: 800, scheme: 'dark' },
-  { name: 'narrow-light', width: 360, height: 740, scheme: 'light' },
-  { name: 'narrow-dark', width: 360, height: 740, scheme: 'dark' },
-] as const;
+  [1440, 900],
+  [1024, 768],
+  [390, 844],
+  [844, 390],
+].flatMap(([width, height]) => ['light', 'dark'].map((scheme) => ({ width, height, scheme })));
 
 test('a client signs in, draws a search, sees what it finds and where it goes', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
@@ -27,9 +28,10 @@ test('a client signs in, draws a search, sees what it finds and where it goes', 
   await t.test('why an advert did not match is told in three clicks', () => askWhy(scene));
   await t.test('points of interest, a webhook test and its code are shown', (t) => lookAround(t, scene));
   await t.test('the page goes on by itself when the service comes back', () => surviveRestart(scene));
-  await t.test('every view is accessible, in both languages, light and dark, wide and narrow', (t) =>
+  await t.test('every view is accessible, light and in English, dark and in French, however wide', (t) =>
     showViews(t, scene),
   );
+  await t.test('French is written as people speak it', () => speakFrench(scene));
   await t.test('on low screens the form has half of the height, and the preview a line', () => fitLowScreens(scene));
   await t.test('nothing was asked of anybody else, and nothing went wrong', () => stayAtHome(scene));
 });
@@ -147,8 +149,11 @@ async function seeMatch({ page, receiver, publish, picture }: ConsoleScene): Pro
 
 async function resend({ page, receiver, publish, picture }: ConsoleScene): Promise<void> {
   receiver.script('/matches', { type: 'answer', status: 500, body: 'out of order' });
-  await publish({ title: 'T2 refusé', price: 200_000 });
   await page.do('click', { selector: 'nav a[data-view=deliveries]' });
+  await page.do('wait', { selector: '.delivery' });
+  const abortedRequests = async () => (await page.do<{ aborted: string[] }>('report')).aborted;
+  const before = await abortedRequests();
+  await publish({ title: 'T2 refusé', price: 200_000 });
   await page.do('wait', { selector: '.delivery[data-status=retry_wait] .countdown' });
   await page.do('click', { selector: '.delivery[data-status=retry_wait] button[aria-expanded]' });
   await page.do('wait', { selector: '.attempts pre' });
@@ -167,6 +172,8 @@ async function resend({ page, receiver, publish, picture }: ConsoleScene): Promi
   await page.do('until', { expression: `document.querySelectorAll('.delivery[data-status=delivered]').length === 3` });
   const outcome = `[...document.querySelectorAll('.resent')].map(({ innerText }) => innerText).join('')`;
   await page.do('until', { expression: `/^Sent again: HTTP 200, \\d+ ms\\.$/.test(${outcome})` });
+  // What the feed brings is asked for behind what is awaited.
+  assert.deepEqual((await abortedRequests()).slice(before.length), []);
   // What is chosen is in the address: a link to it, and the way back, show the same.
   await page.do('choose', { selector: '.filters select:nth-of-type(3)', value: 'event' });
   await page.do('until', { expression: `document.querySelectorAll('.delivery').length === 1` });
@@ -250,8 +257,13 @@ async function surviveRestart({ page, publish, stop, restart, picture }: Console
 }
 
 async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promise<void> {
-  for (const { name, ...look } of LOOKS) {
+  for (const look of LOOKS) {
+    const name = `${look.width}-${look.scheme}`;
     await page.do('look', look);
+    const tag = look.scheme === 'light' ? 'en' : 'fr';
+    if ((await page.do('evaluate', { expression: 'document.documentElement.lang' })) !== tag)
+      await page.do('click', { selector: `button[lang=${tag}]` });
+    await page.do('until', { expression: `document.documentElement.lang === '${tag}'` });
     for (const view of ['map', 'searches', 'deliveries', 'why', 'endpoints']) {
       await page.do('evaluate', { expression: `location.hash = '#/${view}'; 0` });
       await page.do('wait', { selector: `nav a[data-view=${view}][aria-current]` });
@@ -278,9 +290,30 @@ async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promi
     }
   }
   await page.do('look', { width: 1280, height: 800, scheme: 'light' });
-  await page.do('click', { selector: 'button[lang=fr]' });
-  await page.do('until', { expression: `document.documentElement.lang === 'fr'` });
-  assert.match(await page.do<string>('text', { selector: 'nav' }), /Carte\s+Recherches\s+Envois\s+Pourquoi/);
+}
+
+/** The page's own words, and what the service answers in them; what few need is below, or folded away. */
+async function speakFrench({ page, rest, go }: ConsoleScene): Promise<void> {
+  await rest.request('POST', '/webhook-secrets', { overlapHours: 0 });
+  const says = async (...texts: readonly string[]): Promise<void> => {
+    for (const text of texts)
+      await page.do('until', { expression: `document.body.textContent.includes(${JSON.stringify(text)})` });
+  };
+  await go('deliveries');
+  await says('Carte', 'Recherches', 'Envois', 'Pourquoi ?', 'Se déconnecter', 'Renvoyer une période');
+  await go('endpoints');
+  await says('Validité des anciens secrets', 'aucune');
+  await go('searches', 'new');
+  await says('Toutes les 5 minutes');
+  await page.do('click', { selector: '.save-bar .primary' });
+  await says('Donnez un titre', 'Corrigez le champ en rouge.');
+  const [isMailFirst, areFolded] = await page.do<boolean[]>('evaluate', {
+    expression: `((mail, webhook) => [
+      mail.compareDocumentPosition(webhook) === Node.DOCUMENT_POSITION_FOLLOWING,
+      ['textarea', '.pair.three'].every((one) => document.querySelector('details:not([open]) ' + one) !== null),
+    ])(...['notification', 'endpoint'].map((one) => document.querySelector('input[name=' + one + 'Recipient]')))`,
+  });
+  assert.deepEqual([isMailFirst, areFolded], [true, true]);
   assert.deepEqual(await page.do('axe'), []);
 }
 
