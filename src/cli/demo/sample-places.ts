@@ -22,13 +22,14 @@ export interface SamplePoint {
   readonly lon: number;
 }
 
-/** A sampler of communes with a probability proportional to their population. */
+/** A sampler of communes of metropolitan France, with a probability proportional to their population. */
 export function createPlaceSampler(reference: Reference, random: Random): () => SamplePlace {
   const places: { readonly insee: string; readonly population: number }[] = [];
   const cumulated: number[] = [];
   let total = 0;
   for (const [insee, population] of reference.populations()) {
-    if (population === 0) continue;
+    // Those overseas would take a map of all adverts to another ocean.
+    if (population === 0 || /^9[78]/.test(insee)) continue;
     total += population;
     places.push({ insee, population });
     cumulated.push(total);
