@@ -45,7 +45,6 @@ test('what waits is let in when it is old, though a slow claim made it wait late
   let setBackMs = 0;
   const clock = (): Date => new Date(Date.now() - setBackMs);
   const { database, store } = await openScene(t, clock);
-  t.after(() => store.stop());
   const search = await seedSearch(database);
   /** Old enough by `ms` to be let in. */
   const seedOld = async (ms: number): Promise<string> => {
@@ -68,4 +67,5 @@ test('what waits is let in when it is old, though a slow claim made it wait late
   const next = await seedOld(1_000);
   await makeWait(next);
   await untilLetIn(next);
+  await store.stop();
 });
