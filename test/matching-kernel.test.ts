@@ -1,7 +1,9 @@
 /** The SIMD kernel answers what a plain one answers, bit for bit, and is never surer than the sphere allows. */
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { distanceKm } from '../src/engine/domain/geo.ts';
 import {
@@ -34,6 +36,7 @@ import { circleRow } from '../src/engine/matching/rows/area-geometry.ts';
 import { createKernel, type KernelFilter } from '../src/engine/matching/rows/candidate-rows.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from '../src/engine/matching/rows/quantiser.ts';
 import { createRow, GroupMemory, groupBytes, NEEDS_EXACT_CHECK } from '../src/engine/matching/rows/row-groups.ts';
+import { LOADER, moduleUrl } from './support/checkout.ts';
 import { createPlainKernel } from './support/plain-kernel.ts';
 import { runsOf } from './support/random-runs.ts';
 
@@ -199,4 +202,19 @@ test('codes keep the order of numbers, and share a code only in a gap', () => {
       }),
     );
   }
+});
+
+test('a processor without the instructions is refused with what to do', { skip: process.arch !== 'x64' }, async () => {
+  const rows = moduleUrl('src/engine/matching/rows/candidate-rows').href;
+  const args = [
+    '--no-enable-sse4-1',
+    ...LOADER,
+    '--input-type=module',
+    '--eval',
+    `new (await import('${rows}')).CandidateRows()`,
+  ];
+  await assert.rejects(
+    promisify(execFile)(process.execPath, args),
+    /matching needs SSE4\.1.*choose a processor type.*PROCESSOR_UNFIT/s,
+  );
 });

@@ -18,6 +18,7 @@ import {
 } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
 import type { SearchRows } from './search-rows.ts';
+import { compileKernel } from './shared-memory.ts';
 import { StagedRows } from './staged-rows.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS, ZONE } from './tree-nodes.ts';
 
@@ -35,8 +36,7 @@ export type KernelFilter = (groupCount: number, zoneCount: number, hasArea: bool
 
 /** The SIMD kernel of `kernel/source.ts`, which tests one property against listed groups of rows. */
 export function createKernel({ memory }: GroupMemory): KernelFilter {
-  const module = new WebAssembly.Module(Buffer.from(KERNEL_BASE64, 'base64'));
-  const { exports } = new WebAssembly.Instance(module, { vigie: { memory } });
+  const { exports } = new WebAssembly.Instance(compileKernel(KERNEL_BASE64), { vigie: { memory } });
   const filter = exports.filter as (groupCount: number, zoneCount: number, hasArea: number) => number;
   return (groupCount, zoneCount, hasArea) => filter(groupCount, zoneCount, hasArea ? 1 : 0);
 }

@@ -8,6 +8,21 @@ const GROWTH_PAGES = 64;
 /** Addresses stay below 2 GiB, positive in 32 bits. */
 export const PAGES_MAX = 32_768;
 
+/** A processor that matching cannot run on. */
+class ProcessorUnfitError extends Error {
+  readonly code = 'PROCESSOR_UNFIT';
+}
+
+/** Throws `ProcessorUnfitError` where the processor lacks the instructions, as some virtual machines hide them. */
+export function compileKernel(base64: string): WebAssembly.Module {
+  const binary = Buffer.from(base64, 'base64');
+  if (WebAssembly.validate(binary)) return new WebAssembly.Module(binary);
+  throw new ProcessorUnfitError(
+    'matching needs SSE4.1, which x86 processors have since 2008: in a virtual machine, choose a processor type that ' +
+      'shows it, such as "host" in place of "kvm64"',
+  );
+}
+
 export class SharedMemory {
   readonly memory: WebAssembly.Memory;
   bytes: Uint8Array;

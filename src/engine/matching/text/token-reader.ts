@@ -53,7 +53,7 @@ import {
   UNITS_MAX,
   WORD_LENGTH_MAX,
 } from '../kernel/layout.ts';
-import { SharedMemory } from '../rows/shared-memory.ts';
+import { compileKernel, SharedMemory } from '../rows/shared-memory.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 
@@ -69,7 +69,7 @@ interface TextKernel {
   readonly addTerm: (term: number) => void;
 }
 
-const compiled = new WebAssembly.Module(Buffer.from(TEXT_BASE64, 'base64'));
+const compiled = compileKernel(TEXT_BASE64);
 
 export class TokenReader {
   readonly #words: CodeTable;
