@@ -134,6 +134,8 @@ function Folded({ line, children }: { readonly line: JSX.Element; readonly child
   const [isLow, setLow] = useState(LOW.matches);
   useEffect(() => {
     const read = (): void => setLow(LOW.matches);
+    // The window may have changed between the first drawing and this.
+    read();
     LOW.addEventListener('change', read);
     return () => LOW.removeEventListener('change', read);
   }, []);
