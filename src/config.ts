@@ -9,6 +9,7 @@ import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { isCellName, UNNAMED_CELL } from './engine/domain/cell.ts';
 
+/** A rule for addresses. The messages of these rules never repeat the value: it may contain a password. */
 function url(...protocols: string[]) {
   const message = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
   return z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), message);
@@ -38,7 +39,7 @@ function urlsOf(value: string): readonly string[] {
   return value.split(',').map((each) => each.trim());
 }
 
-/** Whether all URLs with credentials have the same. Invalid URLs have been reported already. */
+/** Whether all URLs that have the `part` have the same one. Invalid URLs have been reported already. */
 function isOne(value: string, part: (url: URL) => string): boolean {
   const urls = urlsOf(value).filter((each) => URL.canParse(each));
   return new Set(urls.map((each) => part(new URL(each))).filter((each) => each !== '')).size <= 1;
@@ -178,7 +179,10 @@ const FIXED = Object.freeze({
    * the lead to others for half a minute. Met again, the bug ends the process.
    */
   breaker: Object.freeze({ propertiesMax: 10, windowMs: 600_000, restMs: 30_000 }),
-  /** The pauses before retries after an error of unknown class: a transient one is over after half a minute. */
+  /**
+   * The pauses before retries after an error of unknown class: a transient one is over after half a minute, a bug is
+   * not.
+   */
   retryPausesMs: Object.freeze([2_000, 8_000, 20_000]),
   /** Below the 10,000 file descriptors that distributions allow, with room for endpoints and servers. */
   apiConnectionsMax: 4_096,

@@ -31,7 +31,7 @@ export interface Screen {
 
 export interface Ticker {
   nowMs(): number;
-  /** Returns a function that ends the display. */
+  /** Calls `work` at each interval. Returns a function that ends the calls. */
   every(intervalMs: number, work: () => void): () => void;
 }
 

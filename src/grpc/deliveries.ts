@@ -202,6 +202,7 @@ export async function getEndpoint(name: string, { database }: AdminDependencies)
   return endpointMessage(endpoint);
 }
 
+/** No attempt starts after the pause is stored. */
 export async function pauseEndpoint(
   { name, reason }: PauseEndpointRequest,
   dependencies: AdminDependencies,
@@ -216,7 +217,7 @@ export async function pauseEndpoint(
   return getEndpoint(name, dependencies);
 }
 
-/** Resuming one that is not paused changes nothing. */
+/** Couriers notice it within about a second. Resuming one that is not paused changes nothing. */
 export async function resumeEndpoint(name: string, dependencies: AdminDependencies): Promise<Endpoint> {
   const key = endpointKeyOfName('name', name);
   await resumeRow(dependencies.database, key);

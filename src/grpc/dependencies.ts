@@ -47,7 +47,7 @@ export interface AdminDependencies {
    * trial, or while the other one takes adverts in, which `refusal` reports.
    */
   readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
-  /** Called after a control was written: every instance polls the controls; resolves when this one has applied them. */
+  /** Call it after a control was written: every instance reads the controls; resolves when this one has done so. */
   readonly controlsChanged: () => Promise<void>;
   /** Called after a key was revoked or a client changed: notifies every instance. */
   readonly keysChanged: () => void;

@@ -64,7 +64,7 @@ export function isWrite({ method, path }: Context): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !path.endsWith('/preview');
 }
 
-/** Requests that are slow to read and to validate cost as many tokens as comparable requests. */
+/** A body costs one more token per this many bytes: as many as the requests that take as long to read and validate. */
 const BYTES_PER_TOKEN = 64 * 1_024;
 
 /**

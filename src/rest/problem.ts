@@ -226,7 +226,7 @@ export class Violations {
     return this.#first.some(({ propertyPath }) => propertyPath === member);
   }
 
-  /** Counts an error without reporting it: there are enough already. */
+  /** Counts errors without reporting them: enough are reported already. */
   addMore(count: number): void {
     this.#count += count;
   }

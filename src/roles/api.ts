@@ -94,7 +94,7 @@ function openQuestionDatabase({ config, onTransientError, closing }: Parts, data
   return database;
 }
 
-/** One connection: requests with guessed keys take none of the clients'. */
+/** One connection: requests with guessed keys or tokens take none of the clients'. */
 function openPublicDatabase({ onTransientError, closing }: Parts, databaseUrl: string): Database {
   const database = openDatabase({
     url: databaseUrl,

@@ -233,7 +233,7 @@ function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {
   return stalls;
 }
 
-/** The time runs from the beginning of the end. */
+/** The time runs from the beginning of the shutdown. */
 function announcement(ending: AbortSignal, announceMs: number): () => Promise<void> {
   if (ending.aborted) return () => Promise.resolve();
   const announced = once(ending, 'abort').then(() => pause(announceMs));

@@ -112,9 +112,9 @@ export interface Stalls {
 const STALLED_SECONDS = 30;
 
 /**
- * Detects roles of this process that have work and make no progress. A backlog is no stall while it shrinks, and
- * neither is an endpoint that hangs. Time is counted in checks, so that a process which was frozen is not considered
- * stalled when it resumes.
+ * Detects roles of this process that have work and make no progress, for `/readyz` and an alert. A backlog is no stall
+ * while the role makes progress, even if the backlog grows, and neither is an endpoint that hangs. Time is counted in
+ * checks, so that a process which was frozen is not considered stalled when it resumes.
  */
 export function createStalls(): Stalls {
   const due = new Map<string, () => boolean>();

@@ -243,7 +243,7 @@ export interface ReceivedDelivery {
 
 interface DemoReceiver {
   readonly url: string;
-  /** Sets the secrets of its webhooks, as a client would store them. */
+  /** Sets the secret that verifies its webhooks, as a client would store it. */
   remember(secret: string): void;
   close(): Promise<void>;
 }

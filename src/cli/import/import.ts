@@ -109,9 +109,9 @@ function printSkipped(skipped: Readonly<Record<string, number>>): void {
 
 interface PointImportOptions {
   readonly path: string;
-  /** Empty: the name of the file without its extensions, so that next month's file can get this month's name. */
+  /** Default: the name of the file without its extensions, so that next month's file can get this month's name. */
   readonly source?: string;
-  /** Empty: recognised by the first bytes. */
+  /** Default, also when empty: recognised by the first bytes. */
   readonly format?: PointFormat | '';
 }
 

@@ -67,7 +67,7 @@ function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
   return corners.length < 3 ? [] : [...corners, corners[0] as GeoJSON.Position];
 }
 
-/** Corners to half a kilometre: few searches are abroad. */
+/** Corners to half a kilometre: no search area is drawn abroad. */
 const PER_DEGREE = 200;
 /** Degrees. */
 const CORNERS_APART = 0.04;

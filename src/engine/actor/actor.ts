@@ -60,7 +60,7 @@ export interface Actor<M> {
 /** A time limit that several drains share. */
 export interface Grace {
   readonly isOver: Promise<void>;
-  /** Ends the timer early. */
+  /** Cancels the timer: `isOver` does not resolve any more. */
   end(): void;
 }
 

@@ -61,8 +61,8 @@ export class TurnRing<T extends Member> {
   }
 
   /**
-   * The next member among those that `mayServe` admits; it moves to the end of its host, and they to the ends of their
-   * queues. Null when there is none.
+   * The next member among those that `mayServe` admits; null when there is none. The member moves to the end of its
+   * host's queue, the host to the end of its client's queue, and the client to the end of all clients.
    */
   next(mayServe: (client: string, kind: number) => boolean): T | null {
     for (const queue of this.#clients.values()) {

@@ -166,7 +166,7 @@ class CourierMaintenance {
     await this.#task?.stop();
   }
 
-  /** Writes the observations since the last write, and marks the courier idle unless it may still have a claim. */
+  /** Writes the observations since the last write, and removes the courier unless it may still have a claim. */
   async end(mayHold: boolean): Promise<void> {
     const { database, onTransientError } = this.#dependencies;
     await this.#write()

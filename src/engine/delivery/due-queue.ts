@@ -18,7 +18,7 @@ import type { CourierDependencies } from './settle.ts';
 const LANES: readonly Lane[] = ['first', 'again'];
 const LANES_FETCHED_MAX = 64;
 const SOON_MS = 20;
-/** Scans take at most a twentieth of a core, and compensate for a lost announcement within this time. */
+/** Scans take at most a twentieth of a core; a lost announcement is made up for within `SCAN_MAX_MS`. */
 const SCAN_MIN_MS = 1_000;
 const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;

@@ -70,7 +70,7 @@ export function startRetries(dependencies: CourierDependencies, onDue: (due: rea
         ...(gate === undefined ? {} : { gate }),
       }),
     );
-  // This does not wait for NATS: first attempts need none, and each pull recreates its stream by itself.
+  // This does not wait for NATS: first attempts need none, and each pull creates what is missing.
   const pulls = ensureRetries(broker)
     .catch((error: Error) => onTransientError('stream of retries', error))
     .then(openPulls);

@@ -28,7 +28,7 @@ export interface CourierDependencies {
   readonly sender: Pick<Sender, 'send'>;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
-  /** Before a courier without a heartbeat counts as dead; 15 s when absent. */
+  /** Time to record an outcome after an attempt, before a courier without a heartbeat counts as dead; default 15 s. */
   readonly silentMarginMs?: number;
   /** Slots: concurrent attempts. */
   readonly attemptsInFlightMax: number;

@@ -82,8 +82,8 @@ export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string
 }
 
 /**
- * Whether the message was read before from another stream, where its sequence says nothing, and a later one with the
- * same `crawledAt` has replaced it.
+ * Whether the message comes again in another stream, so that its sequence says nothing, and a later message with the
+ * same `crawledAt` has already replaced it.
  */
 function isSuperseded(
   [lastAt, stream, , ...superseded]: Crawl,
@@ -258,8 +258,8 @@ function asText(value: number | null): string | null {
 }
 
 /**
- * Whether a stored value equals a decoded one, in any order of members. The decoder knows every member; a member that
- * only one of them has is unknown, like null or an empty list.
+ * Whether a stored value equals a decoded one, in any order of members. A decoded value has every member; a member that
+ * the stored one lacks, because its version did not store it, is unknown, like null or an empty list.
  */
 function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true;
@@ -276,7 +276,7 @@ function isSame(before: unknown, after: unknown): boolean {
 
 const EXPIRED = 'expired';
 
-/** The message that left the advert in this state. */
+/** The hash of the message that left the advert in this state. */
 function hashOfHeld(advert: HeldAdvert): number {
   return hashOf(isLive(advert) ? [advert.content, advert.property] : EXPIRED);
 }
@@ -295,7 +295,7 @@ function hashOf(said: unknown): number {
   return createHash('sha256').update(JSON.stringify(said, inOrder)).digest().readUIntBE(0, BYTES);
 }
 
-/** The order of members is irrelevant, and so is a member that is null, empty, or older than its introduction. */
+/** Sorts the members, and leaves out null and empty ones: states stored before a member was introduced lack it. */
 function inOrder(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const known = Object.entries(value).filter(([, member]) => member !== null && !isEmptyList(member));

@@ -1,5 +1,5 @@
 /**
- * The kinds of criterion in the table of `criteria.ts`. A row says which members of a search set it, which facts it
+ * The kinds of criterion in `criterion-table.ts`. A row says which members of a search set it, which facts it
  * compares, and how it is explained; storage, contracts, index and explanations follow the rows. Criteria of no such
  * kind (areas, words, site categories) are rows of their own modules.
  */

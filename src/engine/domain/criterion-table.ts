@@ -211,7 +211,7 @@ export function isOfAdverts<Row extends PlainRow>(row: Row): row is OfAdverts<Ro
   return row.source.of === 'adverts';
 }
 
-/** The members of an empty search. */
+/** The criteria of a search that asks for nothing. */
 export const ANYTHING: Criteria = Object.assign({}, ...ROWS.map(({ unset }) => unset));
 
 export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member<FormOf<Name>> } = Object.assign(
@@ -219,7 +219,7 @@ export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member
   ...ROWS.map(({ members }) => members),
 );
 
-/** The members of an empty search that are answered without being set. */
+/** The members of a search whose client sets no criterion: each has its default. */
 export const UNASKED: CriterionMembers = Object.fromEntries(
   Object.entries(CRITERION_MEMBERS).map(([name, { unset }]) => [name, unset]),
 ) as CriterionMembers;

@@ -2,7 +2,7 @@
 
 import type { MailLanguage } from './mail.ts';
 
-/** Maximum number of shown values. */
+/** The language of texts for people. */
 export type Language = MailLanguage;
 
 export type InLanguages<Text> = Readonly<Record<Language, Text>>;

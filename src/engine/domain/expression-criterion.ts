@@ -99,7 +99,7 @@ function expressionsReason({ holds, expected, actual }: ExpressionsJudged, langu
       [...new Set(sentences)].map((sentence) => ` ${words.quote(sentence)}`).join('') + '.',
     );
   }
-  // The alternative that lacks the fewest words.
+  // The alternative in which the fewest entries fail.
   const [nearest = []] = expected
     .map((group) => group.filter((entry) => !entryHolds(entry, text)))
     .sort((a, b) => a.length - b.length);

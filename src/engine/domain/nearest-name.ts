@@ -7,7 +7,7 @@ const CHANGED_SHARE_MAX = 1 / 2;
 
 /** Null when no name is near. Ignores case. */
 export function nearestName(name: string, known: readonly string[]): string | null {
-  // Far longer than any member; the cost is the product of the lengths.
+  // Far longer than any member: further letters bring it no nearer, and the cost is the product of the lengths.
   const typed = name.slice(0, 64).toLowerCase();
   let nearest: string | null = null;
   let shareMax = CHANGED_SHARE_MAX;

@@ -112,7 +112,7 @@ export function withoutContacts(document: string): string {
   return JSON.stringify({ ...recorded, adverts: recorded.adverts?.map((advert) => ({ ...advert, contact: null })) });
 }
 
-/** Likewise. */
+/** Whether an advert of the document has a contact. `document`: of a snapshot, JSON. */
 export function hasContacts(document: string): boolean {
   const { adverts = [] } = JSON.parse(document) as RecordedDocument;
   return adverts.some(({ contact = null }) => contact !== null);

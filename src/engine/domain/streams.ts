@@ -13,11 +13,11 @@ export const ADVERTS = {
   duplicateWindowMs: 2 * 60_000,
 } as const;
 
-/** Rejections of messages in the stream. */
+/** Rejections of messages of `ADVERTS`. */
 export const REJECTED = {
   name: 'REJECTED',
   subjects: 'adverts-rejected.*',
-  /** Null when the crawler is unknown. */
+  /** Null when the property is unknown. */
   subjectOf: (propertyUuid: string | null): string => `adverts-rejected.${propertyUuid ?? 'unknown'}`,
   keptMs: 7 * DAY_MS,
   bytesMax: 256 * MIB,

@@ -65,7 +65,10 @@ export interface Alerts {
   readonly began: readonly Match[];
 }
 
-/** The pairs that `changes` may affect, each once; only searches that are likely to notify. */
+/**
+ * The properties and searches whose pairs `changes` may affect, each once; of the searches only those that are likely
+ * to notify.
+ */
 export function touchedBy(
   changes: readonly EvaluatedChange[],
   isNotifying: (number: SearchNumber) => boolean = () => true,
@@ -148,7 +151,7 @@ export function deriveAlerts(
 
 /** A (search, property) pair while the batch is processed. */
 interface Pair {
-  /** As the table holds it. */
+  /** Whether the table holds the match. */
   readonly isKnown: boolean;
   /** As known, or as written by an earlier change of the batch. */
   match: (KnownMatch & Partial<Pick<Match, 'cause'>>) | null;

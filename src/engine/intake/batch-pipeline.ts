@@ -11,8 +11,8 @@ interface Part<Item> {
 
 interface PipelineWork<Item, Recorded extends Part<Item>> {
   /**
-   * Resolves when the items are written; with null when the term is over. `onEvaluated`: called with the deferred items
-   * as soon as the next batch may be evaluated.
+   * Resolves when the items are written; with null when nothing further is recorded. `onEvaluated`: called with the
+   * deferred items as soon as the next batch may be evaluated.
    */
   readonly record: (
     items: readonly Item[],

@@ -8,7 +8,7 @@ import type { MatchSample } from '../store/search-totals.ts';
 import type { Matcher } from './matcher.ts';
 
 const JUDGED_PER_SAMPLE = 100;
-/** Matches counted at most: a sample of more ends early. */
+/** Different searches counted: a sample of more ends early. */
 const SEARCHES_MAX = 100_000;
 
 export interface MatchSampling {

@@ -187,7 +187,7 @@ export function startPositionMarks(
 export interface RestoreDetector {
   /** Messages up to this one show whether the database was restored; 0 once that is known. */
   readonly evidenceUpTo: number;
-  /** Raises the numbers of notifications from now on, once. */
+  /** Raises the numbers of notifications from now on: once, even when several batches detect it. */
   noteRestored(): Promise<void>;
 }
 

@@ -11,7 +11,7 @@ export type DeadLetteredMessage = PulledMessage &
   Pick<DeadLetter, 'reason' | 'failedKey'> & {
     readonly violations: readonly IntakeViolation[];
     readonly storedAtMs: number;
-    /** Null when the crawler is unknown. */
+    /** Null when the property is unknown. */
     readonly propertyUuid: Uuid | null;
   };
 

@@ -240,7 +240,7 @@ function deadLetterOf({ pulled, message, failedKey }: Decoded, error: RejectedMe
   return { ...pulled, storedAtMs, reason: error.message, failedKey, violations, propertyUuid };
 }
 
-/** Throws the error of the decoder, if there was one. */
+/** Throws the bug of the decoder, if there was one; rejected messages are dead-lettered. */
 async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],

@@ -43,7 +43,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions): Promise
   let other: string | null = null;
   let checksWithoutOther = 0;
 
-  /** `isSure`: an operator confirms that an instance that does not answer has ended. */
+  /** `isSure`: an operator confirms that another database that is not seen any more is gone. */
   async function check(isSure: boolean): Promise<void> {
     const inspected = await inspectTopology(broker);
     await lookForOther(isSure);
@@ -53,7 +53,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions): Promise
     if (isNews) onFound(now);
   }
 
-  /** An instance that restarts leads nothing for a while, and still exists. */
+  /** While an instance of the other database restarts, it leads nothing, and the other database still exists. */
   async function lookForOther(isSure: boolean): Promise<void> {
     const seen = await findOther();
     checksWithoutOther = seen === null ? checksWithoutOther + 1 : 0;

@@ -97,7 +97,10 @@ class ColumnarSearchIndex implements SearchIndex {
   /** Of the match under way. */
   #view: PropertyView | null = null;
   readonly #matched = new NumberList<SearchNumber>();
-  /** The result of `#matched`, until a search changes: the state after one change is the state before the next. */
+  /**
+   * The facts whose searches `#matched` holds, until a search changes. Kept because the state after one change is the
+   * state before the next.
+   */
   #lastFacts: PropertyFacts | null = null;
   readonly #repeated = new NumberSet();
   readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#expressions, this.#shapes);

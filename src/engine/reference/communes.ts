@@ -1,7 +1,7 @@
 /**
  * All communes of France in memory, by INSEE code, id, zip code and name, with their departments and regions. Read from
  * an npm package and a table of places at start-up (a quarter of a second). Afterwards only imported coordinates change
- * it, at once and for all holders. `City` objects are created at their first use and kept.
+ * it, at once and for all holders. `City` objects are created at their first use and kept until the next import.
  */
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
@@ -105,7 +105,7 @@ export function sortPlaces({ findCities, completePlaces }: Reference): void {
   completePlaces('', { offset: 0, limit: 0 });
 }
 
-/** The uses of coordinates. */
+/** What depends on coordinates: built anew when imported ones change. */
 interface LocatedCommunes extends CommuneLocations {
   readonly cityOf: (commune: CommuneRecord) => City;
 }

@@ -98,7 +98,10 @@ async function assertCell({ name, database }: OpenCell): Promise<void> {
   throw new CommandError(`the file calls a database ${name} that is of another cell, ${known}`);
 }
 
-/** Writes the map to `file`, atomically, or prints it. */
+/**
+ * Writes the map to `file`, atomically, or prints it. Proxies find the cell of a request in it by the prefix of the API
+ * key or of the link in an e-mail, so that clients keep both when they move.
+ */
 export async function writeMap(cells: readonly OpenCell[], file: string): Promise<void> {
   const lines: string[] = [];
   const seen = new Map<string, ClientMark & { readonly cell: string }>();

@@ -200,7 +200,7 @@ function restOf(clientId: Uuid): readonly TableCopy[] {
 }
 
 /**
- * Copied in advance: the documents of deliveries sent until a minute ago, which no longer change. Resolves with the
+ * Copied in advance: the documents recorded until a minute ago, which no longer change. Resolves with the
  * moment in PostgreSQL's text. References to a document that retention removes meanwhile are removed too.
  */
 export async function copySnapshots(

@@ -7,8 +7,9 @@
  *   after.
  * - The client is *closed* in the source: it can write nothing, and nothing of it is sent.
  * - It is copied and inactive in the target, whose hold has no end from then on.
- * - It *leaves* the source: this decides the move. Until then every lock expires by itself and can be taken back; from
- *   then on the move can only be completed, and the target takes in no adverts before that.
+ * - It *leaves* the source: this decides the move. Until then holds and closings expire by themselves or can be taken
+ *   back, except the target's hold after the copy; from then on the move can only be completed, and the target takes in
+ *   no adverts before that.
  * - It is *activated* in the target.
  */
 

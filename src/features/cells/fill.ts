@@ -214,7 +214,7 @@ async function fillFrom(
   });
 }
 
-/** The source of an earlier fill, null when it is empty. The lead is locked until the transaction ends. */
+/** What an earlier fill has copied, null when the target is empty. The lead is locked until the transaction ends. */
 async function lockUnused(target: Queryable): Promise<CellFill | null> {
   const { rows } = await target.query<{ isFree: boolean }>(
     `select pg_try_advisory_xact_lock(${LEADER_LOCK}) as "isFree"`,

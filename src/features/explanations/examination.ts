@@ -28,7 +28,7 @@ import {
   type ScannedProperty,
 } from './property-scans.ts';
 
-/** A live property that fails at most one criterion, not counting excluded site categories. */
+/** A live property that fails at most one criterion, or satisfies the search when no site category is excluded. */
 export interface ExaminedProperty {
   readonly uuid: Uuid;
   readonly summary: PropertySummary;
@@ -43,7 +43,7 @@ export interface ExaminedProperty {
 const TEXTS_MAX = 2_000;
 /** Properties whose documents are read at once. */
 const TEXTS_AT_ONCE = 50;
-/** Corners per scan: a search with an outline of a hundred thousand corners gets an estimate. */
+/** Milliseconds of work per scan: a search with an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
 
 /** The resources of a query. Statements of its database end when the query is cancelled. */
@@ -189,7 +189,10 @@ export function satisfiedSince(criteria: Criteria, summary: PropertySummary, med
 export interface WorkSlices {
   /** Milliseconds of work so far. */
   readonly workedMs: number;
-  /** Called between small pieces of work: resolves at once, or at the next slice. Throws when the work is cancelled. */
+  /**
+   * Called between small pieces of work: returns undefined while the slice lasts, then a promise of the next slice.
+   * Throws when the work is cancelled.
+   */
   take(): Promise<void> | undefined;
 }
 

@@ -211,7 +211,7 @@ export function matchReasonOf(
     .join(' ');
 }
 
-/** In the French format, to the minute. */
+/** In the time of Paris and the format of the language, to the minute. */
 function day(at: Date, language: Language): string {
   const locale = language === 'fr' ? 'fr-FR' : 'en-GB';
   return at.toLocaleString(locale, { timeZone: 'Europe/Paris', dateStyle: 'long', timeStyle: 'short' });

@@ -68,7 +68,7 @@ export interface PairHistory {
   readonly factsOf: (summary: PropertySummary) => PropertyFacts;
   /** Which advert represents the property changes with crawls, which are not recorded. */
   readonly hasSeveralAdverts: boolean;
-  /** Events describe the former price or surface of a property with one advert that does not state them itself. */
+  /** Events show the former price and surface of the property: it has one advert, and does not state them itself. */
   readonly isRetraceable: boolean;
   readonly deliveries: readonly { readonly state: DeliveryState; readonly isPaused: boolean }[];
   /** False: past deliveries are not kept any more. */
@@ -173,7 +173,7 @@ function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[]
   if (!match.hasBegun) return [];
   const place = causeOf(history, match);
   const messages = history.messages.filter(({ at }, i) => (place === -1 ? at > match.createdAt : i < place));
-  // A return is no match, whether the search notifies or not: each moment at which it may have counted applies.
+  // A return is no match, whether the search notifies or not: each moment at which it may have happened is a candidate.
   const versions = history.versions.map((version) => ({ ...version, isNotifying: false }));
   const { end, candidates } = walk({ ...history, messages, versions }, history.summary, null, match.searchVersion);
   return end === null ? [] : [{ code: 'came-back', at: candidates.length === 1 ? end : null }];

@@ -56,7 +56,7 @@ export async function readSearchHistory(database: Queryable, number: SearchNumbe
   return { id, versions, deletedAt, isUnsubscribed };
 }
 
-/** Of one property; the interface shows no more. */
+/** Events that are read of one property: nobody reads of more. */
 const EVENTS_MAX = 2_000;
 
 interface EventRow {
@@ -96,7 +96,7 @@ export async function readPropertyHistory(database: Queryable, uuid: Uuid): Prom
     messages.at(-1)?.events.unshift(field === null ? { kind, advert } : { kind, advert, field, was, is });
     last = row;
   }
-  // Some events as old as the oldest one read may be missing.
+  // Some events of the oldest message read may be missing.
   const readSince = rows.length === EVENTS_MAX ? (messages.pop()?.at ?? null) : null;
   return { heldSince: held.rows[0]?.at ?? new Date(0), messages, readSince };
 }

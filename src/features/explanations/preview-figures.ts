@@ -56,7 +56,7 @@ export async function previewFigures(
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
   const here = estimate(tally.satisfied, weight);
   const dates = lastDays(now, days);
-  // Retention may have removed events that are older than the tally's oldest.
+  // Retention may have removed the first events: the tally may have an earlier day than the first event that is left.
   const firstDay = dayInParis((await readFirstEventAt(tools.database)) ?? now);
   const knownSince = [firstDay, ...tally.startedOn.keys()].reduce((one, other) => (one < other ? one : other));
   const known = dates.filter((date) => date >= knownSince);

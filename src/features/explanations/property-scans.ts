@@ -54,7 +54,7 @@ const PORTION_ROWS = 500;
 /** The most recently changed properties, where not all can be evaluated. */
 const CHANGED_MAX = 10_000;
 const EVENTS_AT_ONCE = 1_000;
-/** Of these, events read at most: a few properties may change all the time. */
+/** Events that are read at most to find them: a few properties may change all the time. */
 const EVENTS_MAX = 100_000;
 /** Of PostgreSQL's bigint. */
 const LAST_EVENT_ID = String(2n ** 63n - 1n);

@@ -134,7 +134,7 @@ function rowOf(document: PropertyDocument): readonly unknown[] {
 /** Comma-separated values (RFC 4180), in UTF-8. */
 const CSV_TYPE = 'text/csv';
 
-/** Text that a spreadsheet would evaluate as a formula. */
+/** Text that a spreadsheet would evaluate as a formula: text of others must not be one. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 /** Absent values are empty. */

@@ -44,7 +44,7 @@ export interface FeedPage {
   readonly isCut: boolean;
 }
 
-/** Items read at once. One search's items are selected from the batches of all searches. */
+/** Batches read at once. One search's items are selected from the batches of all searches, so more are read. */
 const BATCHES_MAX = 64;
 const BATCHES_SEARCHED_MAX = 2_000;
 

@@ -219,7 +219,7 @@ const POLL_MAX_MS = 5_000;
 
 interface Looked {
   readonly isEmpty: boolean;
-  /** There are further items to read. */
+  /** There may be further items to read. */
   readonly isCut: boolean;
 }
 

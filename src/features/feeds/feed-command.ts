@@ -138,7 +138,7 @@ export async function openAdverts(format: string, mapping: string): Promise<Publ
   const opened = await openFormat(format, mapping || null, source).catch((error: Error) => {
     throw inWords(error, mapping);
   });
-  // Earlier adverts are not published, and cause no second delivery.
+  // Adverts that were published before are no news, and nothing of them is delivered a second time.
   return async (path, { onAdvert: onDifference, ...where }) => {
     const options = { source, path, isAll: false, isForced: true, clock: () => new Date(), onDifference };
     return (await readOnce({ ...where, ...options, format: async () => opened })).counts;

@@ -18,7 +18,10 @@ interface MemberSchema {
 const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const placeSchema = z.strictObject({
   path: z.string().min(1),
-  /** The code of each value; values that are not listed are unknown. */
+  /**
+   * The meaning of values of the file. If the member has codes, a value that is neither listed here nor a code is
+   * unknown.
+   */
   values: z.record(z.string(), value).optional(),
   /** Separates the items of a list in one text. */
   split: z.string().min(1).optional(),
@@ -48,7 +51,7 @@ export interface MappedMember {
 
 export interface Mapping extends Omit<z.output<typeof mappingSchema>, 'members'> {
   readonly members: readonly MappedMember[];
-  /** Members that some advert must have, the reference's first. */
+  /** Paths that must occur in some advert, the reference's first. */
   readonly paths: readonly string[];
 }
 

@@ -170,7 +170,7 @@ function createTally() {
       if (complaints.length < TOLD_MAX)
         complaints.push(`line ${line}${reference === null ? '' : `, ${reference}`}: ${reason}`);
     },
-    /** A repetition of the same advert is no news. */
+    /** The same notice about another advert is no news. */
     notice(text: string, line: number, reference = '') {
       const kind = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '…');
       if (notices.size >= TOLD_MAX || notices.has(kind)) return;

@@ -89,7 +89,7 @@ export async function readNotifiedPrices(
 
 export interface WrittenMail {
   readonly mailId: Uuid;
-  /** In its first item: the number of items. */
+  /** Its first item, which stores the e-mail and the number of its items. */
   readonly itemId: Uuid;
   readonly itemCount: number;
   readonly bytes: Buffer;

@@ -53,7 +53,7 @@ function resourceClass(name: string): object {
   };
 }
 
-/** `body`: what creates it. */
+/** `properties` and `required`: of the body that creates it; empty where no body does. */
 function partClass(name: string, { properties = {}, required = [] }: JsonSchema = {}): object {
   const members = Object.entries((JSON_SCHEMAS[name] as JsonSchema).properties ?? {});
   return {

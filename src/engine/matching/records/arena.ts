@@ -14,8 +14,8 @@ const PAGE_MASK = 2 ** PAGE_WORDS_LOG2 - 1;
 /** Of a record of usual kind: 128 kB. */
 const WORDS_MAX = 1 << 14;
 /**
- * Sixteen size classes per doubling, not one list for all sizes: records of every existing size waste a few megabytes,
- * not all of them.
+ * Sixteen size classes per doubling. A client that saves and deletes records of every possible size leaves a few
+ * megabytes unused; with a class for each size it would leave all of their memory unused.
  */
 const SIZES_LOG2 = 4;
 

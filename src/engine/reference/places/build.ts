@@ -28,7 +28,7 @@ interface Line {
 async function makeTable(): Promise<string> {
   const { communes, mergedInto } = await readCommuneRecords();
   const byInsee = new Map(communes.map((commune) => [commune.insee, commune]));
-  // The package is newer: its communes of a zip code are correct.
+  // The package is newer: a name that it lists for a zip code means the commune that it names.
   const known = new Set(
     communes.flatMap(({ officialName, otherNames, zipcodes }) => {
       const keys = [officialName, ...otherNames].map(placeKey);

@@ -97,7 +97,7 @@ export interface FailingActor {
 export interface Stage {
   /** `stages/intake`, `stages/deliver`. */
   name: string;
-  /** The kind of its work. */
+  /** Whether it takes new work. */
   state: Stage_State;
   /** Since when an operator has paused it. */
   pauseTime:
@@ -111,7 +111,7 @@ export interface Stage {
   instanceCount: number;
 }
 
-/** The kind of the stage's work. */
+/** Whether the stage takes new work. */
 export const Stage_State = {
   /** STATE_UNSPECIFIED - Never sent. */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
