@@ -126,7 +126,7 @@ export function onControlChange(broker: Broker, listener: () => void): void {
   listen(broker, subjectOf(broker, CONTROLS_CHANGED), listener);
 }
 
-/** Maximum bytes of one batch of activities. */
+/** Sends one batch of activities, as bytes, to every watcher. */
 export function publishActivity(broker: Broker, bytes: Uint8Array): void {
   if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY), bytes);
 }

@@ -62,7 +62,7 @@ const LISTEN_AGAIN_MS = 2_000;
 /** Codes of JetStream: "temporarily unavailable", and "no suitable peers for placement". */
 const NO_LEADER = 10_008;
 const NO_PEERS = 10_005;
-/** The operator's service manager restarts a server of the cluster. */
+/** How long to wait for a server of the cluster that is away: the operator's service manager restarts it. */
 const PEERS_MAX_MS = 300_000;
 
 /** Throws `BrokerUnreachableError` when no server can be reached, the credentials are refused or there is no JetStream. */

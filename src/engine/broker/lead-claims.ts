@@ -7,7 +7,7 @@ import { ErrorCode, NatsError, RequestStrategy } from 'nats';
 import { type Broker, listen } from './connection.ts';
 
 export interface LeadClaim {
-  /** The same for a database and all its copies. */
+  /** Distinguishes a database from its copies. */
   readonly place: string;
   /** For people. */
   readonly address: string;
@@ -42,7 +42,7 @@ async function askLeadClaims(broker: Broker): Promise<readonly LeadClaim[]> {
 
 /**
  * A sentence about the instance of another database that has led longer than any instance of the database at `place`;
- * null when there is none. `address`: of that database. Rejects when NATS is away.
+ * null when there is none. `address`: of the database at `place`. Rejects when NATS is away.
  */
 export async function findOtherLead(
   broker: Broker,

@@ -34,7 +34,7 @@ const CODES: ReadonlySet<string> = new Set([
   ErrorCode.Timeout,
 ]);
 
-/** True when NATS did not answer: all works count it as one error. */
+/** True when NATS did not answer: that counts as one error, whichever work it affects. */
 export function isBrokerSilence(error: unknown): boolean {
   if (error instanceof BrokerSilentError) return true;
   return error instanceof NatsError && error.api_error === undefined && CODES.has(error.code);

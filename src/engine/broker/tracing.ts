@@ -13,7 +13,7 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-
 
 const tracer = trace.getTracer('vigie');
 
-/** From a message's headers, in any case; null when absent or malformed. */
+/** From a message's headers, in upper or lower case; null when absent or malformed. */
 export function traceparentOf(headers: Readonly<Record<string, string>>): string | null {
   const name = Object.keys(headers).find((key) => key.toLowerCase() === 'traceparent');
   const value = name === undefined ? undefined : headers[name];

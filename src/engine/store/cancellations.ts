@@ -39,7 +39,7 @@ export async function readMarkedSearches(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** Items of e-mails; a search has few. */
+/** Items of e-mails; a search has few within a week. Served by mail_items_search. */
 export async function cancelMailItems(
   client: Queryable,
   { number, generation }: MarkedSearch,

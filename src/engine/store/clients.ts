@@ -114,7 +114,7 @@ function limitValues(limits: Partial<ClientLimits>): (number | null)[] {
   return LIMITS.map((limit) => limits[limit] ?? null);
 }
 
-/** By name; deleted clients have none. A sequential scan: there are hundreds of clients. */
+/** By name, without deleted and moved clients. A sequential scan: there are hundreds of clients. */
 export async function listClients(database: Queryable): Promise<readonly Client[]> {
   const { rows } = await database.query<Client>(
     `select ${CLIENT_COLUMNS} from clients where deleted_at is null and moved_to is null order by name`,

@@ -179,7 +179,8 @@ class PrimarySocket extends CorkedSocket {
   constructor(choice: Choice) {
     super();
     this.#choice = choice;
-    // A server that stops may leave the connection open; a server that was replaced ends it as well.
+    // A server that stops may end the connection or leave it open. A server also ends a connection that this side has
+    // ended: that is no reason to choose again.
     this.once('end', () => this.writableEnded || choice.forget());
     this.once('error', () => choice.forget());
   }

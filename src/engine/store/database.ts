@@ -173,7 +173,7 @@ async function connectOnce(url: string): Promise<pg.Client> {
     stream: servers.openSocket,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // The next statement reports a broken connection.
+  // The statement that fails because of it reports a broken connection.
   client.on('error', () => undefined);
   await client.connect().catch((cause: Error) => {
     throw databaseUnreachable(url, cause);

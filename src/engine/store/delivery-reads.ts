@@ -151,7 +151,7 @@ export interface SentContent {
   /** JSON, with the contacts included at its recording. */
   readonly document: string;
   readonly sequence: number;
-  /** JSON, with the search's present members. */
+  /** The search's present context, JSON; null without one. */
   readonly context: string | null;
   readonly hidesContacts: boolean;
 }

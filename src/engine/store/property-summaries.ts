@@ -20,7 +20,7 @@ import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { readProperty } from './properties.ts';
 
-/** A state, and its summary's source. */
+/** The reading of a state, and the crawls of its adverts. */
 export interface SummarizedProperty {
   readonly reading: PropertyReading;
   readonly crawls: Crawls;

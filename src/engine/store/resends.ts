@@ -20,7 +20,7 @@ import { type Database, type Queryable, transaction } from './database.ts';
 
 /** The state of an item of an e-mail at the request. */
 export interface Requeued {
-  /** The e-mail that it was in. */
+  /** The state before the request. */
   readonly state: DeliveryState;
   readonly isChanged: boolean;
 }
@@ -49,7 +49,10 @@ interface CandidateRow extends Omit<ResendCandidate, 'refusal' | 'endpointKey'> 
   readonly document: string | null;
 }
 
-/** The client's own ones among `ids`, oldest first, locked until the transaction ends. Served by the primary keys. */
+/**
+ * The client's own ones among `ids`, oldest first, locked in key order until the transaction ends. Served by the
+ * primary keys.
+ */
 export async function lockForResending(
   connection: Queryable,
   clientId: Uuid,

@@ -91,7 +91,7 @@ export interface MatchSample {
 
 /** A sample of this many adverts moves an estimate half way to itself. */
 const ADVERTS_FOR_HALF = 200;
-/** Estimates below it are not limited. */
+/** Smaller totals are not corrected: no client reaches a limit with them. */
 const CORRECTED_MIN = 10_000;
 
 /**
