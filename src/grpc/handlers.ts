@@ -13,16 +13,9 @@ import {
   updateClient,
 } from './clients.ts';
 import { getDeadLetter, listDeadLetters, purgeDeadLetters, requeueDeadLetters } from './dead-letters.ts';
-import {
-  getDelivery,
-  getEndpoint,
-  listDeliveries,
-  listEndpoints,
-  pauseEndpoint,
-  resendDelivery,
-  resumeEndpoint,
-} from './deliveries.ts';
+import { getDelivery, listDeliveries, resendDelivery } from './deliveries.ts';
 import type { AdminDependencies } from './dependencies.ts';
+import { getEndpoint, listEndpoints, pauseEndpoint, resumeEndpoint } from './endpoints.ts';
 import type { AdminServiceServer } from './generated/vigie/admin/v1/admin.ts';
 import {
   deletePointSource,

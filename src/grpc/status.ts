@@ -2,19 +2,12 @@
 
 import { pause } from '../engine/actor/waiting.ts';
 import { criteriaOf } from '../engine/domain/search.ts';
+import { type Control, nextGeneration, pauseControl, readControls, resumeControl } from '../engine/store/controls.ts';
 import type { Database } from '../engine/store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from '../engine/store/delivery-admin.ts';
 import { countPausedEndpoints } from '../engine/store/endpoints-admin.ts';
-import {
-  type Control,
-  listInstances,
-  nextGeneration,
-  pauseControl,
-  readControls,
-  resumeControl,
-  type SeenInstance,
-} from '../engine/store/instances.ts';
+import { listInstances, type SeenInstance } from '../engine/store/instances.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
 import { countSearches, readAnySearch } from '../engine/store/pairs.ts';
 import { listSiteCategories } from '../engine/store/site-categories.ts';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { publishRetries } from '../../src/engine/broker/retry-messages.ts';
+import { registerCourier, removeCouriers } from '../../src/engine/store/couriers.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
-import { registerCourier, removeCouriers } from '../../src/engine/store/instances.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';

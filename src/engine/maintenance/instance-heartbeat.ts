@@ -10,13 +10,12 @@ import { onControlChange } from '../broker/announcements.ts';
 import type { Broker } from '../broker/connection.ts';
 import type { PauseGate } from '../broker/pause-gate.ts';
 import { randomUuid } from '../domain/ids.ts';
+import { type Control, readControls } from '../store/controls.ts';
 import type { Database } from '../store/database.ts';
 import {
-  type Control,
   type FailingPart,
   type IndexFigures,
   type Instance,
-  readControls,
   removeInstance,
   type StageFigures,
   showInstance,

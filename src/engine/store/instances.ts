@@ -1,6 +1,6 @@
 /** The processes of the service, by their last heartbeat. */
 
-import { randomUuid, type Uuid } from '../domain/ids.ts';
+import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import { NEWEST_MIGRATION } from './schema.ts';
 
@@ -99,82 +99,4 @@ export async function listInstances(database: Queryable): Promise<readonly SeenI
      order by started_at, id`,
   );
   return rows;
-}
-
-export interface Control {
-  /** A stage, or `index`. */
-  readonly name: string;
-  /** Null: it runs. */
-  readonly pausedAt: Date | null;
-  readonly reason: string | null;
-  /** Number of rebuilds requested so far. */
-  readonly generation: number;
-}
-
-const COLUMNS = 'name, paused_at as "pausedAt", reason, generation';
-
-/** A handful of rows. */
-export async function readControls(database: Queryable): Promise<ReadonlyMap<string, Control>> {
-  const { rows } = await database.query<Control>(`select ${COLUMNS} from controls`);
-  return new Map(rows.map((control) => [control.name, control]));
-}
-
-/** Keeps the time of an existing pause. Served by the primary key. */
-export async function pauseControl(database: Queryable, name: string, reason: string | null): Promise<void> {
-  await database.query(
-    `insert into controls (name, paused_at, reason) values ($1, clock_timestamp(), $2)
-     on conflict (name) do update set paused_at = coalesce(controls.paused_at, excluded.paused_at), reason = $2`,
-    [name, reason],
-  );
-}
-
-/** Served by the primary key. */
-export async function resumeControl(database: Queryable, name: string): Promise<void> {
-  await database.query('update controls set paused_at = null, reason = null where name = $1', [name]);
-}
-
-/** The generation that instances have to reach. Served by the primary key. */
-export async function nextGeneration(database: Queryable, name: string): Promise<number> {
-  const { rows } = await database.query<{ generation: number }>(
-    `insert into controls (name, generation) values ($1, 1)
-     on conflict (name) do update set generation = controls.generation + 1 returning generation`,
-    [name],
-  );
-  return (rows[0] as { generation: number }).generation;
-}
-
-/** A database that was restored to an older state may give out the number of a living courier again. */
-const PROCESS = randomUuid();
-
-/** The active couriers, each with a number that its claims carry. A few rows, served by the primary key. */
-interface CourierBeat {
-  readonly number: number;
-  readonly beat: string;
-}
-
-export async function registerCourier(client: Queryable): Promise<number> {
-  const { rows } = await client.query<{ number: number }>(
-    'insert into couriers (process) values ($1) returning number',
-    [PROCESS],
-  );
-  return (rows[0] as { number: number }).number;
-}
-
-/**
- * Stores the courier's heartbeat, and returns all couriers; without its number when it was declared dead, or another
- * process has the number.
- */
-export async function beat(client: Queryable, number: number): Promise<readonly CourierBeat[]> {
-  const { rowCount } = await client.query({
-    name: 'courier-beat',
-    text: 'update couriers set beat = beat + 1 where number = $1 and process = $2',
-    values: [number, PROCESS],
-  });
-  const { rows } = await client.query<CourierBeat>({ name: 'couriers', text: 'select number, beat from couriers' });
-  return rowCount === 1 ? rows : rows.filter((courier) => courier.number !== number);
-}
-
-/** Removes only couriers without claims: their rows identify the claims of the dead. */
-export async function removeCouriers(client: Queryable, numbers: readonly number[]): Promise<void> {
-  await client.query('delete from couriers where number = any($1::integer[])', [numbers]);
 }

@@ -1,0 +1,39 @@
+/** The active couriers, each with a number that its claims carry. A few rows, served by the primary key. */
+
+import { randomUuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+/** A database that was restored to an older state may give out the number of a living courier again. */
+const PROCESS = randomUuid();
+
+export interface CourierBeat {
+  readonly number: number;
+  readonly beat: string;
+}
+
+export async function registerCourier(client: Queryable): Promise<number> {
+  const { rows } = await client.query<{ number: number }>(
+    'insert into couriers (process) values ($1) returning number',
+    [PROCESS],
+  );
+  return (rows[0] as { number: number }).number;
+}
+
+/**
+ * Stores the courier's heartbeat, and returns all couriers; without its number when it was declared dead, or another
+ * process has the number.
+ */
+export async function beat(client: Queryable, number: number): Promise<readonly CourierBeat[]> {
+  const { rowCount } = await client.query({
+    name: 'courier-beat',
+    text: 'update couriers set beat = beat + 1 where number = $1 and process = $2',
+    values: [number, PROCESS],
+  });
+  const { rows } = await client.query<CourierBeat>({ name: 'couriers', text: 'select number, beat from couriers' });
+  return rowCount === 1 ? rows : rows.filter((courier) => courier.number !== number);
+}
+
+/** Removes only couriers without claims: their rows identify the claims of the dead. */
+export async function removeCouriers(client: Queryable, numbers: readonly number[]): Promise<void> {
+  await client.query('delete from couriers where number = any($1::integer[])', [numbers]);
+}
