@@ -237,12 +237,17 @@ test('what finds no room is drawn from the queue in its order, and what comes la
   ]);
 });
 
-test('what is let in behind the place of a backlog is drawn next, before all that is in front of it', () => {
+test('what is let in behind the place of a backlog goes before all that is in front of it', () => {
   const round = openRound();
   round.noteBacklog('a', 'first');
   const lane = round.lane('a');
   round.noteFetched(lane, 'first', LATER);
-  assert.equal(round.add('a', 'held back until now', 'first', ID), false);
+  assert.equal(round.add('a', 'held back until now', 'first', ID), true, 'at once while there is room');
+  assert.equal(lane.wanted('first')?.place, LATER, 'the backlog is not walked again');
+  while (lane.room > 0) round.addFetched('a', 'x', 'first');
+  assert.equal(round.add('a', 'held back until there was none', 'first', ID), false);
+  round.take(64, 0);
+  round.empty(lane);
   round.noteFetched(lane, 'first', '019b0000-0002-7000-8000-000000000001' as Uuid);
   assert.ok((lane.wanted('first')?.place ?? LATER) < ID, 'it is the next to be drawn');
   round.noteFetched(lane, 'first', LATER);

@@ -65,7 +65,9 @@ async function create(name: ServerUserName): Promise<ServerUser> {
   await access('/etc', constants.W_OK);
   const nowhere = ['--no-create-home', '--home-dir', '/nonexistent', '--shell', '/usr/sbin/nologin'];
   for (let attempt = 1; ; attempt += 1) {
-    const failure = await run('useradd', ['--system', '--user-group', ...nowhere, name], { env: ENVIRONMENT }).then(
+    // One at a time, in spite of useradd's own lock: of three at once two have created the user, with another id each.
+    const useradd = ['/etc/passwd', 'useradd', '--system', '--user-group', ...nowhere, name];
+    const failure = await run('flock', useradd, { env: ENVIRONMENT }).then(
       () => null,
       (error: Error & { readonly stderr?: string }) => error.stderr?.trim() || error.message,
     );

@@ -42,13 +42,13 @@ const DURATION_WEIGHT = 0.2;
 const OVERLOAD_STATUSES = new Set([429, 503]);
 
 interface Backlog {
-  isOpen: boolean;
-  place: Uuid;
+  /** Up to where it was fetched; null: to its end. */
+  place: Uuid | null;
   /** The lowest id that joined after the backlog was last fetched up to it, or to its end. */
   arrival: Uuid | null;
 }
 
-const closedBacklog = (): Backlog => ({ isOpen: false, place: BEFORE_ALL, arrival: null });
+const closedBacklog = (): Backlog => ({ place: null, arrival: null });
 
 export class EndpointLane<T> {
   readonly key: string;
@@ -109,21 +109,24 @@ export class EndpointLane<T> {
 
   /** Nothing waits or runs. */
   get isIdle(): boolean {
-    const { first, again } = this.#backlogs;
-    const hasWork = this.waiting > 0 || this.inFlight > 0 || first.isOpen || again.isOpen;
+    const hasWork = this.waiting > 0 || this.inFlight > 0 || this.hasBacklog('first') || this.hasBacklog('again');
     return !hasWork && !this.isPaused && this.#observation === null;
   }
 
-  /** The table may hold further deliveries for it: later ones queue behind them. */
+  /** The table may hold further deliveries for it. */
   hasBacklog(lane: Lane): boolean {
-    return this.#backlogs[lane].isOpen;
+    return this.#backlogs[lane].place !== null;
+  }
+
+  /** Whether a delivery queues behind others in the table. One at a passed place precedes all of them. */
+  isBehindBacklog(lane: Lane, id: Uuid): boolean {
+    return id > (this.#backlogs[lane].place ?? id);
   }
 
   /** Marks the backlog to be fetched from its beginning, unless `isKnown` and the fetch is under way. */
   noteBacklog(lane: Lane, isKnown = false): void {
     const backlog = this.#backlogs[lane];
-    if (!isKnown || !backlog.isOpen) backlog.place = BEFORE_ALL;
-    backlog.isOpen = true;
+    if (!isKnown || backlog.place === null) backlog.place = BEFORE_ALL;
   }
 
   /** A delivery joined its backlog, at its end or at a passed place: a fetch under way may miss it. */
@@ -134,8 +137,8 @@ export class EndpointLane<T> {
 
   /** The next page of its backlog to fetch: from where, and how many. */
   wanted(lane: Lane): { readonly place: Uuid; readonly count: number } | null {
-    const { isOpen, place } = this.#backlogs[lane];
-    if (!isOpen || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
+    const { place } = this.#backlogs[lane];
+    if (place === null || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
     const count = Math.min(DRAW_MAX, this.room);
     return count > 0 ? { place, count } : null;
   }
@@ -145,8 +148,7 @@ export class EndpointLane<T> {
     const backlog = this.#backlogs[lane];
     const { arrival } = backlog;
     const isPassed = arrival !== null && (place === null || arrival <= place);
-    backlog.isOpen = place !== null || isPassed;
-    backlog.place = isPassed ? firstUuidAt(createdAtOf(arrival)) : (place ?? BEFORE_ALL);
+    backlog.place = isPassed ? firstUuidAt(createdAtOf(arrival)) : place;
     if (isPassed) backlog.arrival = null;
   }
 

@@ -110,7 +110,7 @@ export class FairScheduler<T> {
   add(key: string, entry: T, kind: Lane, id: Uuid): boolean {
     const lane = this.lane(key);
     const hasRoom = !lane.isPaused && lane.room > 0 && this.#waiting < this.#options.waitingMax;
-    if (hasRoom && !lane.hasBacklog(kind)) return this.addFetched(key, entry, kind);
+    if (hasRoom && !lane.isBehindBacklog(kind, id)) return this.addFetched(key, entry, kind);
     if (lane.hasBacklog(kind)) lane.noteArrival(kind, id);
     else this.noteBacklog(key, kind);
     return false;
