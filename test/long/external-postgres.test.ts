@@ -38,6 +38,11 @@ test('no statement of a daemon is compiled on a PostgreSQL with its defaults', a
   await story.begin(daemon, await createApiKey(servers));
   await story.tell(5);
   await story.audit(postgres.url);
+  const methods = await queryOnce(
+    postgres.url,
+    'select distinct pg_column_compression(document) as method from snapshots where length(document) > 1000',
+  );
+  assert.deepEqual(methods, [{ method: 'lz4' }], 'this server has it');
   const counted = (await queryOnce(
     postgres.superuserUrl,
     `select regexp_replace(query, '\\s+', ' ', 'g') as query, calls::int, mean_exec_time as "meanMs", jit_functions::int as compiled

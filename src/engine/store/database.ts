@@ -137,11 +137,18 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   return pool;
 }
 
-/** By a statement: a pooler refuses startup settings, and reports another process than PostgreSQL's. */
+/**
+ * By a statement: a pooler refuses startup settings, and reports another process than PostgreSQL's. Compression is lz4
+ * where the server has it (see the end of 0001_schema.sql).
+ */
 async function beginSession(client: pg.ClientBase, settings: Readonly<Record<string, string | number>>): Promise<void> {
   const { rows } = await client.query<{ pid: number }>(
     `select pg_backend_pid() as pid, count(set_config(name, value, false))
-     from unnest($1::text[], $2::text[]) as setting(name, value)`,
+     from (
+       select * from unnest($1::text[], $2::text[])
+       union all
+       select name, 'lz4' from pg_settings where name = 'default_toast_compression' and 'lz4' = any(enumvals)
+     ) as setting(name, value)`,
     [Object.keys(settings), Object.values(settings).map(String)],
   );
   noteSession(client, (rows[0] as { pid: number }).pid);
