@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Criteria, judge, satisfies, withTexts } from '../src/engine/domain/criteria.ts';
+import { type Criteria, evaluate, satisfies, withTexts } from '../src/engine/domain/criteria.ts';
 import { ANYTHING, CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
 import { distanceKm } from '../src/engine/domain/geo.ts';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
@@ -184,7 +184,7 @@ test('excluded site categories take their adverts out of every consideration', (
 
 test('explain names what is set, live adverts first, and satisfies is its conjunction', () => {
   const search = { ...ANYTHING, budget: { min: null, max: 200_000 }, transactionType: 0 };
-  assert.deepEqual(judge(search, FLAT).map(withTexts), [
+  assert.deepEqual(evaluate(search, FLAT).map(withTexts), [
     {
       criterion: 'liveAdvert',
       holds: true,
@@ -201,7 +201,7 @@ test('every criterion decides alone, both ways, among the cases that the index i
   const decided = { holding: new Set<string>(), failing: new Set<string>() };
   const cases = fc.sample(fc.tuple(criteria, facts), { numRuns: 20_000, seed: 12 });
   for (const [search, property] of cases) {
-    const verdicts = judge(search, property);
+    const verdicts = evaluate(search, property);
     const failing = verdicts.filter(({ holds }) => !holds);
     if (failing.length === 1) decided.failing.add((failing[0] as { criterion: string }).criterion);
     if (failing.length === 0) for (const { criterion } of verdicts) decided.holding.add(criterion);

@@ -1,4 +1,4 @@
-/** What is explained is what decides: judgements, summaries and words, on the cases that the index is compared on. */
+/** What is explained is what decides: evaluations, summaries and words, on the cases that the index is compared on. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { isInAreas } from '../src/engine/domain/areas.ts';
 import {
   criterionReason,
+  evaluate,
   failuresOf,
-  judge,
   relativeDistance,
   removableCriteria,
   satisfies,
@@ -39,15 +39,15 @@ const CASES = fc.sample(fc.tuple(criteria, facts), { numRuns: 20_000, seed: 21 }
 test('the conjunction of what is explained is what decides, for searches and properties of every kind', () => {
   const seen = new Set<string>();
   for (const [search, property] of CASES) {
-    const judgements = judge(search, property);
+    const evaluations = evaluate(search, property);
     assert.equal(
-      judgements.every(({ holds }) => holds),
+      evaluations.every(({ holds }) => holds),
       satisfies(search, property),
     );
-    const failing = judgements.filter(({ holds }) => !holds).map(({ criterion }) => criterion);
+    const failing = evaluations.filter(({ holds }) => !holds).map(({ criterion }) => criterion);
     assert.deepEqual(failuresOf(search, property, Number.POSITIVE_INFINITY), failing);
     assert.deepEqual(failuresOf(search, property, 2), failing.slice(0, 2));
-    for (const { criterion } of judgements) seen.add(criterion);
+    for (const { criterion } of evaluations) seen.add(criterion);
   }
   assert.deepEqual([...seen].sort(), [...CRITERION_NAMES].sort());
 });
@@ -57,7 +57,7 @@ test('a search without the one criterion that fails is satisfied', () => {
     for (const name of removableCriteria(search)) {
       const wider = withoutCriterion(search, name);
       assert.equal(
-        judge(wider, property).filter(({ criterion }) => criterion === name).length,
+        evaluate(wider, property).filter(({ criterion }) => criterion === name).length,
         Number(name === 'liveAdvert'),
       );
       if (name === 'liveAdvert') continue;
@@ -67,10 +67,10 @@ test('a search without the one criterion that fails is satisfied', () => {
   }
 });
 
-test('every judgement has a whole sentence in both languages', () => {
+test('every evaluation has a whole sentence in both languages', () => {
   for (const [search, property] of CASES.slice(0, 5_000)) {
-    for (const judgement of judge(search, property)) {
-      const [french, english] = [criterionReason(judgement, 'fr'), criterionReason(judgement, 'en')];
+    for (const evaluation of evaluate(search, property)) {
+      const [french, english] = [criterionReason(evaluation, 'fr'), criterionReason(evaluation, 'en')];
       for (const sentence of [french, english]) assert.match(sentence, /^\p{Lu}.*\.$/su);
       assert.doesNotMatch(french + english, /undefined|null|NaN|Infinity/);
     }
@@ -81,9 +81,9 @@ test('how far outside a drawn area a property lies is a sentence and a figure', 
   const at = (lat: number) => ({ ...NOTHING_KNOWN, lat, lon: 5.93, inseeCodes: ['83137'] });
   const told = (members: object, property: ReturnType<typeof at>) => {
     const search = criteriaOf({ ...SEARCH_DEFAULTS, title: 'x', ...members }, () => null);
-    const judgement = judge(search, property).find(({ criterion }) => criterion === 'areas') ?? assert.fail();
-    const sentences = (['fr', 'en'] as const).map((language) => criterionReason(judgement, language));
-    return [...sentences, (shortValues(judgement).actual as { outsideKm: number | null }).outsideKm];
+    const evaluation = evaluate(search, property).find(({ criterion }) => criterion === 'areas') ?? assert.fail();
+    const sentences = (['fr', 'en'] as const).map((language) => criterionReason(evaluation, language));
+    return [...sentences, (shortValues(evaluation).actual as { outsideKm: number | null }).outsideKm];
   };
   const circle = { lat: '43.12', lon: '5.93', radius: '2' };
   // A degree of latitude is 111.195 km.
@@ -188,10 +188,10 @@ test('the distance of a miss is relative to the bound that it misses', () => {
   const search = criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax: 200_000, withCoherentPrice: null }, () => null);
   const held = heldAfter(upsertAt(0, { advert: { price: 210_000 } }));
   const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
-  const miss = judge(search, property).find(({ holds }) => !holds);
+  const miss = evaluate(search, property).find(({ holds }) => !holds);
   assert.ok(miss);
   assert.equal(relativeDistance(miss), 0.05);
-  const unknown = judge(search, { ...property, price: null }).find(({ holds }) => !holds);
+  const unknown = evaluate(search, { ...property, price: null }).find(({ holds }) => !holds);
   assert.ok(unknown);
   assert.equal(relativeDistance(unknown), null);
 });
@@ -202,9 +202,9 @@ function frenchReason(asked: object, furnished: boolean | null): string {
   const advert = { title: 'Vue mer', description: 'Travaux à prévoir', furnished };
   const held = heldAfter(upsertAt(0, { advert }));
   const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
-  const judgement = judge(search, property).find(({ criterion }) => criterion !== 'liveAdvert');
-  assert.ok(judgement);
-  return criterionReason(judgement, 'fr').replaceAll('\u00a0', ' ');
+  const evaluation = evaluate(search, property).find(({ criterion }) => criterion !== 'liveAdvert');
+  assert.ok(evaluation);
+  return criterionReason(evaluation, 'fr').replaceAll('\u00a0', ' ');
 }
 
 test('a sentence says what the property is, not that it is not what was asked for', () => {
@@ -235,7 +235,7 @@ test('words that are missing, and those that should be, are listed as a sentence
   );
 });
 
-test('a judgement on words shows them in their sentence', () => {
+test('a evaluation on words shows them in their sentence', () => {
   const texts = ['Studio', 'Au calme. Belles vues sur la mer ! Cuisine à rénover.'];
   const shown = EXPRESSIONS.shown({
     holds: true,

@@ -145,7 +145,7 @@ test('of the unknown members of one entry fifty are told, and the others counted
   for (const members of [0, 1, 49, 50, 51, 500]) assert.deepEqual(count(members), [Math.min(members, 50), members]);
 });
 
-test('what is stored is read without being judged by the rules of today', () => {
+test('what is stored is read without being evaluated by the rules of today', () => {
   const long = formatExpressions([Array.from({ length: 150 }, () => entry('é'.repeat(200)))]);
   assert.equal(parseExpressions(long)[0]?.length, 150);
 });

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts';
-import { type Criteria, judge, satisfies } from '../src/engine/domain/criteria.ts';
+import { type Criteria, evaluate, satisfies } from '../src/engine/domain/criteria.ts';
 import { isLive } from '../src/engine/domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
 import { factsOf, summaryOf } from '../src/engine/domain/property-summary.ts';
@@ -211,7 +211,7 @@ function reasonsOf(model: Model, kept: number): readonly PairReason[] {
     .slice(Math.max(0, first))
     .map((one, i) => (i === 0 && first > 0 ? { ...one, from: null } : one));
   return pairReasons({
-    judgements: judge(versions.at(-1)?.criteria as Criteria, facts),
+    evaluations: evaluate(versions.at(-1)?.criteria as Criteria, facts),
     ...{ match, versions, deletedAt: null, isUnsubscribed: false, messages: left, heldSince },
     keptSince: isWhole ? null : at(kept),
     summary: summaryOf(reading, crawls),

@@ -52,7 +52,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const breaker = createIntakeBreaker({
     ...config.breaker,
     nowMs: () => performance.now(),
-    onHopeless: (reason) => fail(`intake: ${reason}`),
+    onRepeated: (reason) => fail(`intake: ${reason}`),
   });
   parts.checks.intake = () => breaker.restReason;
   const noteProgress = parts.stalls.follow('intake', () => gate.isOpen && (intake?.depth ?? 0) > 0);

@@ -179,9 +179,9 @@ describe('near-misses', () => {
         expected.map(({ uuid }) => uuid),
         JSON.stringify(criteria),
       );
-      for (const { uuid, judgement } of misses) {
+      for (const { uuid, evaluation } of misses) {
         const { facts } = expected.find((property) => property.uuid === uuid) as KnownProperty;
-        assert.deepEqual(failuresOf(criteria, facts, 2), [judgement.criterion]);
+        assert.deepEqual(failuresOf(criteria, facts, 2), [evaluation.criterion]);
       }
       const distances = misses.map(({ distance }) => distance ?? Infinity);
       assert.deepEqual(

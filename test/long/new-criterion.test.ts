@@ -34,7 +34,7 @@ test('a criterion of a new flag takes a row of flags and a row of criteria', { t
   assert.deepEqual(await filesThatFail(copy), [TABLE, 'test/support/criteria-arbitrary.ts']);
   await copy.change(TABLE, (text) => text.replace(/\n {2}codes\('publisherTypes'/, `${ROW.trimEnd()}$&`));
   assert.deepEqual(await filesThatFail(copy), []);
-  // The index finds what a scan of all searches finds, and every criterion has a judgement and words.
+  // The index finds what a scan of all searches finds, and every criterion has a evaluation and words.
   const tests = ['test/search-index.test.ts', 'test/explanations.test.ts', 'test/stored-property.test.ts'];
   assert.equal(await copy.failureOf('--import', 'tsx', '--test', ...tests), null);
 });

@@ -46,7 +46,7 @@ export function replay(
   searches: readonly OracleSearch[],
   resolvePlace: ResolvePlace,
 ): Expectation {
-  const judged = searches.map(({ id, members }): JudgedSearch => {
+  const evaluated = searches.map(({ id, members }): JudgedSearch => {
     const whole = { ...SEARCH_DEFAULTS, title: '', ...members };
     return { id, members: whole, criteria: criteriaOf(whole, () => null), begun: new Set() };
   });
@@ -61,7 +61,7 @@ export function replay(
     properties.set(message.propertyUuid, change.held);
     events.set(message.propertyUuid, [...(events.get(message.propertyUuid) ?? []), ...change.events]);
     if (!change.mayAffectMatches) continue;
-    for (const search of judged) {
+    for (const search of evaluated) {
       deliveries.push(...deliveriesTo(search, before, change.held, change.events, resolvePlace));
     }
   }

@@ -21,7 +21,7 @@ export interface FieldProps {
 /** A label, its control, and beneath it what is wrong; a screen reader hears all three. */
 export function Field({ label, hint, violation, children }: FieldProps) {
   const id = useId();
-  const told = [hint === undefined ? '' : `${id}-hint`, violation === undefined ? '' : `${id}-wrong`]
+  const described = [hint === undefined ? '' : `${id}-hint`, violation === undefined ? '' : `${id}-wrong`]
     .filter(Boolean)
     .join(' ');
   return (
@@ -29,7 +29,7 @@ export function Field({ label, hint, violation, children }: FieldProps) {
       <label for={id}>{label}</label>
       {children({
         id,
-        ...(told === '' ? {} : { 'aria-describedby': told }),
+        ...(described === '' ? {} : { 'aria-describedby': described }),
         ...(violation === undefined ? {} : { 'aria-invalid': 'true' as const }),
       })}
       {hint !== undefined && (

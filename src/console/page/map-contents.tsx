@@ -120,17 +120,17 @@ function useGoingThere(sharedMap: SharedMap, { boxes, isReading, chosen }: Liste
 function usePings(sharedMap: SharedMap): void {
   const model = useModel();
   const activity = useValue(model.activity);
-  const told = useRef(new Set<string>());
+  const shown = useRef(new Set<string>());
   useEffect(() => {
     for (const { id, match } of activity) {
-      if (told.current.has(id)) continue;
-      told.current.add(id);
+      if (shown.current.has(id)) continue;
+      shown.current.add(id);
       const pin = model.pins.get(match);
       if (pin === null || pin.x === null || pin.y === null) continue;
       const { lat, lng } = sharedMap.map.unproject([pin.x * 256, pin.y * 256], 0);
       sharedMap.ping({ lat, lng });
     }
-    for (const id of told.current) if (!activity.some((one) => one.id === id)) told.current.delete(id);
+    for (const id of shown.current) if (!activity.some((one) => one.id === id)) shown.current.delete(id);
   }, [activity]);
 }
 

@@ -83,10 +83,10 @@ export function openModel(rest: Rest): Model {
     rest,
     signal,
     onItems(items) {
-      const told = items.flatMap((item) => matches.take(item));
+      const shown = items.flatMap((item) => matches.take(item));
       // One that was made elsewhere since this page was opened.
       if (items.some(({ search }) => isStrange(search, searches.get()))) void refreshSearches();
-      activity.set([...told.reverse(), ...activity.get()].slice(0, ACTIVITY_MAX));
+      activity.set([...shown.reverse(), ...activity.get()].slice(0, ACTIVITY_MAX));
     },
     onConnection(next) {
       const before = connection.get();

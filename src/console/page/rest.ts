@@ -76,8 +76,8 @@ export function createRest(key: string, onUnknownKey: () => void): Rest {
     if (response.status === 401) onUnknownKey();
     // A proxy before a service that is gone says so in its own words.
     if (response.status >= 502) throw new Unreachable(`HTTP ${response.status}`);
-    const told = await response.json().catch(() => ({}));
-    throw new Refusal(response.status, told, response.headers.get('Retry-After'));
+    const body = await response.json().catch(() => ({}));
+    throw new Refusal(response.status, body, response.headers.get('Retry-After'));
   };
   const ask = async <Body>(method: Method, path: string, options: RequestOptions = {}): Promise<Answer<Body>> => {
     const response = await send(method, path, options);

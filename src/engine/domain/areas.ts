@@ -1,6 +1,6 @@
 /** The places of a search (decisions, section 3): inside any of the included areas, then not in an excluded city. */
 
-import { type Considered, type Judged, keyed, member, type Stored, verdictReason } from './criterion-kinds.ts';
+import { type Considered, type Evaluated, keyed, member, type Stored, verdictReason } from './criterion-kinds.ts';
 import { type InLanguages, type Language, shownNumber } from './criterion-words.ts';
 import { type Circle, distanceKm, distanceToEdgesKm, isInCircle, isInPolygon, type Polygon } from './geo.ts';
 import type { PropertyFacts } from './property-facts.ts';
@@ -81,7 +81,7 @@ const MEMBERS = {
   ),
 } as const;
 
-type AreasJudged = Judged<Areas, Place>;
+type AreasEvaluated = Evaluated<Areas, Place>;
 type Asked = Readonly<Record<'areas', Areas>>;
 
 export const AREAS = {
@@ -99,11 +99,11 @@ export const AREAS = {
   },
   reason: areasReason,
   /** Beyond the radius, relative to it. */
-  distance: ({ expected: { circle }, actual: { lat, lon } }: AreasJudged) => {
+  distance: ({ expected: { circle }, actual: { lat, lon } }: AreasEvaluated) => {
     if (circle === null || lat === null || lon === null) return null;
     return distanceKm(circle.lat, circle.lon, lat, lon) / circle.radiusKm - 1;
   },
-  shown: ({ holds, expected, actual }: AreasJudged) => ({
+  shown: ({ holds, expected, actual }: AreasEvaluated) => ({
     expected: { ...expected, polygons: expected.polygons.length },
     actual: { ...actual, outsideKm: holds ? 0 : outsideKm(expected, actual) },
   }),
@@ -175,7 +175,7 @@ const WORDS: InLanguages<Words> = {
   },
 };
 
-function areasReason({ holds, expected, actual }: AreasJudged, language: Language): string {
+function areasReason({ holds, expected, actual }: AreasEvaluated, language: Language): string {
   const words = WORDS[language];
   if (holds) return words.inside;
   if (actual.lat === null && actual.inseeCodes.length === 0) return words.placeUnknown;

@@ -3,7 +3,7 @@
  * the index must agree with: `explain` names every criterion, `satisfies` is its conjunction.
  */
 
-import type { Judged } from './criterion-kinds.ts';
+import type { Evaluated } from './criterion-kinds.ts';
 import {
   ASKED_CRITERIA,
   CRITERIA,
@@ -19,12 +19,12 @@ import { consideredAdverts } from './site-category-criteria.ts';
 export type { Criteria };
 
 /** One criterion that is set, whether it holds, and the values compared, as they are. */
-export interface Judgement extends Judged {
+export interface Evaluation extends Evaluated {
   readonly criterion: CriterionName;
 }
 
 /** The same with the values as text. */
-export interface CriterionVerdict extends Judgement {
+export interface CriterionVerdict extends Evaluation {
   readonly expected: string;
   readonly actual: string;
 }
@@ -56,7 +56,7 @@ export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number
 }
 
 /** The evaluations of all criteria that are set. */
-export function judge(criteria: Criteria, facts: PropertyFacts): readonly Judgement[] {
+export function evaluate(criteria: Criteria, facts: PropertyFacts): readonly Evaluation[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };
   return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion) => ({
     criterion: criterion.name,
@@ -66,30 +66,30 @@ export function judge(criteria: Criteria, facts: PropertyFacts): readonly Judgem
   }));
 }
 
-export function withTexts(judgement: Judgement): CriterionVerdict {
-  return { ...judgement, expected: textOf(judgement.expected), actual: textOf(judgement.actual) };
+export function withTexts(evaluation: Evaluation): CriterionVerdict {
+  return { ...evaluation, expected: textOf(evaluation.expected), actual: textOf(evaluation.actual) };
 }
 
 const ROWS = new Map<CriterionName, Criterion>(CRITERIA.map((row) => [row.name, row]));
 
 /** Why the criterion holds or fails, in one sentence: nothing is evaluated again except the words of a text. */
-export function criterionReason(judgement: Judgement, language: Language): string {
-  return rowOf(judgement).reason(judgement, language);
+export function criterionReason(evaluation: Evaluation, language: Language): string {
+  return rowOf(evaluation).reason(evaluation, language);
 }
 
 /**
  * Relative distance of what fails: 0.1 is ten per cent beyond the bound or the radius. Null when there is no measure: the
  * value is unknown, or is one of a list.
  */
-export function relativeDistance(judgement: Judgement): number | null {
-  return rowOf(judgement).distance?.(judgement) ?? null;
+export function relativeDistance(evaluation: Evaluation): number | null {
+  return rowOf(evaluation).distance?.(evaluation) ?? null;
 }
 
 const LISTED_MAX = 50;
 
 /** The requested and the actual values, for people. A long list (a search may name thousands of cities) is shortened. */
-export function shortValues(judgement: Judgement): { readonly expected: unknown; readonly actual: unknown } {
-  const { expected, actual } = rowOf(judgement).shown?.(judgement) ?? judgement;
+export function shortValues(evaluation: Evaluation): { readonly expected: unknown; readonly actual: unknown } {
+  const { expected, actual } = rowOf(evaluation).shown?.(evaluation) ?? evaluation;
   return { expected: shortened(expected), actual: shortened(actual) };
 }
 
@@ -111,7 +111,7 @@ export function withoutCriterion(criteria: Criteria, name: RemovableCriterion): 
   return { ...criteria, ...UNSET.get(name) };
 }
 
-function rowOf({ criterion }: Judgement): Criterion {
+function rowOf({ criterion }: Evaluation): Criterion {
   return ROWS.get(criterion) as Criterion;
 }
 

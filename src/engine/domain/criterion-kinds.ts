@@ -75,7 +75,7 @@ export interface Considered {
 }
 
 /** Whether a criterion holds, and the values compared, unformatted. */
-export interface Judged<Expected = unknown, Actual = unknown> {
+export interface Evaluated<Expected = unknown, Actual = unknown> {
   readonly holds: boolean;
   readonly expected: Expected;
   readonly actual: Actual;
@@ -107,7 +107,7 @@ type Verdict = readonly [holds: string, fails: string];
 export type Verdicts = InLanguages<Verdict>;
 
 export function verdictReason(words: Verdicts) {
-  return ({ holds }: Judged, language: Language): string => words[language][holds ? 0 : 1];
+  return ({ holds }: Evaluated, language: Language): string => words[language][holds ? 0 : 1];
 }
 
 export function keyed<Name extends string, Value>(name: Name, value: Value) {
@@ -142,17 +142,17 @@ export function range<Name extends string, const S extends Source<number | null>
     expected: (criteria: Asked) => criteria[name],
     actual: ({ facts, adverts }: Considered): readonly (number | null)[] =>
       source.of === 'property' ? [source.read(facts)] : adverts.map(source.read),
-    reason: ({ holds, expected, actual }: RangeJudged, language: Language) =>
+    reason: ({ holds, expected, actual }: RangeEvaluated, language: Language) =>
       rangeReason(words, holds, expected, actual, language),
-    distance: ({ expected, actual }: RangeJudged) => distanceToRange(expected, actual),
-    shown: ({ expected, actual }: RangeJudged) => ({
+    distance: ({ expected, actual }: RangeEvaluated) => distanceToRange(expected, actual),
+    shown: ({ expected, actual }: RangeEvaluated) => ({
       expected,
       actual: source.of === 'property' ? (actual[0] ?? null) : actual,
     }),
   };
 }
 
-type RangeJudged = Judged<Range, readonly (number | null)[]>;
+type RangeEvaluated = Evaluated<Range, readonly (number | null)[]>;
 
 /** 0 is no bound on either side: a minimum of 0 never excludes a missing value (decisions, section 2). */
 export function rangeOf(min: number | null, max: number | null): Range {
@@ -258,7 +258,7 @@ export function flag<Name extends string, const S extends Source<boolean | null>
     holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
     expected: (criteria: Asked) => criteria[name],
     actual: (considered: Considered) => actualOf(source, considered),
-    reason: ({ holds, expected, actual }: Judged, language: Language) => {
+    reason: ({ holds, expected, actual }: Evaluated, language: Language) => {
       const { yes, no, unknown, asAsked } = words[language];
       if (holds) return `${expected === true ? yes : no}${asAsked}.`;
       const known = [actual].flat().filter((value) => value !== null);

@@ -10,10 +10,10 @@ import {
   type Considered,
   code,
   codes,
+  type Evaluated,
   type Form,
   type Forms,
   flag,
-  type Judged,
   type Member,
   ofAdverts,
   ofProperty,
@@ -42,7 +42,7 @@ const LIVE_ADVERT = {
     fr: ['Au moins une annonce est en ligne.', "Aucune annonce n'est en ligne sur les sites retenus."],
     en: ['At least one advert is online.', 'No advert is online on the sites that count.'],
   }),
-  shown: ({ actual }: Judged) => ({ expected: { min: 1 }, actual }),
+  shown: ({ actual }: Evaluated) => ({ expected: { min: 1 }, actual }),
 } as const;
 
 const JUDGED = [
@@ -177,11 +177,11 @@ export interface Criterion {
   holds(criteria: Criteria, considered: Considered): boolean;
   expected(criteria: Criteria): unknown;
   actual(considered: Considered): unknown;
-  reason(judged: Judged, language: Language): string;
+  reason(evaluated: Evaluated, language: Language): string;
   /** How far what fails is beyond what was asked for, relative to it; null, or absent, without a measure. */
-  distance?(judged: Judged): number | null;
+  distance?(evaluated: Evaluated): number | null;
   /** For people, where the compared values are not suitable. */
-  shown?(judged: Judged): { readonly expected: unknown; readonly actual: unknown };
+  shown?(evaluated: Evaluated): { readonly expected: unknown; readonly actual: unknown };
 }
 
 /** A row that members of a search set. */

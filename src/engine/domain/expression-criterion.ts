@@ -1,6 +1,6 @@
 /** The words of a search, looked for in title and description of a property and of the adverts that count. */
 
-import { type Considered, type Judged, keyed, member } from './criterion-kinds.ts';
+import { type Considered, type Evaluated, keyed, member } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
 import { type ExpressionEntry, type Expressions, entryHolds, expressionsHold } from './expressions.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
@@ -8,7 +8,7 @@ import { foldWords } from './text.ts';
 import { type FoldedText, foldTexts, phrasesOf, shareLemma } from './word-phrases.ts';
 
 type Asked = Readonly<Record<'expressions', Expressions>>;
-type ExpressionsJudged = Judged<Expressions, readonly string[]>;
+type ExpressionsEvaluated = Evaluated<Expressions, readonly string[]>;
 
 export const EXPRESSIONS = {
   kind: 'expressions',
@@ -31,7 +31,7 @@ export const EXPRESSIONS = {
   actual: textsOf,
   reason: expressionsReason,
   /** The texts are in the property's document; this finds the matching words, in their sentence. */
-  shown: ({ expected, actual }: ExpressionsJudged) => {
+  shown: ({ expected, actual }: ExpressionsEvaluated) => {
     const shown = (entry: ExpressionEntry) => {
       const found = foundWords(entry, actual);
       return { word: entry.word, found: found !== null, ...found };
@@ -87,7 +87,7 @@ function listed(quoted: readonly string[], last: string): string {
 /** Enough to know what to change. */
 const WORDS_SHOWN_MAX = 5;
 
-function expressionsReason({ holds, expected, actual }: ExpressionsJudged, language: Language): string {
+function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, language: Language): string {
   const words = WORDS[language];
   const text = foldTexts(actual);
   if (holds) {

@@ -13,7 +13,7 @@ export interface BreakerOptions {
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** Called with the reason for which the process must end. */
-  readonly onHopeless: (reason: string) => void;
+  readonly onRepeated: (reason: string) => void;
 }
 
 export interface IntakeBreaker {
@@ -26,7 +26,7 @@ export interface IntakeBreaker {
 }
 
 export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
-  const { propertiesMax, windowMs, restMs, nowMs, onHopeless } = options;
+  const { propertiesMax, windowMs, restMs, nowMs, onRepeated } = options;
   const failedAtMs = new Map<string, number>();
   let rest: { readonly reason: string; readonly sinceMs: number } | null = null;
 
@@ -40,7 +40,7 @@ export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
     const reason = `a bug meets the messages of more than ${propertiesMax} properties: ${describe(error)}`;
     const isAgain = rest !== null && nowMs() - rest.sinceMs < restMs + windowMs;
     rest = { reason, sinceMs: nowMs() };
-    if (isAgain) onHopeless(reason);
+    if (isAgain) onRepeated(reason);
   }
 
   return {

@@ -4,7 +4,7 @@ import type Router from '@koa/router';
 import { keptFor } from '../../engine/actor/waiting.ts';
 import type { Areas } from '../../engine/domain/areas.ts';
 import type { City } from '../../engine/domain/city.ts';
-import { criterionReason, type Judgement, shortValues } from '../../engine/domain/criteria.ts';
+import { criterionReason, type Evaluation, shortValues } from '../../engine/domain/criteria.ts';
 import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
 import { distanceKm } from '../../engine/domain/geo.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
@@ -120,7 +120,7 @@ async function explain(
 export interface Explained {
   readonly searchId: Uuid;
   readonly propertyUuid: Uuid;
-  readonly judgements: readonly Judgement[];
+  readonly evaluations: readonly Evaluation[];
   readonly matchId: Uuid | null;
   readonly reasons: readonly PairReason[];
   readonly deliveryIds: readonly Uuid[];
@@ -130,20 +130,20 @@ export interface Explained {
 type CityOf = (insee: string) => City | null;
 
 export function explanationDocument(explained: Explained, language: Language, cityOf: CityOf): object {
-  const { searchId, propertyUuid, judgements, matchId, reasons, deliveryIds } = explained;
+  const { searchId, propertyUuid, evaluations, matchId, reasons, deliveryIds } = explained;
   return {
     ...identityOf('Explanation', `${searchIri(searchId)}/explanation?property=${propertyUuid}`),
     search: searchIri(searchId),
     property: propertyIri(propertyUuid),
-    satisfied: judgements.every(({ holds }) => holds),
-    criteria: judgements.map((judgement) => ({
-      criterion: judgement.criterion,
-      ...shortValues(judgement),
-      holds: judgement.holds,
-      reason: townReason(judgement, language, cityOf) ?? criterionReason(judgement, language),
+    satisfied: evaluations.every(({ holds }) => holds),
+    criteria: evaluations.map((evaluation) => ({
+      criterion: evaluation.criterion,
+      ...shortValues(evaluation),
+      holds: evaluation.holds,
+      reason: townReason(evaluation, language, cityOf) ?? criterionReason(evaluation, language),
     })),
     match: matchId === null ? null : `/matches/${matchId}`,
-    matchReason: matchReasonOf(reasons, judgements, language),
+    matchReason: matchReasonOf(reasons, evaluations, language),
     matchReasons: reasons.map((reason) => ({
       code: reason.code,
       at: reason.at?.toISOString() ?? null,
@@ -157,11 +157,11 @@ export function explanationDocument(explained: Explained, language: Language, ci
  * For a search that names towns only: their edges are unknown, and their centres are a good approximation. Null: any
  * other search.
  */
-function townReason({ criterion, holds, ...judged }: Judgement, language: Language, cityOf: CityOf): string | null {
+function townReason({ criterion, holds, ...evaluated }: Evaluation, language: Language, cityOf: CityOf): string | null {
   if (criterion !== 'areas' || holds) return null;
-  const { circle, inseeCodes: towns, ...others } = judged.expected as Areas;
+  const { circle, inseeCodes: towns, ...others } = evaluated.expected as Areas;
   if (circle !== null || Object.values(others).some(({ length }) => length > 0)) return null;
-  const { lat, lon, inseeCodes } = judged.actual as Pick<PropertyFacts, 'lat' | 'lon' | 'inseeCodes'>;
+  const { lat, lon, inseeCodes } = evaluated.actual as Pick<PropertyFacts, 'lat' | 'lon' | 'inseeCodes'>;
   const place = lat === null || lon === null ? cityOf(inseeCodes[0] ?? '')?.location : { lat, lon };
   if (place === null || place === undefined) return null;
   let nearest = { km: Infinity, name: '' };

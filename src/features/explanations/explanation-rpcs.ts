@@ -74,13 +74,13 @@ async function explained(
 ): Promise<ExplainMatchResponse | null> {
   const explanation = await explainPair(number, subject, explaining);
   if (explanation === null) return null;
-  const { searchId, searchTitle, judgements, match, deliveries, reasons } = explanation;
+  const { searchId, searchTitle, evaluations, match, deliveries, reasons } = explanation;
   return {
     search: nameOf.search(searchId),
     searchTitle,
     property: nameOf.property(subject.held.state.uuid),
-    satisfied: judgements.every(({ holds }) => holds),
-    verdicts: judgements.map(withTexts),
+    satisfied: evaluations.every(({ holds }) => holds),
+    verdicts: evaluations.map(withTexts),
     pair: {
       match: match === null ? '' : nameOf.match(match.matchId),
       beginTime: match?.hasBegun ? match.createdAt : undefined,

@@ -5,7 +5,7 @@
 
 import type { HeldProperty } from '../../engine/domain/change.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
-import { criterionReason, type Judgement, judge } from '../../engine/domain/criteria.ts';
+import { criterionReason, type Evaluation, evaluate } from '../../engine/domain/criteria.ts';
 import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { isLive } from '../../engine/domain/property.ts';
@@ -58,7 +58,7 @@ export async function subjectOf(held: HeldProperty, { database, resolvePlace, me
 export interface Explanation {
   readonly searchId: Uuid;
   readonly searchTitle: string;
-  readonly judgements: readonly Judgement[];
+  readonly evaluations: readonly Evaluation[];
   readonly match: PairRow | null;
   /** Newest first. */
   readonly deliveries: readonly AdminDelivery[];
@@ -75,7 +75,7 @@ export async function explainPair(
   const search = await readSearchHistory(database, number);
   if (search === null) return null;
   const { members } = search.versions.at(-1) as RecordedVersion;
-  const judgements = judge(criteriaOf(members, siteCategoryName), facts);
+  const evaluations = evaluate(criteriaOf(members, siteCategoryName), facts);
   const match = await readPair(database, number, held.state.uuid);
   const deliveries = match === null ? [] : (await listPairDeliveries(database, number, match)).toReversed();
   const paused = await readPausedOnes(database, deliveries);
@@ -83,14 +83,14 @@ export async function explainPair(
   const reasons = pairReasons({
     ...pastOf(subject, kept.events),
     ...search,
-    judgements,
+    evaluations,
     match,
     versions: search.versions.map((version) => versionOf(version, siteCategoryName)),
     deliveries: deliveries.map(({ id, state }) => ({ state, isPaused: paused.has(id) })),
     areDeliveriesKept:
       match === null || deliveries.length > 0 || kept.deliveries === null || match.updatedAt >= kept.deliveries,
   });
-  return { searchId: search.id, searchTitle: members.title, judgements, match, deliveries, reasons };
+  return { searchId: search.id, searchTitle: members.title, evaluations, match, deliveries, reasons };
 }
 
 function pastOf({ held, reading, facts, median, recorded }: Subject, horizon: Date | null) {
@@ -199,10 +199,10 @@ export function reasonSentence({ code, at, was, is }: PairReason, language: Lang
 /** All of them, and which criteria fail. */
 export function matchReasonOf(
   reasons: readonly PairReason[],
-  judgements: readonly Judgement[],
+  evaluations: readonly Evaluation[],
   language: Language,
 ): string {
-  const failing = judgements.filter(({ holds }) => !holds).map((judgement) => criterionReason(judgement, language));
+  const failing = evaluations.filter(({ holds }) => !holds).map((evaluation) => criterionReason(evaluation, language));
   return reasons
     .flatMap((reason) => {
       const isFailure = reason.code === 'unsatisfied' || reason.code === 'price-incoherent';

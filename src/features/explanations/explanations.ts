@@ -6,8 +6,8 @@
 import { z } from 'zod';
 import { keptFor } from '../../engine/actor/waiting.ts';
 import {
-  type Judgement,
-  judge,
+  type Evaluation,
+  evaluate,
   relativeDistance,
   removableCriteria,
   satisfier,
@@ -182,7 +182,7 @@ const EXPLANATION_CONTRACT: Contract = {
       parameters: FOUND_PROPERTY_PARAMETERS,
       details:
         'The live properties that satisfy the search now, notified or not, the last changed first, each with its match if ' +
-        'there is one. Exact where all that come into question can be judged; else those of the 10,000 live properties that ' +
+        'there is one. Exact where all that come into question can be evaluated; else those of the 10,000 live properties that ' +
         'changed last, and `estimated` says so. As `text/csv` the page has a line a property, and `Link` leads to the next.',
     }),
   ],
@@ -211,11 +211,11 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
   const facts = propertyFacts(readingOf(state, crawls, resolvePlace), () => null);
   const budgetMax = Math.round((facts.price ?? 1) / 1.1);
   const members = { ...SEARCH_DEFAULTS, title: '', transactionType: 0, budgetMax };
-  const judgements = judge(
+  const evaluations = evaluate(
     criteriaOf(members, () => null),
     facts,
   );
-  const missed = judgements.find((judgement) => judgement.criterion === 'budget') as Judgement;
+  const missed = evaluations.find((evaluation) => evaluation.criterion === 'budget') as Evaluation;
   const satisfiedSince = at.toISOString();
   const now = { at: null };
   return {
@@ -226,7 +226,7 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
           propertyUuid: property,
           matchId: ids.match,
           deliveryIds: [ids.delivery],
-          judgements,
+          evaluations,
         },
         reasons: [
           { code: 'began-with-advert', at },

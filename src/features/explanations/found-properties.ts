@@ -7,8 +7,8 @@
 import { hasAreas } from '../../engine/domain/areas.ts';
 import {
   type Criteria,
-  type Judgement,
-  judge,
+  type Evaluation,
+  evaluate,
   relativeDistance,
   withoutCriterion,
 } from '../../engine/domain/criteria.ts';
@@ -146,14 +146,14 @@ export interface NearMiss extends NearMissPlace {
   readonly actual: unknown;
 }
 
-export interface JudgedMiss extends NearMissPlace {
-  readonly judgement: Judgement;
+export interface EvaluatedMiss extends NearMissPlace {
+  readonly evaluation: Evaluation;
 }
 
 /** As many as are listed. */
 const MISSES_MAX = 10_000;
 
-interface FoundMiss extends JudgedMiss {
+interface FoundMiss extends EvaluatedMiss {
   readonly advertUuids: readonly Uuid[];
 }
 
@@ -161,14 +161,18 @@ interface FoundMiss extends JudgedMiss {
  * Live properties that fail a search by one criterion, and by how much (decisions, section 11). Seen since `since` (ISO
  * 8601), the nearest first; those without a measure last.
  */
-export async function nearMisses(criteria: Criteria, since: string, tools: QueryTools): Promise<readonly JudgedMiss[]> {
+export async function nearMisses(
+  criteria: Criteria,
+  since: string,
+  tools: QueryTools,
+): Promise<readonly EvaluatedMiss[]> {
   const found = new Map<Uuid, FoundMiss>();
   const take = ({ uuid, summary, facts, failures }: ExaminedProperty): void => {
     if (failures.length !== 1) return;
-    const judgement = judge(criteria, facts).find(({ holds }) => !holds);
-    if (judgement === undefined) return;
-    const distance = relativeDistance(judgement);
-    found.set(uuid, { uuid, judgement, distance, advertUuids: summary.adverts.map((advert) => advert.uuid) });
+    const evaluation = evaluate(criteria, facts).find(({ holds }) => !holds);
+    if (evaluation === undefined) return;
+    const distance = relativeDistance(evaluation);
+    found.set(uuid, { uuid, evaluation, distance, advertUuids: summary.adverts.map((advert) => advert.uuid) });
   };
   for (const scan of await scansOf(criteria, tools)) await evaluateCandidates(scan, criteria, tools, take);
   return seenSince([...found.values()].sort(compareMisses).slice(0, MISSES_MAX), since, tools.database);
@@ -200,8 +204,8 @@ async function seenSince(
   misses: readonly FoundMiss[],
   since: string,
   database: Queryable,
-): Promise<readonly JudgedMiss[]> {
-  const seen: JudgedMiss[] = [];
+): Promise<readonly EvaluatedMiss[]> {
+  const seen: EvaluatedMiss[] = [];
   for (let from = 0; from < misses.length; from += CRAWLS_PER_BLOCK) {
     const block = misses.slice(from, from + CRAWLS_PER_BLOCK);
     const crawls = await readCrawls(

@@ -7,7 +7,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { EventKind } from '../../engine/domain/codes.ts';
-import { failuresOf, type Judgement } from '../../engine/domain/criteria.ts';
+import { type Evaluation, failuresOf } from '../../engine/domain/criteria.ts';
 import type { Criteria } from '../../engine/domain/criterion-table.ts';
 import type { DeliveryState } from '../../engine/domain/delivery.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
@@ -50,7 +50,7 @@ export interface PairMatch {
 }
 
 export interface PairHistory {
-  readonly judgements: readonly Judgement[];
+  readonly evaluations: readonly Evaluation[];
   readonly match: PairMatch | null;
   /** Oldest first, the present one last. */
   readonly versions: readonly SearchVersion[];
@@ -112,8 +112,8 @@ export interface PairReason {
 }
 
 export function pairReasons(history: PairHistory): readonly PairReason[] {
-  const { judgements, match } = history;
-  const failing = judgements.filter(({ holds }) => !holds).map(({ criterion }) => criterion);
+  const { evaluations, match } = history;
+  const failing = evaluations.filter(({ holds }) => !holds).map(({ criterion }) => criterion);
   const isSatisfied = failing.length === 0;
   const isIncoherent = failing.length === 1 && failing[0] === 'withCoherentPrice';
   const unsatisfied = isIncoherent ? 'price-incoherent' : 'unsatisfied';

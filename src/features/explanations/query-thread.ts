@@ -19,9 +19,9 @@ import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { createWorkSlices, type QueryTools } from './examination.ts';
 import {
   compareMisses,
+  type EvaluatedMiss,
   type FoundQuery,
   foundProperties,
-  type JudgedMiss,
   type ListedProperties,
   type NearMiss,
   type NearMissPlace,
@@ -81,10 +81,10 @@ const ANSWERS = {
     const search = await readSearch(tools.database, clientId, searchId);
     if (search === null) return null;
     const found = await allNearMisses(search, since, tools);
-    const all = criterion === null ? found : found.filter(({ judgement }) => judgement.criterion === criterion);
+    const all = criterion === null ? found : found.filter(({ evaluation }) => evaluation.criterion === criterion);
     const behind = after === null ? all.slice(offset) : all.filter((miss) => compareMisses(miss, after) > 0);
-    const misses = behind.slice(0, limit).map(({ uuid, judgement, distance }) => {
-      return { uuid, criterion: judgement.criterion, ...shortValues(judgement), distance };
+    const misses = behind.slice(0, limit).map(({ uuid, evaluation, distance }) => {
+      return { uuid, criterion: evaluation.criterion, ...shortValues(evaluation), distance };
     });
     return { misses, total: all.length, hasMore: behind.length > limit };
   },
@@ -149,9 +149,13 @@ async function criteriaIn(members: SearchMembers, { database }: QueryTools): Pro
 /** Clients request the pages of a list one after the other: all come from the list computed for the first. */
 const LISTS_KEPT = { max: 16, ttl: 60_000 };
 const HOUR_MS = 3_600_000;
-const nearMissLists = new LRUCache<string, readonly JudgedMiss[]>(LISTS_KEPT);
+const nearMissLists = new LRUCache<string, readonly EvaluatedMiss[]>(LISTS_KEPT);
 
-async function allNearMisses({ id, members }: Search, since: Date, tools: QueryTools): Promise<readonly JudgedMiss[]> {
+async function allNearMisses(
+  { id, members }: Search,
+  since: Date,
+  tools: QueryTools,
+): Promise<readonly EvaluatedMiss[]> {
   const key = JSON.stringify([id, members, Math.round(since.getTime() / HOUR_MS)]);
   const known = nearMissLists.get(key);
   if (known !== undefined) return known;

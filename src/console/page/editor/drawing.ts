@@ -56,7 +56,7 @@ export function showCircle(map: LeafletMap, drawn: DrawnCircle, onChange: (drawn
   const middle = handle(center, 'handle handle-center');
   const group = layerGroup([shape, middle]).addTo(map);
   const edge = handle(eastOf(shape.getBounds().getEast(), center)).addTo(group);
-  const tell = (): void => {
+  const report = (): void => {
     const { lat, lng } = shape.getLatLng().wrap();
     onChange({ lat: rounded(lat), lon: rounded(lng), radiusKm: radiusOf(shape.getRadius()) });
   };
@@ -65,8 +65,8 @@ export function showCircle(map: LeafletMap, drawn: DrawnCircle, onChange: (drawn
     edge.setLatLng(eastOf(shape.getBounds().getEast(), middle.getLatLng()));
   });
   edge.on('drag', () => shape.setRadius(map.distance(shape.getLatLng(), edge.getLatLng())));
-  middle.on('dragend', tell);
-  edge.on('dragend', tell);
+  middle.on('dragend', report);
+  edge.on('dragend', report);
   return () => void group.remove();
 }
 

@@ -98,11 +98,11 @@ function WordField({ entry, onChange }: { readonly entry: Word; onChange(entry: 
 
 /** `The text contains “sea view” exactly and does not contain “works”, or contains “terrace” in any form.` */
 export function sentenceOf(groups: readonly (readonly Word[])[], words: Words): string {
-  const told = groups
+  const stated = groups
     .map((group) => group.filter(({ word }) => word.trim() !== ''))
     .filter((group) => group.length > 0)
     .map((group) =>
       group.map(({ word, includes, strict }) => words.wordSentence(word, includes, strict)).join(` ${words.and} `),
     );
-  return told.length === 0 ? words.noWord : words.textSentence(told.join(`, ${words.or} `));
+  return stated.length === 0 ? words.noWord : words.textSentence(stated.join(`, ${words.or} `));
 }

@@ -40,7 +40,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
   const { '@id': iri, endpoint, event, status, dueAt, createdAt, attempts, channel } = delivery;
   const pin = model.pins.get(delivery.match);
   const last = attempts.at(-1);
-  const told = [
+  const parts = [
     words.events[event] ?? event,
     byIri.get(delivery.search)?.title ?? delivery.search,
     ...(last === undefined ? [] : [answerOf(delivery, last, words)]),
@@ -56,7 +56,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
         <span class="row-aside">{formats.moment(createdAt)}</span>
       </div>
       <p class="row-more">
-        {told.join(' · ')}
+        {parts.join(' · ')}
         {dueAt !== null && <Countdown dueAt={dueAt} isFirst={delivery.attemptCount === 0} />}
         <a href={hrefOf('map', idOf(delivery.match))}>{words.openProperty}</a>
         {channel !== 'email' && <Resending delivery={delivery} onChange={onChange} />}
@@ -139,8 +139,8 @@ function Countdown({ dueAt, isFirst }: { readonly dueAt: string; readonly isFirs
   const words = useWords();
   const formats = useFormats();
   const leftMs = Date.parse(dueAt) - useNow();
-  const told = isFirst ? words.firstAttempt : words.nextAttempt;
-  return <span class="countdown">{leftMs <= 0 ? words.dueNow : told(formats.clock(leftMs))}</span>;
+  const countdown = isFirst ? words.firstAttempt : words.nextAttempt;
+  return <span class="countdown">{leftMs <= 0 ? words.dueNow : countdown(formats.clock(leftMs))}</span>;
 }
 
 function errorIn(words: Words, error: string | null): string {

@@ -28,9 +28,9 @@ func main() {
 	var sent sync.Map
 	var refused atomic.Bool
 	var lastAt atomic.Int64
-	nc.Subscribe("adverts-rejected.>", func(told *nats.Msg) {
+	nc.Subscribe("adverts-rejected.>", func(message *nats.Msg) {
 		var rejection struct{ MessageID, Reason string }
-		json.Unmarshal(told.Data, &rejection)
+		json.Unmarshal(message.Data, &rejection)
 		if _, isOurs := sent.Load(rejection.MessageID); isOurs {
 			log.Print(rejection.MessageID, " refused: ", rejection.Reason)
 			refused.Store(true)

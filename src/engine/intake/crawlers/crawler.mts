@@ -8,8 +8,8 @@ const nats = await connect({ servers: host, user, pass, inboxPrefix: `_INBOX_${u
 const sent = new Set<string>();
 let lastAt = Date.now();
 nats.subscribe('adverts-rejected.>', {
-  callback(_, told) {
-    const { messageId, reason } = told.json<{ messageId: string; reason: string }>();
+  callback(_, message) {
+    const { messageId, reason } = message.json<{ messageId: string; reason: string }>();
     if (!sent.has(messageId)) return; // another crawler's
     console.error(`${messageId} refused: ${reason}`);
     process.exitCode = 1;

@@ -5,9 +5,9 @@ async def crawl():
     nc = await nats.connect(url, inbox_prefix=f"_INBOX_{urllib.parse.urlsplit(url).username}")
     sent, refused, last_at = set(), [], time.monotonic()
 
-    async def hear(told):
+    async def hear(message):
         nonlocal last_at
-        rejection = json.loads(told.data)
+        rejection = json.loads(message.data)
         if rejection["messageId"] not in sent: return  # another crawler's
         refused.append(rejection)
         print(rejection["messageId"], "refused:", rejection["reason"], file=sys.stderr, flush=True)

@@ -47,9 +47,9 @@ const OUTSIDE = BOX_SIDES.map(
   ({ column, beyond, side }) => `(${beyond} (v128.load offset=${column} (local.get $part)) (local.get $${side}))`,
 ).reduce((outside, side) => `(v128.or\n              ${outside}\n              ${side})`);
 
-/** Narrows what `judgeColumns` left of the zones to the groups whose box holds the place. */
+/** Narrows what `filterColumns` left of the zones to the groups whose box holds the place. */
 const JUDGE_BOXES = `
-  (func $judgeBoxes (param $listEnd i32)
+  (func $filterBoxes (param $listEnd i32)
     (local $list i32) (local $part i32) (local $lanes i32) (local $outside i32)
     (local $x v128) (local $y v128)
     (local.set $x (v128.load32_splat offset=${at.QUERY_X} (i32.const 0)))
@@ -140,10 +140,10 @@ const FILTER = `
     (if (local.get $zoneCount) (then
       (local.set $zonesEnd (i32.add (i32.const ${at.ZONE_LIST}) (i32.shl (local.get $zoneCount) (i32.const 2))))
       (call $fetchColumns (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
-      (call $judgeColumns (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
+      (call $filterColumns (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
       (if (local.get $hasArea) (then
         (call $fetchAreas (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
-        (call $judgeBoxes (local.get $zonesEnd))))
+        (call $filterBoxes (local.get $zonesEnd))))
       (local.set $listEnd (call $addGroups (local.get $zonesEnd) (local.get $listEnd)))))
     (i32.store offset=${at.GROUP_COUNT} (i32.const 0)
       (i32.shr_u (i32.sub (local.get $listEnd) (i32.const ${at.GROUP_LIST})) (i32.const 2)))
@@ -151,11 +151,11 @@ const FILTER = `
       (i32.store offset=${at.CHECK_COUNT} (i32.const 0) (i32.const 0))
       (return (i32.const 0))))
     (call $fetchColumns (i32.const ${at.GROUP_LIST}) (local.get $listEnd))
-    (call $judgeColumns (i32.const ${at.GROUP_LIST}) (local.get $listEnd))
+    (call $filterColumns (i32.const ${at.GROUP_LIST}) (local.get $listEnd))
     (if (local.get $hasArea)
       (then
         (call $fetchAreas (i32.const ${at.GROUP_LIST}) (local.get $listEnd))
-        (call $judgeAreas (local.get $listEnd)))
+        (call $filterAreas (local.get $listEnd)))
       (else (call $fetchSources (i32.const ${at.GROUP_LIST}) (local.get $listEnd))))
     (call $answer (local.get $listEnd)))`;
 
@@ -169,7 +169,7 @@ const FETCH_COLUMNS = `
       ${NEXT_GROUP})
     (i32.store offset=${at.TOUCHED} (i32.const 0) (local.get $read)))`;
 
-/** Of the groups of which `judgeColumns` left something; of the others, the same lines at address 0. */
+/** Of the groups of which `filterColumns` left something; of the others, the same lines at address 0. */
 function fetchRest(name: string, end: number): string {
   return `
   (func ${name} (param $list i32) (param $listEnd i32)
@@ -188,7 +188,7 @@ const FETCH_SOURCES = fetchRest('$fetchSources', at.PLACE_GROUP_BYTES);
 const FETCH_AREAS = fetchRest('$fetchAreas', at.AREA_GROUP_BYTES);
 
 const JUDGE_COLUMNS = `
-  (func $judgeColumns (param $list i32) (param $listEnd i32)
+  (func $filterColumns (param $list i32) (param $listEnd i32)
     (local $group i32)
     (local $failing v128) (local $opening v128) (local $column v128)
     (local $type v128) ${NEED_LOCALS.map((lacking) => `(local $${lacking} v128)`).join(' ')} (local $zero v128)
@@ -206,9 +206,9 @@ const JUDGE_COLUMNS = `
         (i32.shl (i8x16.bitmask (local.get $opening)) (i32.const 16))))
       ${NEXT_GROUP}))`;
 
-/** Narrows what `judgeColumns` left: no row passes beyond its reach, and a row is open when it is not surely below. */
+/** Narrows what `filterColumns` left: no row passes beyond its reach, and a row is open when it is not surely below. */
 const JUDGE_AREAS = `
-  (func $judgeAreas (param $listEnd i32)
+  (func $filterAreas (param $listEnd i32)
     (local $list i32) (local $group i32) (local $part i32) (local $lanes i32) (local $beyond i32)
     (local $lat v128) (local $lon v128) (local $cosine0 v128) (local $cosine1 v128) (local $cosine2 v128)
     (local $north v128) (local $east v128) (local $distance v128) (local $reach v128) (local $zero v128)

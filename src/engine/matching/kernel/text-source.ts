@@ -171,8 +171,8 @@ const EQUALS = `
     (i32.const 1))`;
 
 /** Appends what searches know of the words; there is room for it. */
-const TELL = `
-  (func (export "tell") (param $wordCount i32)
+const COLLECT_TERMS = `
+  (func (export "collectTerms") (param $wordCount i32)
     (local $word i32) (local $end i32) (local $line i32) (local $codes i32) (local $count i32) (local $starts i32)
     (local.set $end (i32.add (i32.const ${at.WORDS}) (i32.mul (local.get $wordCount) (i32.const ${at.WORD_BYTES}))))
     (local.set $word (i32.const ${at.WORDS}))
@@ -200,10 +200,10 @@ const TELL = `
       (local.set $count (i32.load offset=${at.TOKENS + at.TOKEN_TERM_COUNT} (local.get $line)))
       (i32.store offset=${at.CODE_COUNT} (i32.const 0) (i32.add (local.get $codes) (i32.const 1)))
       (if (i32.gt_u (local.get $count) (i32.const ${at.TERMS_MAX}))
-        (then (call $tellMany (i32.load offset=${at.WORD_TOKEN} (local.get $word))))
-        (else (block $told
+        (then (call $collectMany (i32.load offset=${at.WORD_TOKEN} (local.get $word))))
+        (else (block $collected
           (loop $nextTerm
-            (br_if $told (i32.eqz (local.get $count)))
+            (br_if $collected (i32.eqz (local.get $count)))
             (call $addTerm (i32.load offset=${at.TOKENS + at.TOKEN_TERMS} (local.get $line)))
             (local.set $line (i32.add (local.get $line) (i32.const 4)))
             (local.set $count (i32.sub (local.get $count) (i32.const 1)))
@@ -228,6 +228,6 @@ export const TEXT_SOURCE = `(module
   (import "vigie" "memory" (memory 1 ${PAGES_MAX} shared))
   (import "vigie" "special" (func $special (param i32 i32 i32 i32) (result i32)))
   (import "vigie" "resolve" (func $resolve (param i32)))
-  (import "vigie" "tellMany" (func $tellMany (param i32)))
-${[SPELL, END_WORD, HASH_WORDS, FIND, CREATE, LETTERS_AT, EQUALS, TELL, ADD_TERM].join('\n')})
+  (import "vigie" "collectMany" (func $collectMany (param i32)))
+${[SPELL, END_WORD, HASH_WORDS, FIND, CREATE, LETTERS_AT, EQUALS, COLLECT_TERMS, ADD_TERM].join('\n')})
 `;

@@ -65,7 +65,7 @@ const TEXT_END = 0;
 interface TextKernel {
   readonly spell: (unitCount: number) => number;
   readonly find: (wordCount: number, tokenCount: number) => number;
-  readonly tell: (wordCount: number) => void;
+  readonly collectTerms: (wordCount: number) => void;
   readonly addTerm: (term: number) => void;
 }
 
@@ -100,7 +100,7 @@ export class TokenReader {
         memory: this.#memory.memory,
         special: createLetterReader(this.#memory),
         resolve: this.#resolve,
-        tellMany: this.#tellMany,
+        collectMany: this.#collectMany,
       },
     });
     this.#kernel = exports as unknown as TextKernel;
@@ -178,7 +178,7 @@ export class TokenReader {
       for (const word of foldWords(text)) this.#addWord(word);
     } else if (count > 0) {
       this.#makeRoom(count);
-      this.#kernel.tell(count);
+      this.#kernel.collectTerms(count);
     }
     this.#makeRoom(1);
     this.#appendCode(end, TEXT_END);
@@ -283,7 +283,7 @@ export class TokenReader {
     integers[(line + TOKEN_REVISION) >> 2] = integers[REVISION >> 2] as number;
   };
 
-  readonly #tellMany = (token: number): void => {
+  readonly #collectMany = (token: number): void => {
     for (const term of this.#longLists.get(token) ?? []) this.#kernel.addTerm(term);
   };
 
