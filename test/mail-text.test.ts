@@ -102,6 +102,37 @@ test('what nobody knows is left out', () => {
   assert.doesNotMatch(html, /<img|href="(?!https:\/\/vigie)/);
 });
 
+test('prices have their cents, and a change too small for the percentage has none', () => {
+  const lineOf = (property: Partial<MailProperty>): string =>
+    spaced(mailText(contentsOf(property), FOOT, 'fr').text)
+      .split('\n')
+      .find((line) => line.includes('€')) ?? '';
+  assert.equal(
+    lineOf({ transactionType: 1, price: 749.5, priceBefore: 750, pricePerMeter: 12.49 }),
+    '750 € → 749,50 € par mois (−0,1 %), 12,49 €/m²',
+  );
+  assert.equal(
+    lineOf({ price: 250_001, priceBefore: 250_000.5, pricePerMeter: 4_166.68 }),
+    '250 000,50 € → 250 001 €, 4 167 €/m²',
+  );
+});
+
+test('a price that is no longer stated is unknown, after what it was', () => {
+  const { subject, text } = mailText(contentsOf({ price: null, pricePerMeter: null }), FOOT, 'fr');
+  assert.match(spaced(subject), /^T3 vue mer, 250 000 € → prix inconnu – /);
+  assert.match(spaced(text), /^250 000 € → prix inconnu$/m);
+});
+
+test('the expiry of one advert of a property that is still online is said of one advert', () => {
+  const reasons: readonly MailReason[] = [
+    { type: 'event', kind: 'ad.update.expired', oldValue: 'false', newValue: 'true' },
+  ];
+  const entries = [{ property: PROPERTY, causes: [{ searchTitle: 'one', reasons }] }];
+  const textIn = (language: 'fr' | 'en') => mailText({ entries, expired: [], moreCount: 0 }, FOOT, language).text;
+  assert.match(textIn('fr'), /Une annonce a expiré/);
+  assert.match(textIn('en'), /An advert has expired/);
+});
+
 test('texts of adverts and clients are text, in HTML and in headers', async () => {
   const evil = `"><script>alert(1)</script><img src=x onerror=alert('1')>\r\nBcc: victim@example.org\r\n\r\n\u202eevil\0`;
   const { subject, html, text } = mailText(contentsOf({ title: evil, city: evil, zipcode: evil }, evil), FOOT, 'fr');
@@ -184,6 +215,32 @@ test('a property stands in it once, as it is now, with every search and reason, 
   assert.ok(text.includes(`N'est plus en ligne : ${c}`));
   assert.ok(text.includes('Et 30 autres biens.'));
   assert.equal(subject, '33 biens pour vos recherches');
+});
+
+test('changes of two adverts are two reasons, and the price before is that of the advert whose price it is', () => {
+  const uuid = timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0)));
+  const change = (kind: MailReason['kind'], from: number, to: number): MailReason => ({
+    ...{ type: 'event', kind, oldValue: String(from), newValue: String(to) },
+  });
+  const reasons = [
+    ...[change('ad.update.surface', 60, 61), change('ad.update.surface', 50, 52)],
+    ...[change('ad.update.price', 257, 256), change('ad.update.price', 256, 255), change('ad.update.price', 300, 290)],
+  ];
+  const items = reasons.map((reason, second): MailItem => {
+    const id = timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0, second)));
+    return { id, propertyUuid: uuid, searchNumber: searchNumberOf(1), reason };
+  });
+  const { state, crawls } = heldAfter(upsertAt(0, { propertyUuid: uuid, advert: { ...UNKNOWN_CONTENT, price: 255 } }));
+  const [entry] = mailContents(items, {
+    documents: new Map([[uuid, propertyDocument(state, crawls, resolveToulon, { withContacts: false })]]),
+    ...{ notifiedPrices: new Map(), titles: new Map() },
+  }).entries;
+  assert.deepEqual(entry?.causes[0]?.reasons, [
+    ...reasons.slice(0, 2),
+    change('ad.update.price', 257, 255),
+    change('ad.update.price', 300, 290),
+  ]);
+  assert.deepEqual([entry?.property.price, entry?.property.priceBefore], [255, 257]);
 });
 
 test('of too many properties those that changed last are shown, and the others counted', () => {

@@ -111,14 +111,14 @@ export function mailProperty(
     document as unknown as DocumentMembers;
   const speaking = [...adverts.filter(({ uuid }) => uuid === lastCrawledAdvert), ...adverts];
   const [first] = speaking;
-  const before = notifiedPrice ?? priceKnownBefore(reasons);
+  const before = notifiedPrice ?? priceKnownBefore(price, reasons);
   return {
     title: cut(title, TITLE_LENGTH_MAX),
     transactionType: members.transactionType,
     propertyType: members.propertyType,
     isExpired: members.expired,
     price,
-    priceBefore: price === null || before === price ? null : before,
+    priceBefore: before === price ? null : before,
     pricePerMeter: members.pricePerMeter,
     surface: members.surface,
     landSurface: members.landSurface,
@@ -133,11 +133,20 @@ export function mailProperty(
   };
 }
 
-/** For a property that is no new match: its price before the first change. */
-function priceKnownBefore(reasons: readonly MailReason[]): number | null {
+/**
+ * For a property that is no new match: its price before the changes that led to `price`, the last one first. Those of
+ * another advert led to another price.
+ */
+function priceKnownBefore(price: number | null, reasons: readonly MailReason[]): number | null {
   if (reasons.some(({ type }) => type === 'match')) return null;
-  const { oldValue = null } = reasons.find(({ kind }) => kind === 'ad.update.price') ?? {};
-  return oldValue === null || !Number.isFinite(Number(oldValue)) ? null : Number(oldValue);
+  let known = price;
+  for (const { kind, oldValue, newValue } of [...reasons].reverse())
+    if (kind === 'ad.update.price' && numberOf(newValue) === known) known = numberOf(oldValue);
+  return known;
+}
+
+function numberOf(value: string | null): number | null {
+  return value === null || !Number.isFinite(Number(value)) ? null : Number(value);
 }
 
 type PlainMembers =
@@ -247,9 +256,12 @@ export function mailContents(items: readonly MailItem[], sources: MailSources): 
 function causesOf(items: readonly MailItem[], titles: ReadonlyMap<SearchNumber, string>): readonly MailCause[] {
   const reasonsOf = new Map<SearchNumber, MailReason[]>();
   for (const { searchNumber, reason } of items) {
-    // Several changes of one kind are one reason, with the values from before the first to after the last.
+    // Changes of one kind that continue each other are one reason, with the values from before the first to after the
+    // last; those of two adverts are two.
     const reasons = reasonsOf.get(searchNumber) ?? [];
-    const same = reasons.findIndex(({ type, kind }) => type === reason.type && kind === reason.kind);
+    const same = reasons.findIndex(
+      ({ type, kind, newValue }) => type === reason.type && kind === reason.kind && newValue === reason.oldValue,
+    );
     const [before] = same < 0 ? [] : reasons.splice(same, 1);
     reasons.push({ ...reason, oldValue: (before ?? reason).oldValue });
     reasonsOf.set(searchNumber, reasons);

@@ -73,7 +73,7 @@ interface EntryLines {
 interface PriceLine {
   readonly before: string | null;
   readonly now: string;
-  /** Null where the former value is unknown, or there was none. */
+  /** Null where the former value is unknown, there was none, or the change rounds to nothing. */
   readonly change: { readonly percent: string; readonly isCut: boolean } | null;
   readonly perMeter: string;
 }
@@ -138,15 +138,20 @@ function placeOf({ city, zipcode }: MailProperty): string {
 
 function priceOf(property: MailProperty, words: MailWords): PriceLine | null {
   const { price, priceBefore, pricePerMeter, transactionType } = property;
-  if (price === null) return null;
-  const ratio = priceBefore === null || priceBefore === 0 ? null : price / priceBefore - 1;
+  if (price === null && priceBefore === null) return null;
+  const before = priceBefore === null ? null : eurosOf(priceBefore, words);
+  if (price === null) return { before, now: words.unknownPrice, change: null, perMeter: '' };
+  const ratio = priceBefore === null || priceBefore === 0 ? 0 : price / priceBefore - 1;
   const signed = { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' } as const;
-  const percent = new Intl.NumberFormat(words.locale, signed).format(ratio ?? 0).replace('-', '−');
+  const percent = new Intl.NumberFormat(words.locale, signed).format(ratio).replace('-', '−');
   return {
-    before: priceBefore === null ? null : eurosOf(priceBefore, words),
+    before,
     now: `${eurosOf(price, words)}${transactionType === RENT ? words.perMonth : ''}`,
-    change: ratio === null ? null : { percent, isCut: ratio < 0 },
-    perMeter: pricePerMeter === null ? '' : `${eurosOf(pricePerMeter, words)}/m²`,
+    change: /[1-9]/.test(percent) ? { percent, isCut: ratio < 0 } : null,
+    perMeter:
+      pricePerMeter === null
+        ? ''
+        : `${eurosOf(pricePerMeter < 100 ? pricePerMeter : Math.round(pricePerMeter), words)}/m²`,
   };
 }
 
@@ -195,8 +200,10 @@ function valueOf(value: string, unit: string, words: MailWords): string {
   return unit === '' ? text : `${text}\u00a0${unit}`;
 }
 
+/** With cents where it has some: 749,50 is not 750. */
 function eurosOf(value: number, { locale }: MailWords): string {
-  return new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 }).format(value);
+  const options = { style: 'currency', currency: 'EUR', trailingZeroDisplay: 'stripIfInteger' } as const;
+  return new Intl.NumberFormat(locale, options).format(value);
 }
 
 function plainText({ entries, notes, why, link: { text, url }, words }: MailParts): string {

@@ -17,6 +17,7 @@ export interface MailWords {
   readonly colon: string;
   readonly semicolon: string;
   readonly perMonth: string;
+  readonly unknownPrice: string;
   readonly rooms: (count: number) => string;
   readonly bedrooms: (count: number) => string;
   readonly land: (surface: string) => string;
@@ -54,6 +55,7 @@ const FRENCH: MailWords = {
   colon: ' : ',
   semicolon: ' ; ',
   perMonth: ' par mois',
+  unknownPrice: 'prix inconnu',
   rooms: (count) => (count === 1 ? '1 pièce' : `${count} pièces`),
   bedrooms: (count) => (count === 1 ? '1 chambre' : `${count} chambres`),
   land: (surface) => `terrain ${surface}`,
@@ -66,7 +68,7 @@ const FRENCH: MailWords = {
     'ad.update.price': 'Le prix a changé',
     'ad.update.surface': 'La surface a changé',
     'ad.update.pictures': 'Les photos ont changé',
-    'ad.update.expired': "L'annonce a expiré",
+    'ad.update.expired': 'Une annonce a expiré',
     'property.ad.create': 'Une annonce est parue',
     'property.ad.update': 'Une annonce a changé',
   },
@@ -107,6 +109,7 @@ const ENGLISH: MailWords = {
   colon: ': ',
   semicolon: '; ',
   perMonth: ' a month',
+  unknownPrice: 'price unknown',
   rooms: (count) => (count === 1 ? '1 room' : `${count} rooms`),
   bedrooms: (count) => (count === 1 ? '1 bedroom' : `${count} bedrooms`),
   land: (surface) => `land ${surface}`,
@@ -119,7 +122,7 @@ const ENGLISH: MailWords = {
     'ad.update.price': 'The price has changed',
     'ad.update.surface': 'The surface has changed',
     'ad.update.pictures': 'The pictures have changed',
-    'ad.update.expired': 'The advert has expired',
+    'ad.update.expired': 'An advert has expired',
     'property.ad.create': 'An advert has appeared',
     'property.ad.update': 'An advert has changed',
   },
