@@ -29,6 +29,12 @@ test('sale, rent and land have bounds of their own, borders included', () => {
   assert.ok(at({ ...land, price: 0.1 }) && !at({ ...land, price: 0.09 }) && !at({ ...land, price: 100_001 }));
 });
 
+test('what may be a rent or a sale is incoherent only if it is as neither', () => {
+  const at = (price: number) => isPriceCoherent({ ...FLAT, transactionType: null, surface: 1, price }, null);
+  assert.ok(at(1) && at(15) && at(100_000));
+  assert.ok(!at(0.99) && !at(100_001));
+});
+
 test('a fifth and five times the median are still coherent', () => {
   assert.equal(comparablePrice(FLAT), 10_000);
   assert.ok(isPriceCoherent(FLAT, 50_000) && !isPriceCoherent(FLAT, 50_001));

@@ -12,6 +12,12 @@ const BOUNDS = {
 } as const;
 const LAND_MIN = 0.1;
 
+/** Of an unknown transaction only what is outside of both bounds is incoherent. */
+function boundsOf(transactionType: number | null): { readonly min: number; readonly max: number } {
+  if (transactionType === null) return { min: BOUNDS.rent.min, max: BOUNDS.sale.max };
+  return transactionType === RENT ? BOUNDS.rent : BOUNDS.sale;
+}
+
 export interface PricedProperty {
   readonly transactionType: number | null;
   readonly propertyType: number | null;
@@ -44,7 +50,7 @@ export function marketOf(property: PricedProperty): Market | null {
 export function isPriceCoherent(property: PricedProperty, median: number | null): boolean {
   const price = comparablePrice(property);
   if (price === null) return true;
-  const bounds = property.transactionType === RENT ? BOUNDS.rent : BOUNDS.sale;
+  const bounds = boundsOf(property.transactionType);
   const min = property.propertyType === LAND ? LAND_MIN : bounds.min;
   if (price < min || price > bounds.max) return false;
   return median === null || (price >= median / MEDIAN_FACTOR && price <= median * MEDIAN_FACTOR);
