@@ -207,6 +207,13 @@ function frenchReason(asked: object, furnished: boolean | null): string {
   return criterionReason(evaluation, 'fr').replaceAll('\u00a0', ' ');
 }
 
+test('what is unknown is not another type than asked for, nor a coherent price', () => {
+  assert.equal(frenchReason({ transactionType: '1' }, null), "Le type de transaction n'est pas connu.");
+  assert.equal(frenchReason({ propertyTypes: [0, 1] }, null), "Le type de bien n'est pas connu.");
+  assert.equal(frenchReason({ publisherTypes: 1 }, null), "Le type d'annonceur n'est pas connu.");
+  assert.equal(frenchReason({ withCoherentPrice: true }, null), "Rien n'indique que le prix s'écarte du marché.");
+});
+
 test('a sentence says what the property is, not that it is not what was asked for', () => {
   const sentences = ([true, false, null] as const).map((is) => frenchReason({ furnished: true }, is));
   assert.deepEqual(sentences, [

@@ -118,7 +118,16 @@ class Model {
     const held = this.holds(before?.criteria);
     const version = this.versions.length;
     this.versions.push({
-      ...{ version, from: at(count), criteria, isNotifying, hasMatchEndpoint: true, hasEventEndpoint: true },
+      ...{
+        version,
+        from: at(count),
+        criteria,
+        isNotifying,
+        hasMatchEndpoint: true,
+        hasEventEndpoint: true,
+        hasMailRecipient: false,
+        subscribedEvents: this.#hearsPrices ? ['ad.update.price'] : [],
+      },
     });
     const code = before === undefined ? 'stood-when-created' : 'stood-when-changed';
     if (!this.holds(criteria)) this.standing = null;
@@ -290,5 +299,19 @@ test('what is said of a pair is what happened, or that it is not recorded', () =
     'left',
   ]) {
     assert.ok((seen.get(code) ?? 0) > runsOf(100), `${code}: ${seen.get(code)}`);
+  }
+});
+
+test('of events that a search subscribes to it is not said that it does not', () => {
+  for (const hearsPrices of [true, false]) {
+    const model = new Model(hearsPrices);
+    model.save(0, { budgetMax: null, surfaceMin: null, roomMin: null }, true);
+    for (const price of [1, 2]) model.take(price, { kind: 'message', isOther: false, price, surface: 40 });
+    // As where the price was incoherent in the market of that time.
+    model.match = null;
+    assert.equal(
+      reasonsOf(model, 0).some(({ code }) => code === 'not-subscribed'),
+      !hearsPrices,
+    );
   }
 });

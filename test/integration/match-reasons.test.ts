@@ -185,6 +185,15 @@ describe('what was silent', () => {
     assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'no-endpoint']);
   });
 
+  it('without an endpoint, but with an address for e-mails, the feed is not alone', async () => {
+    const { property, record } = newFlat();
+    const search = await create({ endpointRecipient: null, notificationRecipient: 'jo@example.org' });
+    await record({ price: 150_000 });
+    assert.deepEqual(await codesOf(search, property), ['began-with-advert']);
+    await change(search, { notificationRecipient: null });
+    assert.deepEqual(await codesOf(search, property), ['began-with-advert'], 'it had one then');
+  });
+
   it('it began while notifications were off, whatever they are now', async () => {
     const [entered, cheapened] = [newFlat(), newFlat()];
     const search = await create();

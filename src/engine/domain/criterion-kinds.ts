@@ -174,13 +174,22 @@ interface CodeWords {
   /** Of codes from 0 on. */
   readonly names: readonly string[];
   readonly words: Verdicts;
+  readonly unknown: InLanguages<string>;
+}
+
+function codeReason({ words, unknown }: Omit<CodeWords, 'names'>) {
+  return ({ holds, actual }: Judged, language: Language): string => {
+    const values = [actual].flat();
+    const isUnknown = values.length > 0 && values.every((value) => value === null);
+    return isUnknown ? unknown[language] : words[language][holds ? 0 : 1];
+  };
 }
 
 /** The one code asked for. */
 export function code<Name extends string, const S extends Source<number | null>>(
   name: Name,
   source: S,
-  { names, words }: CodeWords,
+  { names, ...words }: CodeWords,
 ) {
   type Asked = Readonly<Record<Name, number | null>>;
   return {
@@ -191,7 +200,7 @@ export function code<Name extends string, const S extends Source<number | null>>
     holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
     expected: (criteria: Asked) => criteria[name],
     actual: (considered: Considered) => actualOf(source, considered),
-    reason: verdictReason(words),
+    reason: codeReason(words),
   };
 }
 
@@ -199,7 +208,7 @@ export function code<Name extends string, const S extends Source<number | null>>
 export function codes<Name extends string, const S extends Source<number | null>>(
   name: Name,
   source: S,
-  { names, words }: CodeWords,
+  { names, ...words }: CodeWords,
 ) {
   type Asked = Readonly<Record<Name, readonly number[]>>;
   return {
@@ -211,7 +220,7 @@ export function codes<Name extends string, const S extends Source<number | null>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
     expected: (criteria: Asked) => criteria[name],
     actual: (considered: Considered) => actualOf(source, considered),
-    reason: verdictReason(words),
+    reason: codeReason(words),
   };
 }
 

@@ -49,6 +49,7 @@ const JUDGED = [
   LIVE_ADVERT,
   code('transactionType', ofProperty('transactionType'), {
     names: TRANSACTION_TYPE_NAMES,
+    unknown: { fr: "Le type de transaction n'est pas connu.", en: 'The type of transaction is unknown.' },
     words: {
       fr: ['Le type de transaction est celui demandé.', "Le type de transaction n'est pas celui demandé."],
       en: ['The type of transaction is the one asked for.', 'The type of transaction is not the one asked for.'],
@@ -56,6 +57,7 @@ const JUDGED = [
   }),
   codes('propertyTypes', ofProperty('propertyType'), {
     names: PROPERTY_TYPE_NAMES,
+    unknown: { fr: "Le type de bien n'est pas connu.", en: 'The type of property is unknown.' },
     words: {
       fr: ['Le type de bien est parmi ceux demandés.', "Le type de bien n'est pas parmi ceux demandés."],
       en: ['The type of property is among those asked for.', 'The type of property is not among those asked for.'],
@@ -114,6 +116,7 @@ const JUDGED = [
   }),
   codes('publisherTypes', ofAdverts('publisherType'), {
     names: PUBLISHER_TYPE_NAMES,
+    unknown: { fr: "Le type d'annonceur n'est pas connu.", en: 'The type of publisher is unknown.' },
     words: {
       fr: ["L'un des annonceurs est du type demandé.", "Aucun annonceur n'est du type demandé."],
       en: ['A publisher is of a type asked for.', 'No publisher is of a type asked for.'],
@@ -132,8 +135,8 @@ const JUDGED = [
     asked: 'Leaves out properties whose price is incoherent. Default true; null switches it off.',
     answered: 'Leaves out incoherent prices.',
     words: {
-      fr: ['Le prix est cohérent avec le marché.', "Le prix au m² s'écarte trop de celui du marché."],
-      en: ['The price is coherent with the market.', 'The price per m² is too far from the market.'],
+      fr: ["Rien n'indique que le prix s'écarte du marché.", "Le prix au m² s'écarte trop de celui du marché."],
+      en: ['Nothing shows that the price is far from the market.', 'The price per m² is too far from the market.'],
     },
   }),
   AREAS,

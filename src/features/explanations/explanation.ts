@@ -117,6 +117,8 @@ function versionOf({ version, from, members }: RecordedVersion, siteCategoryName
     isNotifying: members.notificationEnabled,
     hasMatchEndpoint: members.endpointRecipient !== null,
     hasEventEndpoint: members.eventEndpoint !== null,
+    hasMailRecipient: members.hasNotificationRecipient ?? members.notificationRecipient !== null,
+    subscribedEvents: members.subscribedEvents,
   };
 }
 

@@ -38,6 +38,8 @@ export interface SearchVersion {
   readonly isNotifying: boolean;
   readonly hasMatchEndpoint: boolean;
   readonly hasEventEndpoint: boolean;
+  readonly hasMailRecipient: boolean;
+  readonly subscribedEvents: readonly EventKind[];
 }
 
 export interface PairMatch {
@@ -132,9 +134,13 @@ function now(code: PairReasonCode): PairReason {
 function silenceOf(history: PairHistory): readonly PairReason[] {
   const { versions, messages } = history;
   const present = versions.at(-1) as SearchVersion;
-  const last = messages[0];
-  const hadEvents = present.isNotifying && last !== undefined && present.from !== null && last.at > present.from;
-  return [beginningOf(walk(history, history.summary, null)), ...(hadEvents ? [now('not-subscribed')] : [])];
+  const { from, isNotifying, subscribedEvents } = present;
+  const kinds = messages
+    .filter(({ at }) => from !== null && at > from)
+    .flatMap(({ events }) => events.map((e) => e.kind));
+  // Of one that it subscribes to, the property did not satisfy the search at that time, by medians or crawls of then.
+  const isUnsubscribed = isNotifying && kinds.length > 0 && !kinds.some((kind) => subscribedEvents.includes(kind));
+  return [beginningOf(walk(history, history.summary, null)), ...(isUnsubscribed ? [now('not-subscribed')] : [])];
 }
 
 function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
@@ -142,7 +148,8 @@ function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] 
   const { createdAt: at, cause, searchVersion, hasBegun, channel } = match;
   const version = versions.find((one) => one.version === searchVersion);
   const hasEndpoint = channel === 'match' ? version?.hasMatchEndpoint : version?.hasEventEndpoint;
-  const sent = hasEndpoint === false ? [{ code: 'no-endpoint', at } as const] : [];
+  const isUnsent = hasEndpoint === false && version?.hasMailRecipient === false;
+  const sent = isUnsent ? [{ code: 'no-endpoint', at } as const] : [];
   const place = causeOf(history, match);
   if (!hasBegun) {
     const walked =

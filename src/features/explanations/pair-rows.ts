@@ -12,7 +12,8 @@ export interface RecordedVersion {
   readonly version: number;
   /** Null: its beginning is not recorded any more. */
   readonly from: Date | null;
-  readonly members: SearchMembers;
+  /** Of a former address only whether there was one is recorded. */
+  readonly members: SearchMembers & { readonly hasNotificationRecipient?: boolean };
 }
 
 export interface RecordedSearch {
@@ -46,7 +47,7 @@ export async function readSearchHistory(database: Queryable, number: SearchNumbe
   if (row === undefined) return null;
   const { id, version, createdAt, deletedAt, isUnsubscribed, changes } = row;
   const versions: RecordedVersion[] = [];
-  let members = membersOfStored(row.members);
+  let members: RecordedVersion['members'] = membersOfStored(row.members);
   for (const change of changes) {
     versions.unshift({ version: change.version, from: new Date(change.at), members });
     members = { ...members, ...change.former };
