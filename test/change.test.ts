@@ -168,6 +168,25 @@ test('an advert that comes back after its expiry is updated, even when nothing e
   assert.deepEqual(told(same?.events ?? []), [UPDATE]);
 });
 
+test('an object without a known member says what none says: there is no change between them', () => {
+  const contact = { agency: null, email: null, fax: null, name: null, phone: null, reference: null };
+  const empty = { ...CONTENT, contact, energy: { category: null, value: null } };
+  const none = { ...CONTENT, contact: null, energy: null };
+  for (const [before, after] of [
+    [none, empty],
+    [empty, none],
+  ] as const) {
+    const [, change] = changesOf([upsertAt(0, { advert: before }), upsertAt(5, { advert: after })]);
+    assert.deepEqual([change?.outcome, change?.events], ['recrawled', []]);
+  }
+  const named = { ...CONTENT, contact: { ...contact, name: 'Jo' } };
+  const [, change] = changesOf([upsertAt(0, { advert: empty }), upsertAt(5, { advert: named })]);
+  assert.deepEqual(
+    change?.events.map(({ kind }) => kind),
+    ['property.ad.update'],
+  );
+});
+
 test('what the message states of the property is compared as well', () => {
   const property: Partial<StatedProperty> = { room: 3, city: { insee: '83137', zipcode: null, name: null } };
   const [, change] = changesOf([upsertAt(0, { property }), upsertAt(5, { property: { ...property, room: 4 } })]);

@@ -264,7 +264,7 @@ function asText(value: number | null): string | null {
 function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true;
   if (before === undefined && Array.isArray(after)) return after.length === 0;
-  if (before === undefined || before === null || after === null) return (before ?? null) === after;
+  if (before === undefined || before === null || after === null) return isUnknown(before) && isUnknown(after);
   if (typeof before !== 'object' || typeof after !== 'object') return false;
   if (Array.isArray(before) && Array.isArray(after) && before.length !== after.length) return false;
   // Copying their members would cost more than everything else here.
@@ -272,6 +272,12 @@ function isSame(before: unknown, after: unknown): boolean {
     if (!isSame((before as Record<string, unknown>)[name], (after as Record<string, unknown>)[name])) return false;
   }
   return true;
+}
+
+/** Nothing, or an object without a known member: `{}` says as much of a contact as no contact. */
+function isUnknown(value: unknown): boolean {
+  if (typeof value !== 'object' || Array.isArray(value)) return value === undefined;
+  return value === null || Object.values(value).every((member) => member === null);
 }
 
 const EXPIRED = 'expired';
