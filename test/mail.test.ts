@@ -6,7 +6,7 @@ import { EVENT_KINDS } from '../src/engine/domain/codes.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import { emailStatusOf, mailKeyOf, nextMorning, parisDayOf } from '../src/engine/domain/mail.ts';
 import { propertyDocument } from '../src/engine/domain/property-document.ts';
-import { type MailReason, mailProperty, mailReasonsOf } from '../src/features/mail/mail-contents.ts';
+import { type MailReason, mailProperty, mailReasonsOf, newMailItems } from '../src/features/mail/mail-contents.ts';
 import { changesOf, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
 const CLIENT = uuidOf('c11e2700-0000-4000-8000-000000000001');
@@ -117,4 +117,18 @@ test('a property with a long title and a hostile address stays small', () => {
   assert.deepEqual([property.link, property.picture], [null, null]);
   assert.equal(property.title?.isWellFormed?.() ?? true, true);
   assert.ok(JSON.stringify(property).length < 1_000);
+});
+
+test('the items of changes that one batch recorded are in the order of the changes', () => {
+  const updatedAt = new Date('2026-03-10T08:15:00Z');
+  const pairs = Array.from({ length: 20 }, () => ({
+    route: { clientId: CLIENT, generation: 0, mail: MAIL, subscribedEvents: ['ad.update.price', 'property.ad.update'] },
+    match: { id: CLIENT, searchNumber: 1, updatedAt },
+    change: { events: CHEAPER?.events, propertyUuid: CLIENT, traceparent: null },
+    hasBegun: false,
+  }));
+  const items = newMailItems(pairs as unknown as Parameters<typeof newMailItems>[0]);
+  const ids = items.map(({ id }) => id);
+  assert.equal(ids.length, 40);
+  assert.deepEqual(ids, ids.toSorted());
 });

@@ -8,7 +8,7 @@
 
 import type { AdvertEvent } from '../../engine/domain/advert.ts';
 import type { EventKind } from '../../engine/domain/codes.ts';
-import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
+import { type SearchNumber, type Uuid, uuidAfter } from '../../engine/domain/ids.ts';
 import type { MailRoute } from '../../engine/domain/mail.ts';
 import type { PropertyDocument } from '../../engine/domain/property-document.ts';
 import type { NotifiedPair } from '../../engine/intake/alerts.ts';
@@ -86,14 +86,17 @@ export function mailReasonsOf(
 
 /** One for each reason of each pair. */
 export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailItem[] {
+  // The changes of a batch have one time: ids above each other keep their order.
+  let id: Uuid | null = null;
   return pairs.flatMap(({ route, match, change, hasBegun }) => {
     const { clientId, generation, mail } = route;
     if (mail === null) return [];
-    return mailReasonsOf(route, change.events, hasBegun).map((reason) => ({
-      id: timeOrderedUuid(match.updatedAt),
-      ...{ clientId, searchNumber: match.searchNumber, matchId: match.id, propertyUuid: change.propertyUuid },
-      ...{ route: mail, generation, reason, traceparent: change.traceparent },
-    }));
+    return mailReasonsOf(route, change.events, hasBegun).map((reason) => {
+      id = uuidAfter(id, match.updatedAt);
+      const { searchNumber, id: matchId } = match;
+      const of = { clientId, searchNumber, matchId, propertyUuid: change.propertyUuid, route: mail, generation };
+      return { id, ...of, reason, traceparent: change.traceparent };
+    });
   });
 }
 
