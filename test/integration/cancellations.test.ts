@@ -24,7 +24,7 @@ import { resendDelivery } from '../../src/engine/store/resends.ts';
 import { listSearches } from '../../src/engine/store/search-listing.ts';
 import { createSearch, deleteSearch, updateSearch } from '../../src/engine/store/searches.ts';
 import { countFitting } from '../../src/features/recoveries/recovery-steps.ts';
-import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -49,6 +49,7 @@ async function openScene(t: TestContext) {
     onConnectionLost: () => undefined,
   });
   closers.push(() => database.end());
+  await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   const { rows } = await database.query('select client_id from searches');
   const clientId: Uuid = rows[0].client_id;

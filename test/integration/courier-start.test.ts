@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { publishRetries } from '../../src/engine/broker/retry-messages.ts';
-import { registerCourier, removeCouriers } from '../../src/engine/store/couriers.ts';
+import type { Uuid } from '../../src/engine/domain/ids.ts';
+import { beat, declareDead, registerCourier, removeCouriers } from '../../src/engine/store/couriers.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -92,9 +93,9 @@ test('what a courier died with counts as an aborted attempt, and what it had not
   const [dead, frozen] = [await registerCourier(stage.database), await registerCourier(stage.database)];
   const claimed = due.slice(0, 2).map(({ id }) => id);
   await claimDeliveries(stage.database, dead, claimed.slice(0, 1), new Date());
-  // It was declared dead, went on with this claim, and died.
-  await removeCouriers(stage.database, [frozen]);
+  // It claimed while it was removed, and died.
   await claimDeliveries(stage.database, frozen, claimed.slice(1), new Date());
+  await removeCouriers(stage.database, [frozen]);
   const alerted = await seedSearch(stage.database);
   const [sent] = await seedDeliveries(stage.database, alerted, [receiver.urlOf('/sent')]);
   await putInState(stage.database, [sent?.id as string], 'delivered', 1);
@@ -122,6 +123,24 @@ test('what a courier died with counts as an aborted attempt, and what it had not
     [sent?.id, alerted.number],
   );
   assert.deepEqual(rows, [{ is: true }], 'its last alerts are noted, which it had no time for');
+});
+
+test('a courier that was declared dead claims nothing more, which the next death would abort amid its attempt', async (t) => {
+  const { stage, due } = await openBacklog(t);
+  const { database } = stage;
+  const [frozen, busy] = [await registerCourier(database), await registerCourier(database)];
+  const silent = await beat(database, busy);
+  assert.equal((await beat(database, busy)).length, 2);
+  assert.deepEqual(await declareDead(database, silent), [frozen], 'the other one has beaten since');
+  const claimBy = async (number: number) =>
+    (await claimDeliveries(database, number, [due[0]?.id as Uuid], new Date())).claimed.length;
+  assert.equal(await claimBy(frozen), 0);
+  assert.deepEqual(
+    (await beat(database, frozen)).map(({ number }) => number),
+    [busy],
+    'it learns that it needs another number',
+  );
+  assert.equal(await claimBy(busy), 1);
 });
 
 test('a courier whose number another process has, as after a restore, takes one of its own', async (t) => {

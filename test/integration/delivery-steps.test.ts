@@ -15,7 +15,13 @@ import { claimDeliveries, giveBack } from '../../src/engine/store/delivery-claim
 import { lockForResending, resend, resendDelivery } from '../../src/engine/store/resends.ts';
 import { removeDeliveries } from '../../src/engine/store/retention.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
-import { putInState, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import {
+  putInState,
+  registerHolder,
+  type SeededSearch,
+  seedDeliveries,
+  seedSearch,
+} from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { simulateClock } from '../support/simulated-clock.ts';
 import { until } from '../support/until.ts';
@@ -31,6 +37,7 @@ async function openScene(t: Cleanup, over?: string) {
   await migrate(url);
   const database = openDatabase({ url, connectionsMax: 6, plans: 'pipeline', onConnectionLost: () => undefined });
   t.after(() => database.end());
+  await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   await database.query('update searches set endpoint_recipient = $1', [URL]);
   return { database, search };

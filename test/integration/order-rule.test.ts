@@ -11,7 +11,7 @@ import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
-import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 
 const URLS = ['https://a.test/', 'https://b.test/'] as const;
@@ -48,6 +48,7 @@ async function openScene(t: Cleanup) {
   await migrate(databaseUrl);
   const database = openDatabase({ url: databaseUrl, connectionsMax: 2, onConnectionLost: () => undefined });
   t.after(() => database.end());
+  await registerHolder(database, HOLDER);
   return { database, search: await seedSearch(database) };
 }
 

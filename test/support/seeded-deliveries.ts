@@ -7,6 +7,7 @@ import type { DeliveryState, DueDelivery } from '../../src/engine/domain/deliver
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { randomUuid, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../../src/engine/domain/ids.ts';
 import { bodyHead } from '../../src/engine/domain/routing.ts';
+import { PROCESS } from '../../src/engine/store/couriers.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 import { insertDeliveries } from '../../src/engine/store/deliveries.ts';
 import { insertSnapshots } from '../../src/engine/store/snapshots.ts';
@@ -110,4 +111,12 @@ export async function putInState(
       [ids, lane, attemptCount, dueAt, state === 'sending'],
     );
   }
+}
+
+/** For claims without a courier. */
+export async function registerHolder(database: Pick<Database, 'query'>, number: number): Promise<void> {
+  await database.query('insert into couriers (number, process) overriding system value values ($1, $2)', [
+    number,
+    PROCESS,
+  ]);
 }

@@ -19,6 +19,7 @@ import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { createSearch, deleteSearch } from '../../src/engine/store/searches.ts';
 import { nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
 import { numberedUuid } from './intake.ts';
+import { registerHolder } from './seeded-deliveries.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 import { quietSupervisor } from './supervisor.ts';
 
@@ -73,6 +74,7 @@ const entryOf = (message: IntakeMessage) => ({
 /** The database must be migrated. */
 export async function startSimulatedMarket(options: SimulatedMarketOptions): Promise<SimulatedMarket> {
   const { database, clock, clientId } = options;
+  await registerHolder(database, HOLDER);
   const searchIds: Uuid[] = [];
   for (let number = 0; number < options.searches; number++) {
     searchIds.push((await createSearch(database, clientId, membersOf(options, number))).id);

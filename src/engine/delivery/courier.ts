@@ -10,7 +10,7 @@ import type { DueDelivery } from '../domain/delivery.ts';
 import { urlKeyOfKey } from '../domain/endpoint.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import { mendAlerts, noteAlerts, readAbandoned, type SettledAttempt } from '../store/attempts.ts';
-import { beat, registerCourier, removeCouriers } from '../store/couriers.ts';
+import { beat, declareDead, registerCourier, removeCouriers } from '../store/couriers.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
 import { DueQueue } from './due-queue.ts';
 import { FairScheduler } from './fair-scheduler.ts';
@@ -189,10 +189,10 @@ class CourierMaintenance {
     );
     // Another process has declared this one dead: its further claims need a new courier number.
     if (!this.#watched.has(this.#number)) this.#number = await registerCourier(database);
-    const dead = [...this.#watched].flatMap(([number, { silentMs }]) =>
-      number !== this.#number && silentMs > attemptTimeoutMs + silentMarginMs ? [number] : [],
+    const silent = couriers.filter(
+      ({ number }) => (this.#watched.get(number)?.silentMs ?? 0) > attemptTimeoutMs + silentMarginMs,
     );
-    if (dead.length > 0) await this.#abortClaimsOf(dead, settlement);
+    if (silent.length > 0) await this.#abortClaimsOf(await declareDead(database, silent), settlement);
   }
 
   async #abortClaimsOf(dead: readonly number[], settlement: Settlement): Promise<void> {

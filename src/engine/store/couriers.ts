@@ -4,7 +4,7 @@ import { randomUuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 
 /** A database that was restored to an older state may give out the number of a living courier again. */
-const PROCESS = randomUuid();
+export const PROCESS = randomUuid();
 
 export interface CourierBeat {
   readonly number: number;
@@ -31,6 +31,21 @@ export async function beat(client: Queryable, number: number): Promise<readonly 
   });
   const { rows } = await client.query<CourierBeat>({ name: 'couriers', text: 'select number, beat from couriers' });
   return rowCount === 1 ? rows : rows.filter((courier) => courier.number !== number);
+}
+
+/**
+ * Declares dead those that have not beaten since, and returns their numbers: no process has them any more, so that none
+ * of them claims (delivery-claims.ts), should it wake up, before it has a new number. What they had claimed is theirs
+ * until `removeCouriers`, and is found again should this process end before. Served by the primary key.
+ */
+export async function declareDead(client: Queryable, silent: readonly CourierBeat[]): Promise<readonly number[]> {
+  const { rows } = await client.query<{ number: number }>(
+    `update couriers set process = gen_random_uuid()
+     from unnest($1::integer[], $2::bigint[]) as silent(number, beat)
+     where couriers.number = silent.number and couriers.beat = silent.beat returning couriers.number`,
+    [silent.map(({ number }) => number), silent.map((courier) => courier.beat)],
+  );
+  return rows.map(({ number }) => number);
 }
 
 /** Removes only couriers without claims: their rows identify the claims of the dead. */

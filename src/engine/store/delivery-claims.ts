@@ -9,6 +9,7 @@ import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
 import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
 import { passFence } from './claim-fence.ts';
+import { PROCESS } from './couriers.ts';
 import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
 import { laneOf } from './deliveries.ts';
 import { NEVER_DELIVERED } from './delivery-states.ts';
@@ -97,6 +98,7 @@ const CLAIM = `
   ), taken as (
     update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = $4
     where o.id = any(array(select id from judged where verdict = 'claimed')) and (select count(*) from leaders) >= 0
+      and exists (select from couriers where number = $1 and process = $5)
     returning o.id, o.lane, o.attempt_count
   ), demoted as (
     update open_deliveries o set lane = 0
@@ -126,9 +128,10 @@ type ClaimRow = { readonly id: Uuid } & (
 );
 
 /**
- * Claims the due ones of `ids` for one attempt each. Served by the primary keys. `now`: the claiming process's time,
- * for the shown age and the start of the attempt, because receivers refuse a webhook with another time than theirs:
- * PostgreSQL's clock may be hours off.
+ * Claims the due ones of `ids` for one attempt each; none once `holder` was declared dead, because the next death would
+ * abort such a claim amid its attempt, and its match would go on too early. Served by the primary keys. `now`: the
+ * claiming process's time, for the shown age and the start of the attempt, because receivers refuse a webhook with
+ * another time than theirs: PostgreSQL's clock may be hours off.
  */
 export async function claimDeliveries(
   database: Database,
@@ -137,7 +140,7 @@ export async function claimDeliveries(
   now: Date,
 ): Promise<Claims> {
   const youngFrom = firstUuidAt(new Date(now.getTime() - HELD_BACK_MAX_MS));
-  const claim: Statement = { name: 'claim', text: CLAIM, values: [holder, arrayLiteral(ids), youngFrom, now] };
+  const claim: Statement = { name: 'claim', text: CLAIM, values: [holder, arrayLiteral(ids), youngFrom, now, PROCESS] };
   const askedAt = performance.now();
   const { answers } = await pipelinedTransaction(database, async () => ({ last: [passFence, claim], result: null }));
   const startedAt = new Date(now.getTime() + performance.now() - askedAt);
