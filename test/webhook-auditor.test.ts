@@ -184,6 +184,48 @@ test('(g) first attempts out of order, and before the one before was answered, a
   assert.match(judge(match({ sequence: 1, startedMs: 28_020 }, { sequence: 2, startedMs: 28_000 })), /number 2 came/);
   const cancelled = { state: 'cancelled' };
   assert.equal(judge(match({ sequence: 1, startedMs: 20, ...cancelled }, { sequence: 2, startedMs: 0 })), '');
+  const frozen = match({ sequence: 1, startedMs: 0 }, { sequence: 2, startedMs: 20_000 });
+  const [post] = frozen.postsById.get('d1') as [ReceivedPost];
+  frozen.postsById.set('d1', [{ ...post, receivedAt: START + 20_100, answeredAt: START + 20_107 }]);
+  assert.match(judge(frozen), /number 2 came 105 ms before 1 was answered/);
+  assert.equal(
+    auditOrder(frozen.deliveries, frozen.postsById, { isHeld: true, leaseMs: 16_000 }).join(),
+    '',
+    'its lease',
+  );
+});
+
+test('(g) what recoveries send out of order, twice or unasked is found, and live deliveries are an order of their own', () => {
+  const first = { sequence: 1, startedMs: 0 };
+  const second = { sequence: 2, startedMs: 20 };
+  const third = { sequence: 3, startedMs: 1_000 };
+  const recoveries = [
+    { createdAt: START + 990, finishedAt: START + 1_990 },
+    { createdAt: START + 2_990, finishedAt: START + 3_990 },
+  ];
+  /** With further attempts, each begun `againMs` after the first one of all. */
+  const judge = (...againMs: readonly (readonly number[])[]): string => {
+    const { deliveries, postsById } = match(first, second, third);
+    const resent = deliveries.map((delivery, at) => {
+      const starts = (againMs[at] ?? []).map((ms) => START + ms);
+      const [attempt] = delivery.attempts;
+      const [post] = postsById.get(delivery.id) as [ReceivedPost];
+      const posts = starts.map((startedAt) => ({
+        ...{ ...post, receivedAt: startedAt + 2, answeredAt: startedAt + 9 },
+        headers: { ...post.headers, 'webhook-timestamp': String(Math.floor(startedAt / 1_000)) },
+      }));
+      postsById.set(delivery.id, [post, ...posts]);
+      const again = starts.map((startedAt) => ({ ...attempt, number: 2, startedAt, endedAt: startedAt + 10 }));
+      return { ...delivery, attempts: [...delivery.attempts, ...again] } as AuditedDelivery;
+    });
+    return auditOrder(resent, postsById, { isHeld: true, recoveries }).join('\n');
+  };
+  assert.equal(judge([1_000], [1_020]), '', 'while number 3 is told');
+  assert.equal(judge([3_000], [1_000]), '', 'by two recoveries');
+  assert.match(judge([1_020], [1_000]), /number 2 was claimed 30 ms before 1 had ended \(recovered\)/);
+  assert.match(judge([1_005], [1_000]), /number 2 came 12 ms before 1 was answered \(recovered\)/);
+  assert.match(judge([1_000, 1_020]), /a recovery sent number 1 twice/);
+  assert.match(judge([2_500]), /number 1 was sent again, and no recovery asked for that/);
 });
 
 test('(g) numbers that leave a gap, come twice, or are not those of the header, and ids that do not ascend, are found', () => {

@@ -11,6 +11,7 @@ import { ensureAdvertsStream } from '../../src/engine/broker/topology.ts';
 import { type Database, migrate } from '../../src/engine/store/database.ts';
 import { createApiKey, tuned } from '../../test/support/daemon.ts';
 import { connectDatabase } from '../../test/support/database.ts';
+import { type Watcher, watchDeliveries } from '../../test/support/delivery-watcher.ts';
 import { type PostgresPair, startPostgresPair } from '../../test/support/postgres-pair.ts';
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
 import { restClient } from '../../test/support/rest-client.ts';
@@ -29,8 +30,8 @@ import { chaosSearches } from './searches.ts';
 
 export const RETRY_DELAY_MS = 1_000;
 const ATTEMPT_TIMEOUT_MS = 1_000;
-/** The attempt's time and the courier's margin to record it. */
-export const LEASE_MS = ATTEMPT_TIMEOUT_MS + 15_000;
+/** The attempt's time and the courier's margin to record it, which count from the heartbeat before. */
+export const LEASE_MS = ATTEMPT_TIMEOUT_MS + 15_000 - 2_000;
 
 const SETTINGS = {
   VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS),
@@ -48,7 +49,6 @@ const TINY = {
   VIGIE_DATABASE_CONNECTIONS_MAX: '4',
   ...tuned({ ...BORNE, recordBatchMax: 8, attemptsInFlightMax: 8 }),
 };
-const WATCH_EVERY_MS = 250;
 const NATS_DISK_BYTES = 256 * 1024 ** 2;
 /** Half of it is log (test/support/postgres-pair.ts). */
 const POSTGRES_DISK_BYTES = 1024 ** 3;
@@ -76,12 +76,6 @@ export interface Scene {
   readonly database: Look;
   readonly searches: readonly OracleSearch[];
   readonly watcher: Watcher;
-}
-
-export interface Watcher {
-  readonly seenDelivered: ReadonlyMap<string, number>;
-  /** What has been seen since that time, in milliseconds since the epoch, is gone from the rows. */
-  forgetSince(time: number): Promise<void>;
 }
 
 export interface SceneOptions {
@@ -212,34 +206,6 @@ async function saveSearches(
     );
   }
   return searches;
-}
-
-/** The time is taken after the answer: what starts later could have known. */
-function watchDeliveries(cleanup: Cleanup, database: Look): Watcher {
-  const seen = new Map<string, number>();
-  let looking: Promise<void> = Promise.resolve();
-  async function look(): Promise<void> {
-    const { rows } = await database.query<{ id: string }>(
-      'select delivery_id as id from attempts where status_code = 200',
-    );
-    const now = performance.timeOrigin + performance.now();
-    for (const { id } of rows) if (!seen.has(id)) seen.set(id, now);
-  }
-  const timer = setInterval(() => {
-    // PostgreSQL may be away.
-    looking = looking.then(look).catch(() => undefined);
-  }, WATCH_EVERY_MS);
-  cleanup.after(async () => {
-    clearInterval(timer);
-    await looking;
-  });
-  return {
-    seenDelivered: seen,
-    async forgetSince(time) {
-      await looking;
-      for (const [id, seenAt] of seen) if (seenAt > time) seen.delete(id);
-    },
-  };
 }
 
 /** Stops or continues a server and all its processes. */

@@ -2,8 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { auditDeliveries } from '../support/delivery-auditor.ts';
+import { createApiKey, type Daemon } from '../support/daemon.ts';
+import { type AuditedDelivery, auditDeliveries } from '../support/delivery-auditor.ts';
+import { watchDeliveries } from '../support/delivery-watcher.ts';
+import { numberedUuid } from '../support/intake.ts';
+import { readRecoveries } from '../support/order-auditor.ts';
 import { assertOrdered, firstPosts, openOrderScene } from '../support/order-scene.ts';
+import { restClient } from '../support/rest-client.ts';
+import { until } from '../support/until.ts';
+import type { Behaviour } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 100;
 const CUTS = 5;
@@ -42,3 +49,99 @@ test('two instances share the deliveries of a match and keep its order', async (
   assertOrdered(receiver.posts, CUTS + 1);
   for (const daemon of daemons) assert.equal(await daemon.end('SIGTERM'), 0);
 });
+
+const WAVES = ['kill', 'kill', 'freeze', 'freeze', 'kill', 'kill', 'freeze until it counts as dead', 'kill'] as const;
+const WAVE_PROPERTIES = 125;
+const ATTEMPT_TIMEOUT_MS = 3_000;
+/** The attempt's time and the courier's margin to record it, which count from the heartbeat before. */
+const LEASE_MS = ATTEMPT_TIMEOUT_MS + 15_000 - 2_000;
+/** While every third post fails: nothing is sent more than six times then. */
+const RECOVERIES_MAX = 4;
+
+test('two instances that die and freeze keep the order, that of recoveries too, and lose and repeat nothing', async (t) => {
+  const scene = await openOrderScene(t);
+  const { receiver, database, save, publish } = scene;
+  const start = () => scene.start({ VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS) });
+  const daemons = [await start(), await start()] as [Daemon, Daemon];
+  await save(daemons, { matches: '/matches', events: '/events' });
+  const watcher = watchDeliveries(scene.cleanup, database);
+  const properties = WAVES.length * WAVE_PROPERTIES;
+  receiver.script('/matches', ...everyThirdFails(properties));
+  receiver.script('/events', ...everyThirdFails(properties * CUTS));
+  // The retry is an hour away: recoveries alone send again.
+  const recover = openRecoveries(await createApiKey(scene.servers));
+  for (const [wave, fault] of WAVES.entries()) {
+    const received = receiver.posts.length;
+    const published = publish(WAVE_PROPERTIES, CUTS, wave * WAVE_PROPERTIES);
+    await receiver.until((posts) => posts.length > received + WAVE_PROPERTIES);
+    const struck = wave % 2;
+    await recover(daemons[1 - struck] as Daemon, RECOVERIES_MAX);
+    await strike(fault, struck);
+    await published;
+  }
+  async function strike(fault: (typeof WAVES)[number], struck: number): Promise<void> {
+    const daemon = daemons[struck] as Daemon;
+    if (fault === 'kill') {
+      await daemon.end('SIGKILL');
+      daemons[struck] = await start();
+      return;
+    }
+    const received = receiver.posts.length;
+    daemon.process.kill('SIGSTOP');
+    if (fault === 'freeze') await receiver.until((posts) => posts.length > received + WAVE_PROPERTIES);
+    else {
+      await until(
+        async () => (await database.query('select from couriers')).rowCount,
+        (couriers) => couriers === 1,
+      );
+    }
+    daemon.process.kill('SIGCONT');
+  }
+
+  await until(
+    async () => {
+      await recover(daemons[0], Number.POSITIVE_INFINITY);
+      const { rows } = await database.query<{ ended: number }>(
+        `select count(*)::integer as ended from delivery_states where state not in ('queued', 'sending', 'retry_wait')`,
+      );
+      return rows[0]?.ended;
+    },
+    (ended) => ended === properties * (CUTS + 1),
+  );
+  for (const daemon of daemons) assert.equal(await daemon.end('SIGTERM'), 0);
+  const keyOf = ({ propertyUuid, sequence }: Pick<AuditedDelivery, 'propertyUuid' | 'sequence'>): string =>
+    `${propertyUuid} ${sequence}`;
+  const faults = await auditDeliveries({
+    database,
+    posts: receiver.posts,
+    retryDelayMs: 0,
+    expected: Array.from({ length: properties * (CUTS + 1) }, (_, n) =>
+      keyOf({ propertyUuid: numberedUuid('property', Math.floor(n / (CUTS + 1))), sequence: 1 + (n % (CUTS + 1)) }),
+    ),
+    keyOf,
+    order: { isHeld: true, recoveries: await readRecoveries(database) },
+    freezes: { seenDelivered: watcher.seenDelivered, leaseMs: LEASE_MS },
+  });
+  assert.deepEqual(faults, []);
+  const { rows } = await database.query<{ count: number }>(
+    'select count(distinct delivery_id)::integer as count from attempts where number > 1',
+  );
+  assert.ok(Number(rows[0]?.count) > properties, `recoveries sent ${rows[0]?.count}`);
+});
+
+function everyThirdFails(posts: number): [Behaviour, ...Behaviour[]] {
+  const answers = Array.from({ length: posts }, (_, n) => (n % 3 === 0 ? 500 : 200)).concat(200);
+  return answers.map((status) => ({ type: 'answer', status })) as [Behaviour, ...Behaviour[]];
+}
+
+/** Asks for a recovery of everything, unless one is at work, or as many as `max` were. */
+function openRecoveries(key: string) {
+  const since = new Date().toISOString();
+  let made = 0;
+  return async (daemon: Daemon, max: number): Promise<void> => {
+    if (made >= max) return;
+    const { status } = await restClient(daemon, key).request('POST', '/recoveries', { since });
+    if (status === 202) made += 1;
+    else assert.equal(status, 409);
+  };
+}

@@ -55,7 +55,7 @@ export interface AuditedDelivery {
   readonly attempts: readonly AuditedAttempt[];
 }
 
-interface AuditedAttempt {
+export interface AuditedAttempt {
   readonly number: number;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;

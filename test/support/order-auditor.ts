@@ -6,7 +6,7 @@
 
 import { HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import type { Database } from '../../src/engine/store/database.ts';
-import type { AuditedDelivery } from './delivery-auditor.ts';
+import type { AuditedAttempt, AuditedDelivery } from './delivery-auditor.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 
 export interface OrderRules {
@@ -18,6 +18,14 @@ export interface OrderRules {
   readonly leaseMs?: number;
   /** The database was restored: numbers may go on far above. */
   readonly mayJump?: boolean;
+  /** Where these alone sent again, because no retry has become due. */
+  readonly recoveries?: readonly AuditedRecovery[];
+}
+
+/** From its request to its end, in milliseconds since the epoch. */
+export interface AuditedRecovery {
+  readonly createdAt: number;
+  readonly finishedAt: number;
 }
 
 /** Times of two processes of one machine, in whole milliseconds. */
@@ -33,6 +41,15 @@ export async function readFeedNumbers(
     'select match_id, array_agg(sequence) as numbers from feed_items group by match_id',
   );
   return new Map(rows.map(({ match_id, numbers }) => [match_id, new Set(numbers)]));
+}
+
+export async function readRecoveries(database: Pick<Database, 'query'>): Promise<readonly AuditedRecovery[]> {
+  const { rows } = await database.query<AuditedRecovery>(
+    `select extract(epoch from created_at)::float8 * 1000 as "createdAt",
+       extract(epoch from finished_at)::float8 * 1000 as "finishedAt"
+     from recoveries where state = 'finished' order by created_at`,
+  );
+  return rows;
 }
 
 /** Every broken rule in words. `postsById`: of each delivery, as they came. */
@@ -54,6 +71,7 @@ export function auditOrder(
       return [
         ...auditCounting(ordered, rules, rules.feedNumbers?.get(match)),
         ...auditTurns(ordered, postsById, rules),
+        ...auditRecovered(ordered, postsById, rules),
       ].map((fault) => `match ${match}: ${fault}`);
     }),
   ];
@@ -108,31 +126,78 @@ function auditTurns(
   { isHeld = false, leaseMs = Number.POSITIVE_INFINITY }: OrderRules,
 ): string[] {
   if (!isHeld) return [];
+  const turns = ordered.flatMap((delivery) => {
+    const [attempt] = delivery.attempts;
+    return attempt === undefined ? [] : [{ delivery, attempt, post: postsById.get(delivery.id)?.[0] }];
+  });
+  return turns.flatMap((later, position) =>
+    turns.slice(0, position).flatMap((earlier) => {
+      const waitedMs = later.attempt.startedAt - later.delivery.createdAt;
+      const hasWaited =
+        earlier.delivery.endpoint !== later.delivery.endpoint && waitedMs >= HELD_BACK_MAX_MS - TOLERANCE_MS;
+      return earlier.delivery.state === 'cancelled' || hasWaited ? [] : auditTurn(earlier, later, leaseMs);
+    }),
+  );
+}
+
+/** Attempts of two deliveries of a match. */
+interface TurnTaken {
+  readonly delivery: AuditedDelivery;
+  readonly attempt: AuditedAttempt;
+  readonly post: ReceivedPost | undefined;
+}
+
+function auditTurn(earlier: TurnTaken, later: TurnTaken, leaseMs: number): string[] {
   const faults: string[] = [];
-  for (const [position, later] of ordered.entries()) {
-    const [start] = later.attempts;
-    const [post] = postsById.get(later.id) ?? [];
-    if (start === undefined) continue;
-    for (const earlier of ordered.slice(0, position)) {
-      const [first] = earlier.attempts;
-      const [before] = postsById.get(earlier.id) ?? [];
-      const waitedMs = start.startedAt - later.createdAt;
-      const hasWaited = earlier.endpoint !== later.endpoint && waitedMs >= HELD_BACK_MAX_MS - TOLERANCE_MS;
-      if (first === undefined || earlier.state === 'cancelled' || hasWaited) continue;
-      const numbers = `number ${numberOf(later)}`;
-      const endedAt = Math.min(first.endedAt, first.startedAt + leaseMs);
-      if (start.startedAt < endedAt - TOLERANCE_MS) {
-        faults.push(`(g) ${numbers} was claimed ${endedAt - start.startedAt} ms before ${numberOf(earlier)} had ended`);
-      }
-      if (post === undefined || before === undefined || first.statusCode === null || first.endedAt !== endedAt)
-        continue;
-      const answeredAt = before.answeredAt ?? before.receivedAt;
-      if (post.receivedAt < answeredAt) {
-        faults.push(`(g) ${numbers} came ${answeredAt - post.receivedAt} ms before ${numberOf(earlier)} was answered`);
-      }
-    }
+  const number = `number ${numberOf(later.delivery)}`;
+  const before = numberOf(earlier.delivery);
+  const endedAt = Math.min(earlier.attempt.endedAt, earlier.attempt.startedAt + leaseMs);
+  if (later.attempt.startedAt < endedAt - TOLERANCE_MS) {
+    faults.push(`(g) ${number} was claimed ${endedAt - later.attempt.startedAt} ms before ${before} had ended`);
+  }
+  const wasAnswered = earlier.attempt.statusCode !== null && earlier.attempt.endedAt === endedAt;
+  if (later.post === undefined || earlier.post === undefined || !wasAnswered) return faults;
+  // Its sender froze between the claim and the first byte, which nothing can prevent: it counts as aborted all the same.
+  if (earlier.post.receivedAt > earlier.attempt.startedAt + leaseMs) return faults;
+  const answeredAt = earlier.post.answeredAt ?? earlier.post.receivedAt;
+  if (later.post.receivedAt < answeredAt) {
+    faults.push(`(g) ${number} came ${answeredAt - later.post.receivedAt} ms before ${before} was answered`);
   }
   return faults;
+}
+
+/** Each recovery sends a delivery once, and those of a match in the order of their numbers, whatever first attempts do. */
+function auditRecovered(
+  ordered: readonly AuditedDelivery[],
+  postsById: ReadonlyMap<string, readonly ReceivedPost[]>,
+  { recoveries, leaseMs = Number.POSITIVE_INFINITY }: OrderRules,
+): string[] {
+  if (recoveries === undefined) return [];
+  const again = ordered.flatMap((delivery) =>
+    delivery.attempts.slice(1).map((attempt) => {
+      const second = String(Math.floor(attempt.startedAt / 1_000));
+      const post = postsById
+        .get(delivery.id)
+        ?.find(
+          (one) => one.headers['webhook-timestamp'] === second && one.receivedAt > attempt.startedAt - TOLERANCE_MS,
+        );
+      const recovery = recoveries.find(
+        ({ createdAt, finishedAt }) =>
+          attempt.startedAt >= createdAt - TOLERANCE_MS && attempt.startedAt <= finishedAt + TOLERANCE_MS,
+      );
+      return { delivery, attempt, post, recovery };
+    }),
+  );
+  return again.flatMap((later, position) => {
+    const number = `number ${numberOf(later.delivery)}`;
+    if (later.recovery === undefined) return [`(g) ${number} was sent again, and no recovery asked for that`];
+    const earlier = again.slice(0, position).filter(({ recovery }) => recovery === later.recovery);
+    return earlier.flatMap((one) =>
+      one.delivery === later.delivery
+        ? [`(g) a recovery sent ${number} twice`]
+        : auditTurn(one, later, leaseMs).map((fault) => `${fault} (recovered)`),
+    );
+  });
 }
 
 function numberOf({ sequence }: AuditedDelivery): number {

@@ -43,11 +43,11 @@ export async function openOrderScene(t: TestContext) {
     return search;
   }
 
-  /** Each property with `cuts` price cuts, as fast as the stream takes them. */
-  async function publish(properties: number, cuts: number): Promise<void> {
+  /** Each property from number `from` on with `cuts` price cuts, as fast as the stream takes them. */
+  async function publish(properties: number, cuts: number, from = 0): Promise<void> {
     const crawlers = await Promise.all(Array.from({ length: 8 }, () => connectCrawler(cleanup, servers.nats.url)));
     const shares = crawlers.map(async (crawler, share) => {
-      for (let number = share; number < properties; number += crawlers.length) {
+      for (let number = from + share; number < from + properties; number += crawlers.length) {
         const ids = { property: numberedUuid('property', number), advert: numberedUuid('advert', number) };
         for (let cut = 0; cut <= cuts; cut++) {
           const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, cut)).toISOString();
@@ -68,7 +68,7 @@ export async function openOrderScene(t: TestContext) {
       (open) => open === 0,
     );
   };
-  return { servers, receiver, database, start, save, publish, untilAllDelivered };
+  return { cleanup, servers, receiver, database, start, save, publish, untilAllDelivered };
 }
 
 /** First posts of each match by their arrival. */

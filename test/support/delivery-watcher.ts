@@ -1,0 +1,40 @@
+/** Notes when each delivery could first be read as delivered: no attempt may begin after that. */
+
+import type { Database } from '../../src/engine/store/database.ts';
+import type { Cleanup } from './servers.ts';
+
+export interface Watcher {
+  /** Milliseconds since the epoch, taken after the answer: what starts later could have known. */
+  readonly seenDelivered: ReadonlyMap<string, number>;
+  /** What has been seen since that time, in milliseconds since the epoch, is gone from the rows. */
+  forgetSince(time: number): Promise<void>;
+}
+
+const WATCH_EVERY_MS = 250;
+
+export function watchDeliveries(cleanup: Cleanup, database: Pick<Database, 'query'>): Watcher {
+  const seen = new Map<string, number>();
+  let looking: Promise<void> = Promise.resolve();
+  async function look(): Promise<void> {
+    const { rows } = await database.query<{ id: string }>(
+      'select delivery_id as id from attempts where status_code = 200',
+    );
+    const now = performance.timeOrigin + performance.now();
+    for (const { id } of rows) if (!seen.has(id)) seen.set(id, now);
+  }
+  const timer = setInterval(() => {
+    // PostgreSQL may be away.
+    looking = looking.then(look).catch(() => undefined);
+  }, WATCH_EVERY_MS);
+  cleanup.after(async () => {
+    clearInterval(timer);
+    await looking;
+  });
+  return {
+    seenDelivered: seen,
+    async forgetSince(time) {
+      await looking;
+      for (const [id, seenAt] of seen) if (seenAt > time) seen.delete(id);
+    },
+  };
+}
