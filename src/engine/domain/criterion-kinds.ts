@@ -178,7 +178,7 @@ interface CodeWords {
 }
 
 function codeReason({ words, unknown }: Omit<CodeWords, 'names'>) {
-  return ({ holds, actual }: Judged, language: Language): string => {
+  return ({ holds, actual }: Evaluated, language: Language): string => {
     const values = [actual].flat();
     const isUnknown = values.length > 0 && values.every((value) => value === null);
     return isUnknown ? unknown[language] : words[language][holds ? 0 : 1];

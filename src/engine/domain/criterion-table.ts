@@ -45,7 +45,7 @@ const LIVE_ADVERT = {
   shown: ({ actual }: Evaluated) => ({ expected: { min: 1 }, actual }),
 } as const;
 
-const JUDGED = [
+const EVALUATED = [
   LIVE_ADVERT,
   code('transactionType', ofProperty('transactionType'), {
     names: TRANSACTION_TYPE_NAMES,
@@ -144,10 +144,10 @@ const JUDGED = [
   EXPRESSIONS,
 ] as const;
 
-const ROWS = [...JUDGED, EXCLUDED_SITE_CATEGORIES] as const;
+const ROWS = [...EVALUATED, EXCLUDED_SITE_CATEGORIES] as const;
 type Row = (typeof ROWS)[number];
 
-export type CriterionName = (typeof JUDGED)[number]['name'];
+export type CriterionName = (typeof EVALUATED)[number]['name'];
 /** The criteria that a client can leave out. */
 export type RemovableCriterion = Extract<Row, { readonly key: string }>['name'];
 
@@ -194,10 +194,10 @@ interface AskedCriterion {
   isSet(criteria: Criteria): boolean;
 }
 
-export const CRITERIA: readonly Criterion[] = JUDGED;
-export const CRITERION_NAMES = JUDGED.map(({ name }) => name);
+export const CRITERIA: readonly Criterion[] = EVALUATED;
+export const CRITERION_NAMES = EVALUATED.map(({ name }) => name);
 export const ASKED_CRITERIA: readonly AskedCriterion[] = ROWS.filter((row) => row.key !== null);
-export const PLAIN_CRITERIA: readonly PlainRow[] = JUDGED.filter((row) => 'source' in row);
+export const PLAIN_CRITERIA: readonly PlainRow[] = EVALUATED.filter((row) => 'source' in row);
 
 export function plainCriteria<Kind extends PlainRow['kind']>(kind: Kind): readonly RowOf<Kind>[] {
   return PLAIN_CRITERIA.filter((row): row is RowOf<Kind> => row.kind === kind);
