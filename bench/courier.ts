@@ -1,11 +1,12 @@
 /**
  * The courier: deliveries per second with everything recorded, and as a share of undici alone against the same
  * receiver in the same run; how long healthy endpoints wait while a fifth of them hangs on a long queue; what a recovery
- * that brings very many waiting ones forward costs the fresh ones; and what very many waiting retries cost. PostgreSQL
- * (with fsync), nats-server, receiver and courier are processes of this machine.
+ * that brings very many waiting ones forward costs the fresh ones; what very many waiting retries cost; and, only when it
+ * is named, a day of two couriers with hours of `--hour` seconds, of which each brings `--deliveries`. PostgreSQL (with
+ * fsync), nats-server, receiver and courier are processes of this machine.
  *
  *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000] [--seconds 20]
- *     [--only throughput|fairness|recovery|retries] [--snapshot] [--profile folder] [--external] [--json]
+ *     [--only throughput|fairness|recovery|retries|day] [--hour 10] [--snapshot] [--profile folder] [--external] [--json]
  *
  * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` leaves the process's CPU
  * profile in the folder. With `--snapshot` a transaction holds one all along, as `pg_dump` does: no dead row can be
@@ -16,7 +17,6 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
-import { createDueAnnouncer } from '../src/engine/broker/announcements.ts';
 import type { Broker } from '../src/engine/broker/connection.ts';
 import { publishRetries } from '../src/engine/broker/retry-messages.ts';
 import type { DueDelivery } from '../src/engine/domain/delivery.ts';
@@ -24,7 +24,8 @@ import { timeOrderedUuid } from '../src/engine/domain/ids.ts';
 import { createRecovery, readRecovery } from '../src/features/recoveries/recovery-rows.ts';
 import { putInState, seedDeliveries } from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';
-import { closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
+import { type Hour, liveDay } from './courier/day.ts';
+import { announce, closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
 import { usageOf } from './pipeline/processes.ts';
 
 const { values: options } = parseArgs({
@@ -36,6 +37,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', default: '' },
     profile: { type: 'string' },
     seconds: { type: 'string', default: '20' },
+    hour: { type: 'string', default: '10' },
     snapshot: { type: 'boolean', default: false },
     external: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -81,7 +83,7 @@ async function benchThroughput(scene: Scene) {
   await seedDeliveries(scene.database, scene.search, healthyUrls(scene, count));
   const undiciBefore = await undiciPerSecond(scene, count);
   const startedAt = performance.now();
-  const stage = await startStage(scene, options.profile);
+  const stage = await startStage(scene, { profile: options.profile });
   const readyAt = performance.now();
   const { attempts: early } = await figuresOf(stage);
   const cpuBefore = cpuOf(scene, stage);
@@ -275,9 +277,15 @@ async function benchRetries(scene: Scene) {
   };
 }
 
-/** As a recorder's process without a courier does. */
-function announce({ nats }: Scene, due: readonly DueDelivery[]): void {
-  createDueAnnouncer(nats.broker).announce(due);
+/** The ratios are those of the last three hours to the second and the two after it. */
+async function benchDay(scene: Scene) {
+  const { hours, ...day } = await liveDay(scene, Number(options.deliveries), 1_000 * Number(options.hour));
+  for (const [position, hour] of hours.entries()) say(`hour ${position + 1}: ${JSON.stringify(hour)}`);
+  const meanOf = (some: readonly Hour[], of: 'perSecond' | 'postgresCpuMicros'): number =>
+    some.reduce((sum, hour) => sum + hour[of], 0) / some.length;
+  const ratio = (of: 'perSecond' | 'postgresCpuMicros'): number =>
+    Number((meanOf(hours.slice(-3), of) / meanOf(hours.slice(1, 4), of)).toFixed(2));
+  return { ...day, perSecondRatio: ratio('perSecond'), postgresCpuRatio: ratio('postgresCpuMicros'), ...hours.at(-1) };
 }
 
 /** As after a first attempt that failed. */
@@ -314,7 +322,9 @@ async function holdSnapshot({ database }: Scene): Promise<() => void> {
   return () => client.release(true);
 }
 
-const scene = await openScene(options.external);
+// Where an hour is some seconds, a minute between two vacuums would be hours. Beside a snapshot none can remove anything.
+const vacuums = options.only === 'day' && !options.snapshot;
+const scene = await openScene(options.external, vacuums ? { autovacuum_naptime: '1s' } : {});
 const letGo = options.snapshot ? await holdSnapshot(scene) : () => undefined;
 try {
   const benches = {
@@ -322,6 +332,7 @@ try {
     fairness: benchFairness,
     recovery: benchRecovery,
     retries: benchRetries,
+    ...(options.only === 'day' ? { day: benchDay } : {}),
   };
   const figures: Record<string, number | undefined> = {};
   for (const [name, bench] of Object.entries(benches)) {

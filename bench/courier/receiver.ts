@@ -1,4 +1,7 @@
-/** The endpoints of the courier bench, in a process of their own: `/hang/…` never answers, everything else says 200. */
+/**
+ * The endpoints of the courier bench, in a process of their own: `/hang/…` never answers, `/down/…` says 503, `/flaky/…`
+ * says so to the first attempt of each delivery, everything else says 200.
+ */
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,19 +10,32 @@ export interface Receipt {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
+  /** Null: no answer. */
+  readonly status: number | null;
 }
 
 const REPORT_EVERY_MS = 50;
 let receipts: Receipt[] = [];
+const hasFailed = new Set<string>();
 
 const server = createServer((request, response) => {
   const id = String(request.headers['webhook-id']);
   const at = performance.timeOrigin + performance.now();
   request.resume().on('end', () => {
-    receipts.push({ id, at });
-    if (!request.url?.startsWith('/hang/')) response.end();
+    const status = statusOf(request.url ?? '', id);
+    receipts.push({ id, at, status });
+    if (status !== null) response.writeHead(status).end();
   });
 });
+
+function statusOf(path: string, id: string): number | null {
+  if (path.startsWith('/hang/')) return null;
+  if (path.startsWith('/down/')) return 503;
+  if (!path.startsWith('/flaky/') || hasFailed.delete(id)) return 200;
+  hasFailed.add(id);
+  return 503;
+}
+
 server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
 setInterval(() => {

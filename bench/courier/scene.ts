@@ -7,8 +7,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createDueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { ensureRetries } from '../../src/engine/broker/topology.ts';
+import type { DueDelivery } from '../../src/engine/domain/delivery.ts';
 import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { startNatsServer } from '../../src/local/nats-server.ts';
@@ -27,6 +29,8 @@ export interface Scene {
   readonly receiverUrl: string;
   /** When each delivery was received first. */
   readonly receivedAt: ReadonlyMap<string, number>;
+  /** How often each was answered 200. */
+  readonly successes: ReadonlyMap<string, number>;
   readonly search: SeededSearch;
 }
 
@@ -65,10 +69,10 @@ async function openNats() {
   };
 }
 
-/** `isExternal`: on a distribution's PostgreSQL with its defaults. */
-export async function openScene(isExternal: boolean): Promise<Scene> {
+/** `isExternal`: on a distribution's PostgreSQL with its defaults. `settings`: of the embedded one. */
+export async function openScene(isExternal: boolean, settings: Readonly<Record<string, string>>): Promise<Scene> {
   const cleanup = { after: (work: () => Promise<void>) => void closers.push(work) };
-  const durable = { fsync: 'on', full_page_writes: 'on', shared_buffers: '256MB' };
+  const durable = { fsync: 'on', full_page_writes: 'on', shared_buffers: '256MB', ...settings };
   const postgres = isExternal ? await startExternalPostgres(cleanup) : await startTestPostgres(cleanup, durable);
   await migrate(postgres.url);
   const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
@@ -76,9 +80,13 @@ export async function openScene(isExternal: boolean): Promise<Scene> {
   const nats = await openNats();
   const receiver = child(new URL('receiver.ts', import.meta.url));
   const receivedAt = new Map<string, number>();
+  const successes = new Map<string, number>();
   const [{ port }] = (await once(receiver, 'message')) as [{ port: number }];
   receiver.on('message', ({ receipts }: { receipts: readonly Receipt[] }) => {
-    for (const { id, at } of receipts) if (!receivedAt.has(id)) receivedAt.set(id, at);
+    for (const { id, at, status } of receipts) {
+      if (!receivedAt.has(id)) receivedAt.set(id, at);
+      if (status === 200) successes.set(id, (successes.get(id) ?? 0) + 1);
+    }
   });
   closers.push(() => end(receiver));
   const receiverUrl = `http://127.0.0.1:${port}`;
@@ -90,6 +98,7 @@ export async function openScene(isExternal: boolean): Promise<Scene> {
     nats,
     receiverUrl,
     receivedAt,
+    successes,
     search: await seedSearch(database),
   };
 }
@@ -105,12 +114,15 @@ export async function end(process: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** `profile`: a folder for its CPU profile. */
-export async function startStage({ databaseUrl, nats }: Scene, profile?: string): Promise<ChildProcess> {
+/** `profile`: a folder for its CPU profile. `retryDelayMs`: an hour unless given. */
+export async function startStage(
+  { databaseUrl, nats }: Scene,
+  { profile, retryDelayMs = 3_600_000 }: { readonly profile?: string | undefined; readonly retryDelayMs?: number } = {},
+): Promise<ChildProcess> {
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   const stage = child(
     new URL('stage.ts', import.meta.url),
-    [databaseUrl, nats.url],
+    [databaseUrl, nats.url, String(retryDelayMs)],
     ['--max-semi-space-size=64', ...profiling],
   );
   closers.push(() => end(stage));
@@ -127,6 +139,11 @@ export async function drain(stage: ChildProcess): Promise<void> {
 export async function figuresOf(stage: ChildProcess): Promise<{ readonly attempts: number; readonly rssMb: number }> {
   stage.send('figures');
   return (await once(stage, 'message'))[0];
+}
+
+/** As a recorder's process without a courier does. */
+export function announce({ nats }: Pick<Scene, 'nats'>, due: readonly DueDelivery[]): void {
+  createDueAnnouncer(nats.broker).announce(due);
 }
 
 /** The last opened closes first. */

@@ -4,13 +4,14 @@ import { createDueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startCourier } from '../../src/engine/delivery/courier.ts';
 import { createSender } from '../../src/engine/delivery/sender.ts';
+import { startCancellations } from '../../src/engine/maintenance/cancellations.ts';
 import { openDatabase } from '../../src/engine/store/database.ts';
 import { createDocumentCache } from '../../src/engine/store/document-cache.ts';
 import { rememberWebhookSecrets } from '../../src/engine/store/webhook-secrets.ts';
 import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
 import { quietSupervisor } from '../../test/support/supervisor.ts';
 
-const [databaseUrl = '', natsUrl = '', retryDelay = '3600000'] = process.argv.slice(2);
+const [databaseUrl = '', natsUrl = '', retryDelay = ''] = process.argv.slice(2);
 const ATTEMPT_TIMEOUT_MS = 15_000;
 const ATTEMPTS_IN_FLIGHT_MAX = 256;
 const retryDelayMs = Number(retryDelay);
@@ -48,6 +49,7 @@ const courier = await startCourier({
   supervisor: quietSupervisor(({ actor, error }) => onTransientError(actor, error)),
 });
 startRecoveries({ ...parts, attemptsInFlightMax: ATTEMPTS_IN_FLIGHT_MAX });
+startCancellations(parts);
 process.send?.('ready');
 process.on('message', async (message) => {
   if (message === 'figures') process.send?.({ attempts, rssMb: process.memoryUsage.rss() / 1_048_576 });
