@@ -155,13 +155,15 @@ export async function claimDeliveries(
 
 /**
  * Releases claimed and unsent deliveries, uncounted: those of `ids` that `holder` has, whichever of its claims it was.
- * Served by the primary key.
+ * After a resend during the attempt its number stays counted, because the attempts spent before the new series include
+ * it. Served by the primary key.
  */
 export async function giveBack(client: Queryable, holder: number, ids: readonly Uuid[]): Promise<void> {
   await client.query({
     name: 'give-back',
     text: `
-      update open_deliveries set claimed_by = null, attempt_count = attempt_count - 1, is_resent = false
+      update open_deliveries
+      set claimed_by = null, attempt_count = attempt_count - (not is_resent)::integer, is_resent = false
       where id = any($2::uuid[]) and claimed_by = $1`,
     values: [holder, arrayLiteral(ids)],
   });
