@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { VERSION } from '../../src/version.ts';
 import { type CommandResult, createApiKey, runVigie, type Settings } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
 import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
 
@@ -85,6 +86,25 @@ test('the status says which version each instance is', async () => {
     stdout,
     new RegExp(`^INSTANCE +HOST +VERSION +ROLES [^]*\\n\\S+ +\\S+:\\d+ +${VERSION} +intake,deliver`, 'm'),
   );
+});
+
+test('the status says which instance is silent, as long as one that was killed is listed', async (t) => {
+  const database = connectDatabase(t, scene.servers.postgres.url);
+  const die = () =>
+    database.query(
+      `insert into instances
+       select gen_random_uuid(), 'killed', process_id, roles, version, newest_migration, started_at,
+         clock_timestamp() - interval '5 seconds', stages, search_index, failing from instances limit 1`,
+    );
+  const { stdout } = await until(
+    async () => {
+      await die();
+      return admin('status');
+    },
+    (answer) => answer.stdout.includes('killed:'),
+  );
+  assert.match(stdout, /^INSTANCE .* SILENT /m);
+  assert.match(stdout, /killed:\d+ .* for \d+ s/);
 });
 
 test('what is not there is 3, what is not possible 6', async () => {

@@ -247,12 +247,15 @@ function showStatus(status: JsonObject): void {
   else printTable(streams, columns(STREAM_COLUMNS));
   print();
   const rolesOf = ({ roles }: JsonObject) => (roles ?? []) as string[];
-  printTable(listOf(status.instances), [
+  const instances = listOf(status.instances);
+  const newestMs = Math.max(...instances.map(seenMsOf));
+  printTable(instances, [
     ...columns('INSTANCE=name'),
     { title: 'HOST', value: ({ host, processId }) => `${textOf(host)}:${textOf(processId)}` },
     ...columns('VERSION=version'),
     { title: 'ROLES', value: (row) => rolesOf(row).join(',') },
     { title: 'INTAKE', value: (row) => (rolesOf(row).includes('intake') ? standingOf(row.leadsIntake) : '') },
+    { title: 'SILENT', value: (row) => silenceOf(newestMs - seenMsOf(row)) },
     { title: 'FAILING', value: ({ failingActors }) => listOf(failingActors).map(failureOf).join('; ') },
     ...columns('STARTED=startTime'),
   ]);
@@ -269,6 +272,17 @@ function showIndex({ instances, storedSearchCount }: JsonObject): void {
 
 function secondsOf(seconds: JsonValue | undefined): string {
   return `${Number(seconds ?? 0).toFixed(1)} s`;
+}
+
+function seenMsOf({ seenTime }: JsonObject): number {
+  return Date.parse(textOf(seenTime));
+}
+
+/** A heartbeat has been missed: they come every two seconds, and one that was killed is listed for ten. */
+const SILENT_FROM_MS = 3_500;
+
+function silenceOf(sinceMs: number): string {
+  return sinceMs < SILENT_FROM_MS ? '' : `for ${Math.round(sinceMs / 1_000)} s`;
 }
 
 function failureOf({ actor, failingSeconds, reason }: JsonObject): string {

@@ -73,7 +73,10 @@ export interface Instance {
   startTime:
     | Date
     | undefined;
-  /** When it last showed itself. */
+  /**
+   * When it last showed itself: it does so every two seconds. One that was killed stays listed, and counted by its
+   * stages, for ten seconds.
+   */
   seenTime:
     | Date
     | undefined;
