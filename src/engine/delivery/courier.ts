@@ -125,11 +125,10 @@ class CourierMaintenance {
 
   /** Resolves when the scheduler has loaded what earlier processes knew. */
   static async open(parts: CourierDependencies, scheduler: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
-    const { database } = parts;
-    for (const endpoint of await readRememberedEndpoints(database, REMEMBERED_MAX)) {
+    for (const endpoint of await readRememberedEndpoints(parts.database, REMEMBERED_MAX)) {
       scheduler.lane(endpoint.key).remember(endpoint);
     }
-    return new CourierMaintenance(parts, scheduler, await registerCourier(database));
+    return new CourierMaintenance(parts, scheduler, await registerCourier(parts.database));
   }
 
   /** The courier number in claims. */

@@ -147,7 +147,8 @@ export class Sending {
     const { scheduler, due, settlement } = this.#parts;
     if (content === null || performance.now() > expiresAt) {
       const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [delivery.id]);
-      await retryUntilDone(back, this.#watch, this.#budget).catch(orNull);
+      // One that stays claimed keeps its slot, so that its courier stays known and others abort the attempt.
+      if ((await retryUntilDone(back, this.#watch, this.#budget).then(() => true, orNull)) === null) return;
       this.#withdraw(turn);
       // A delivery that cannot be read is retried with the next scan; it must not be claimed over and over.
       if (content !== null) due().admitSoon([turn.entry]);
