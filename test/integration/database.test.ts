@@ -226,7 +226,7 @@ test('the statements of the pipeline go through indexes, even when they are plan
   );
   // One takes a lock and reads no table.
   const planned = rows.filter(({ name }) => name !== 'pass-fence');
-  assert.equal(planned.length, 19, planned.map(({ name }) => name).join());
+  assert.equal(planned.length, 20, planned.map(({ name }) => name).join());
   for (const { name, statement, generic } of planned) {
     assert.equal(Number(generic), 1, name);
     const plan = await database.query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${statement}`);

@@ -2,12 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { afterAttempt } from '../../src/engine/domain/delivery.ts';
+import fc from 'fast-check';
+import { afterAttempt, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
-import type { Uuid } from '../../src/engine/domain/ids.ts';
+import { firstUuidAt, type Uuid } from '../../src/engine/domain/ids.ts';
 import { recordAttempts } from '../../src/engine/store/attempts.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
+import { letInAged } from '../../src/engine/store/deliveries.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
+import { pauseEndpoint } from '../../src/engine/store/endpoints.ts';
 import { lockForResending, resend, resendDelivery } from '../../src/engine/store/resends.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -18,11 +21,13 @@ const OLD = 'https://old.test/';
 const NEW = 'https://new.test/';
 const HOLDER = 1;
 const LATER_MS = 3_600_000;
+/** Longer than what waits for another endpoint is read again. */
+const LONG_AGO_MS = HELD_BACK_MAX_MS + 60_000;
 
-async function openScene(t: Cleanup) {
+async function openScene(t: Cleanup, connectionsMax = 6) {
   const { url } = await startTestPostgres(t);
   await migrate(url);
-  const database = openDatabase({ url, connectionsMax: 6, plans: 'pipeline', onConnectionLost: () => undefined });
+  const database = openDatabase({ url, connectionsMax, plans: 'pipeline', onConnectionLost: () => undefined });
   t.after(() => database.end());
   const search = await seedSearch(database);
   const pointTo = (endpoint: string) => database.query('update searches set endpoint_recipient = $1', [endpoint]);
@@ -50,8 +55,15 @@ async function openScene(t: Cleanup) {
     }
   }
 
+  /** Of one match, recorded long ago, in this order. */
+  async function seedOld(...endpoints: readonly string[]): Promise<readonly Uuid[]> {
+    const at = new Date(Date.now() - LONG_AGO_MS);
+    return (await seedDeliveries(database, search, endpoints, 'one match', at)).map(({ id }) => id);
+  }
+
+  const keyOf = (endpoint: string) => endpointKeyOf(search.clientId, endpoint);
   const resendOne = (id: Uuid) => resendDelivery(database, search.clientId, id);
-  return { database, search, pointTo, claim, settle, exhaust, resendOne };
+  return { database, search, pointTo, claim, settle, exhaust, seedOld, keyOf, resendOne };
 }
 
 /** Of the facts, and of the open row. */
@@ -82,3 +94,179 @@ for (const made of [0, 2, 5]) {
     assert.equal(await exhaust(id), 6);
   });
 }
+
+test('a delivery that is claimed while its client resends it goes where its row is queued', async (t) => {
+  const { database, search, pointTo, claim, keyOf } = await openScene(t);
+  const [due] = await seedDeliveries(database, search, [OLD]);
+  const id = due?.id as Uuid;
+  await pointTo(NEW);
+  await transaction(database, async (connection) => {
+    const candidates = await lockForResending(connection, search.clientId, [id]);
+    assert.equal(await claim(id), undefined);
+    await resend(connection, candidates);
+  });
+  assert.deepEqual(await readEndpoints(database, id), [NEW, keyOf(NEW), keyOf(NEW)]);
+  assert.equal((await claim(id))?.endpoint, NEW);
+});
+
+test('two resends at once begin one series, and no number of an attempt is given twice', async (t) => {
+  const { database, search, claim, settle } = await openScene(t);
+  const [due] = await seedDeliveries(database, search, [OLD]);
+  const id = due?.id as Uuid;
+  await putInState(database, [id], 'failed', 6);
+  const lock = (connection: Parameters<typeof resend>[0]) => lockForResending(connection, search.clientId, [id]);
+  let second: Promise<void> = Promise.resolve();
+  await transaction(database, async (connection) => {
+    const candidates = await lock(connection);
+    second = transaction(database, async (other) => {
+      const late = await lock(other);
+      const between = await claim(id);
+      if (between !== undefined) await settle(between, true);
+      await resend(other, late);
+    });
+    await untilSomebodyWaits(database);
+    await resend(connection, candidates);
+  });
+  await second;
+  const delivery = (await claim(id)) as ClaimedDelivery;
+  const { rows } = await database.query('select number from attempts where number >= $1', [delivery.attemptCount]);
+  assert.deepEqual(rows, []);
+  assert.equal(delivery.attemptCount - delivery.attemptsSpent, 1);
+});
+
+test('a resend during a first attempt lets nothing pass it at the endpoint that has it', async (t) => {
+  for (const end of ['settled', 'given back'] as const) {
+    const { database, pointTo, claim, settle, seedOld, keyOf, resendOne } = await openScene(t);
+    const [first, next] = (await seedOld(OLD, OLD)) as [Uuid, Uuid];
+    const delivery = (await claim(first)) as ClaimedDelivery;
+    await pointTo(NEW);
+    await resendOne(first);
+    assert.equal(await claim(next), undefined, 'the first is being sent');
+    if (end === 'settled') await settle(delivery);
+    else await giveBack(database, HOLDER, [first]);
+    assert.deepEqual(await readEndpoints(database, first), [NEW, keyOf(NEW), keyOf(NEW)], end);
+    if (end === 'settled') assert.equal((await claim(next))?.id, next);
+  }
+});
+
+test('a first attempt that moves to another endpoint leaves nothing waiting behind it, nor waits itself', async (t) => {
+  const { database, pointTo, claim, seedOld, keyOf, resendOne } = await openScene(t);
+  const [first, second, third] = (await seedOld(OLD, OLD, OLD)) as [Uuid, Uuid, Uuid];
+  for (const id of [third, second]) assert.equal(await claim(id), undefined);
+  await pointTo(NEW);
+  const moved = await resendOne(second);
+  assert.ok(moved?.type === 'sent');
+  assert.deepEqual(
+    moved.due.map(({ id }) => id),
+    [second, third],
+  );
+  assert.equal((await claim(second))?.endpoint, NEW, 'another endpoint holds it back no longer');
+  await pauseEndpoint(database, keyOf(NEW), NEW);
+  assert.equal(await claim(third), undefined, 'the first holds it back');
+  await resendOne(first);
+  assert.equal((await claim(third))?.endpoint, OLD);
+});
+
+test('what its endpoint alone held back is let in, however many others wait for another endpoint', async (t) => {
+  const { claim, settle, seedOld } = await openScene(t);
+  const others = Array<string>(40).fill(OLD);
+  const ids = await seedOld(...others, NEW, NEW);
+  const [first, next] = ids.slice(-2) as [Uuid, Uuid];
+  await claim(ids[0] as Uuid);
+  for (const id of ids.slice(1, -2)) assert.equal(await claim(id), undefined);
+  const delivery = (await claim(first)) as ClaimedDelivery;
+  assert.equal(await claim(next), undefined);
+  const due = await settle(delivery);
+  assert.ok(due.some(({ id }) => id === next));
+});
+
+test('a success is not lost when its attempt is taken for aborted, and for the last, at that moment', async (t) => {
+  const { database, claim, settle, seedOld } = await openScene(t);
+  const [id, next] = (await seedOld(OLD, OLD)) as [Uuid, Uuid];
+  const delivery = (await claim(id)) as ClaimedDelivery;
+  assert.equal(await claim(next), undefined);
+  const attempt = { startedAt: delivery.startedAt, durationMs: 0, statusCode: null, reason: null, responseHead: null };
+  const aborted = {
+    ...delivery,
+    holder: HOLDER,
+    retryInMs: LATER_MS,
+    outcome: { ...attempt, error: 'aborted' as const },
+  };
+  let both: Promise<unknown> = Promise.resolve();
+  // What waits is let in after the attempts are settled: so the abort stands still before its commit.
+  await transaction(database, async (connection) => {
+    await connection.query('select from open_deliveries where id = $1 for update', [next]);
+    const abort = recordAttempts(database, [{ ...aborted, after: { state: 'failed', dueAt: null } }]);
+    await untilSomebodyWaits(database);
+    both = Promise.all([abort, settle(delivery, true)]);
+    await untilSomebodyWaits(database, 2);
+  });
+  await both;
+  const { rows } = await database.query('select state from delivery_states where id = $1', [id]);
+  assert.equal(rows[0].state, 'delivered');
+});
+
+test('a delivery that waits for its own endpoint alone is found by few pages, behind 20,000 of another', async (t) => {
+  const { database, claim, seedOld, keyOf } = await openScene(t, 1);
+  const ids = await seedOld(...Array<string>(20_000).fill(OLD), NEW, NEW);
+  const [first] = ids.slice(-2) as [Uuid, Uuid];
+  const young = firstUuidAt(new Date(Date.now() - HELD_BACK_MAX_MS));
+  // The only connection has prepared the statements.
+  await claim(ids[0] as Uuid);
+  await recordAttempts(database, []);
+  await letInAged(database, young, young, 1);
+  const { rows } = await database.query('select match_id from deliveries limit 1');
+  const matchId: string = rows[0].match_id;
+
+  async function pagesOf(statement: string, ...values: readonly unknown[]): Promise<number> {
+    const literals = values.map((value) => (typeof value === 'number' ? value : `'${String(value)}'`)).join();
+    await database.query('begin');
+    const explained = await database.query(
+      `explain (analyze, buffers, format json) execute "${statement}"(${literals})`,
+    );
+    await database.query('rollback');
+    const { Plan: plan } = explained.rows[0]['QUERY PLAN'][0];
+    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+  }
+  const pages: Record<string, number> = {};
+  pages.claim = await pagesOf('claim', HOLDER, `{${first}}`, young, new Date().toISOString());
+  await database.query('update open_deliveries set lane = 0 where endpoint_key = $1', [keyOf(NEW)]);
+  pages.aged = await pagesOf('let-in-aged', ids.at(-3), young, 1_000);
+  // The others still wait for a claim.
+  pages.letIn = await pagesOf('let-in', `{${matchId}}`, `{${keyOf(NEW)}}`);
+  t.diagnostic(JSON.stringify(pages));
+  assert.ok(Math.max(...Object.values(pages)) < 400, JSON.stringify(pages));
+});
+
+test('whatever meets, an open delivery is queued at its endpoint and has at most six attempts of its series', async (t) => {
+  const { database, search, pointTo, claim, settle, resendOne } = await openScene(t);
+  const step = fc.constantFrom('claim', 'claim', 'fail', 'deliver', 'give back', 'release', 'resend', 'resend', 'move');
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(fc.nat({ max: 5 }), step), { minLength: 60, maxLength: 120 }), async (steps) => {
+      await database.query('truncate deliveries, open_deliveries, endings, attempts');
+      const endpoints = Array<string>(6).fill(OLD);
+      const due = await seedDeliveries(database, search, endpoints, 'one match');
+      const claimed = new Map<Uuid, ClaimedDelivery>();
+      const take = async (id: Uuid, name: string): Promise<void> => {
+        const delivery = claimed.get(id);
+        if (name === 'claim') {
+          const taken = await claim(id);
+          if (taken !== undefined) claimed.set(id, taken);
+        } else if (name === 'resend') await resendOne(id);
+        else if (name === 'move') await pointTo(Math.random() < 0.5 ? OLD : NEW);
+        else if (name === 'give back') {
+          await giveBack(database, HOLDER, [id]);
+        } else if (delivery !== undefined && name === 'release') await releaseRetries(database, [delivery]);
+        else if (delivery !== undefined) await settle(delivery, name === 'deliver');
+      };
+      await Promise.all(steps.map(([at, name]) => take(due[at]?.id as Uuid, name)));
+      const { rows } = await database.query(
+        `select * from open_deliveries o join deliveries d using (id)
+         where (claimed_by is null or not is_resent) and o.endpoint_key <> d.endpoint_key
+           or claimed_by is null and is_resent or attempt_count - attempts_spent not between 0 and 6`,
+      );
+      assert.deepEqual(rows, []);
+    }),
+    { numRuns: 20, seed: 20_261_126 },
+  );
+});

@@ -145,7 +145,7 @@ export function mailItemOf(
   return {
     ...{ id: timeOrderedUuid(now), clientId, searchNumber: number, matchId: timeOrderedUuid(now), propertyUuid },
     ...{ route: { address, key: mailKeyOf(clientId, address), frequency: members.notificationFrequency } },
-    ...{ reason, traceparent: null, generation: 0 },
+    ...{ reason, generation: 0 },
   };
 }
 

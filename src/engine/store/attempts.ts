@@ -3,9 +3,9 @@
 import type { AfterAttempt, AttemptOutcome, DueDelivery, Lane } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
-import { type Database, pipelinedTransaction, type Queryable } from './database.ts';
+import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
 import { laneOf } from './deliveries.ts';
-import { NEVER_DELIVERED } from './delivery-states.ts';
+import { isInMatch, NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface SettledAttempt {
   readonly id: Uuid;
@@ -51,10 +51,10 @@ export async function recordAttempts(
       arrayLiteral(rows.map(({ retryInMs }) => Math.max(0, Math.ceil(retryInMs)))),
     ],
   };
-  const letIn = { name: 'let-in', text: LET_IN, values: [arrayLiteral(firsts.map(({ matchId }) => matchId))] };
-  const resend = { name: 'resend', text: RESEND, values: settle.values.slice(0, 3) };
+  const delivered = rows.filter(({ after }) => after.state === 'delivered').map(({ id }) => id);
+  const resend = { name: 'resend', text: RESEND, values: [...settle.values.slice(0, 3), arrayLiteral(delivered)] };
   const { answers } = await pipelinedTransaction(database, async () => ({
-    last: [settle, letIn, resend],
+    last: [settle, lettingIn(firsts), resend],
     result: null,
   }));
   const dueOf = (answer: number, lane: Lane): readonly DueDelivery[] =>
@@ -84,29 +84,51 @@ const SETTLE = `
   ), ended as (
     insert into endings (delivery_id, endpoint_key, state, attempt_count)
     select id, endpoint_key, state, attempt_count from gone where state = 'failed' and ${NEVER_DELIVERED}
-  ), mended as (
-    delete from endings e using settled s
-    where e.delivery_id = any($1::uuid[]) and e.delivery_id = s.id and s.state = 'delivered' and e.state = 'failed'
   )
   update open_deliveries o
   set lane = -1, claimed_by = null, due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
   from settled s
-  where o.id = any($1::uuid[]) and o.id = s.id and s.state = 'retry_wait' and o.claimed_by = s.holder
+  where o.id = any($1::uuid[]) and o.id = s.id and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder
     and o.attempt_count = s.number`;
+
+/** A delivery whose first attempt has ended, or takes place at another endpoint now. */
+export type Decided = Pick<SettledAttempt, 'matchId' | 'endpointKey'>;
+
+/** Admits what waited for `decided`; resolves with the due ones. A locked one is being let in, moved or cancelled. */
+export async function letIn(client: Queryable, decided: readonly Decided[]): Promise<readonly DueDelivery[]> {
+  if (decided.length === 0) return [];
+  const { values } = lettingIn(decided);
+  const text = LET_IN.replace('for update', 'for update skip locked');
+  const { rows } = await client.query<Omit<DueDelivery, 'lane'>>({ text, values: [...values] });
+  return rows.map((row) => ({ ...row, lane: 'first' }));
+}
+
+function lettingIn(decided: readonly Decided[]): Statement {
+  const columns = [decided.map(({ matchId }) => matchId), decided.map(({ endpointKey }) => endpointKey)];
+  return { name: 'let-in', text: LET_IN, values: columns.map(arrayLiteral) };
+}
+
+const IS_WAITING = `${isInMatch('o', 'settled.match_id')} and lane in (0, 1) and lane < 1`;
+/** Of open_undecided within a match, so that no other index serves. */
+const IN_ORDER = 'order by hashtext(endpoint_key), lane, id';
+const waitingAt = (side: '<' | '=' | '>', limit: number): string => `
+      (select id, endpoint_key from open_deliveries o
+       where ${IS_WAITING} and hashtext(endpoint_key) ${side} hashtext(settled.key)
+       ${IN_ORDER} limit ${limit})`;
 
 /**
  * Of each match the first delivery that waits for an earlier one, at each of its endpoints: its predecessor may have
  * just ended. A separate statement, after the one that locks the settled rows: a claim that made a row wait had locked
  * its predecessor (delivery-claims.ts), so this statement sees the row. `lane < 1` and not `= 0`: open_waiting could serve
- * that, by reading everything that waits.
+ * that, by reading everything that waits. Served by open_undecided: one descent for a match in which nothing waits.
  */
 const LET_IN = `
-  with first as materialized (
+  with ended as materialized (
+    select * from unnest($1::uuid[], $2::text[]) as settled(match_id, key)
+    where (select true from open_deliveries o where ${IS_WAITING} ${IN_ORDER} limit 1)
+  ), first as materialized (
     select distinct on (settled.match_id, waiting.endpoint_key) waiting.id
-    from unnest($1::uuid[]) as settled(match_id), lateral (
-      select id, endpoint_key from open_deliveries
-      where match_id = settled.match_id and lane in (0, 1) and lane < 1 order by id limit 32
-    ) waiting
+    from ended settled, lateral (${waitingAt('<', 32)} union all ${waitingAt('=', 1)} union all ${waitingAt('>', 32)}) waiting
     order by settled.match_id, waiting.endpoint_key, waiting.id
   ), locked as materialized (
     select id from open_deliveries where id = any(array(select id from first)) and lane = 0 order by id for update
@@ -115,14 +137,19 @@ const LET_IN = `
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /**
- * A resend that was requested during the attempt is due now. A separate statement, after the one that locks the settled
- * rows: it sees earlier requests. Served by open_resent, which is nearly empty.
+ * A resend that was requested during the attempt is due now, at its endpoint, and what was delivered has not failed. A
+ * separate statement, after the one that locks the settled rows: it sees earlier requests, and the failure of another
+ * courier that took the attempt for aborted meanwhile. Served by open_resent, which is nearly empty, and the primary key.
  */
 const RESEND = `
-  with resent as materialized (select id from open_deliveries where is_resent)
-  update open_deliveries o set lane = 2, claimed_by = null, is_resent = false, due_at = clock_timestamp()
+  with mended as (
+    delete from endings where delivery_id = any($4::uuid[]) and state = 'failed'
+  ), resent as materialized (select id from open_deliveries where is_resent)
+  update open_deliveries o set lane = 2, claimed_by = null, is_resent = false, due_at = clock_timestamp(),
+    endpoint_key = d.endpoint_key
   from resent join unnest($1::uuid[], $2::integer[], $3::smallint[]) as settled(id, holder, number) using (id)
-  where o.id = resent.id and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
+    join deliveries d using (id)
+  where d.id = any($1::uuid[]) and o.id = resent.id and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /** In key order, so that concurrent couriers do not deadlock. */

@@ -7,7 +7,7 @@ import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
-import { IN_ANY_LANE } from './delivery-states.ts';
+import { IN_ANY_LANE, isAtEndpoint, isInMatch } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
 /** Of a written delivery, but for its longest members. */
@@ -139,10 +139,11 @@ export async function letInAged(client: Queryable, after: Uuid, before: Uuid, li
         where lane = 0 and id > $1 and id < $2 order by id limit $3
       ), aged as (
         update open_deliveries o set lane = 1 where o.lane = 0 and o.id = any(array(
-          select page.id from page where not exists (
-            select from open_deliveries e
-            where e.match_id = page.match_id and e.id < page.id and e.lane in (0, 1)
-              and e.endpoint_key = page.endpoint_key and e.generation >= page.generation offset 0)))
+          select page.id from page where (
+            select true from open_deliveries e
+            where ${isInMatch('e', 'page.match_id')} and ${isAtEndpoint('e', 'page.endpoint_key')}
+              and e.id < page.id and e.lane in (0, 1) and e.generation >= page.generation
+            order by e.lane, e.id limit 1) is null))
         returning o.id, o.endpoint_key
       )
       select (select id from page order by id desc limit 1) as last, (select count(*) from page)::integer as count,

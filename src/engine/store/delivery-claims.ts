@@ -10,9 +10,9 @@ import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
 import { passFence } from './claim-fence.ts';
 import { PROCESS } from './couriers.ts';
-import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
+import { type Database, pipelinedTransaction, type Statement } from './database.ts';
 import { laneOf } from './deliveries.ts';
-import { NEVER_DELIVERED } from './delivery-states.ts';
+import { isAtEndpoint, isInMatch, NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface ClaimedDelivery {
   readonly id: Uuid;
@@ -51,17 +51,25 @@ export interface Claims {
 }
 
 /**
- * The delivery that holds back a row of `due`: the last one before it in its match whose first attempt has not ended. A
- * silenced or paused one holds nothing back, and one of another endpoint only for a limited time: rows from `$3` on are
- * younger than that. Served by index `open_undecided`, endpoints by their primary key.
+ * A delivery that holds back a row of `due`: an earlier one of its match whose first attempt has not ended, at its own
+ * endpoint or, for a limited time, at another: rows from `$3` on are younger than that. A silenced or paused one holds
+ * nothing back. Served by index `open_undecided`, in its order, so that no other index serves; endpoints by their
+ * primary key.
  */
 const LEADER = `
-  select e.id from open_deliveries e
-  where due.lane = 1 and due.follows and e.match_id = due.match_id and e.id < due.id and e.lane in (0, 1)
-    and e.generation >= due.generation and (e.endpoint_key = due.endpoint_key or due.id >= $3::uuid)
+  (select e.id from open_deliveries e where ${isEarlier()} and ${isAtEndpoint('e', 'due.endpoint_key')}
+   order by e.lane, e.id limit 1)
+  union all
+  (select e.id from open_deliveries e where ${isEarlier()} and e.endpoint_key <> due.endpoint_key and due.id >= $3::uuid
     and not exists (
       select from endpoints p where p.key in (e.endpoint_key, left(e.endpoint_key, 16)) and p.paused_at is not null)
-  order by e.id desc limit 1`;
+   order by hashtext(e.endpoint_key), e.lane, e.id limit 1)
+  limit 1`;
+
+function isEarlier(): string {
+  return `due.lane = 1 and due.follows and ${isInMatch('e', 'due.match_id')} and e.id < due.id and e.lane in (0, 1)
+    and e.generation >= due.generation`;
+}
 
 /**
  * A held row leaves its lane, so that no scan reads it, under a lock on its predecessor: the predecessor's settling
@@ -158,13 +166,19 @@ export async function claimDeliveries(
  * After a resend during the attempt its number stays counted, because the attempts spent before the new series include
  * it. Served by the primary key.
  */
-export async function giveBack(client: Queryable, holder: number, ids: readonly Uuid[]): Promise<void> {
-  await client.query({
-    name: 'give-back',
-    text: `
-      update open_deliveries
-      set claimed_by = null, attempt_count = attempt_count - (not is_resent)::integer, is_resent = false
-      where id = any($2::uuid[]) and claimed_by = $1`,
-    values: [holder, arrayLiteral(ids)],
-  });
+export async function giveBack(database: Database, holder: number, ids: readonly Uuid[]): Promise<void> {
+  const values = [holder, arrayLiteral(ids)];
+  const lock = { name: 'lock-claims', text: LOCK_CLAIMS, values };
+  const release = { name: 'give-back', text: GIVE_BACK, values };
+  await pipelinedTransaction(database, async () => ({ last: [lock, release], result: null }));
 }
+
+const LOCK_CLAIMS = 'select from open_deliveries where id = any($2::uuid[]) and claimed_by = $1 order by id for update';
+
+/** A separate statement, after the one that locks the rows: it sees to which endpoint a resend has moved each. */
+const GIVE_BACK = `
+  update open_deliveries o
+  set claimed_by = null, attempt_count = o.attempt_count - (not is_resent)::integer, is_resent = false,
+    endpoint_key = d.endpoint_key
+  from deliveries d
+  where o.id = any($2::uuid[]) and claimed_by = $1 and d.id = any($2::uuid[]) and d.id = o.id`;

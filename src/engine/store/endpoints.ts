@@ -9,7 +9,7 @@ import {
 } from '../domain/endpoint.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
-import { IN_ANY_LANE } from './delivery-states.ts';
+import { IN_ANY_LANE, isInMatch } from './delivery-states.ts';
 
 /** Adds up the observations of several couriers. Served by the primary key. */
 export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
@@ -78,16 +78,21 @@ export async function pauseEndpoint(client: Queryable, key: string, url: string)
 }
 
 /**
- * Makes due what waits for an earlier delivery of its match at the endpoint: the next claim decides anew. No claim
- * makes more wait for it. Served by open_waiting and open_undecided; reads everything that waits.
+ * Makes due what waits first at its endpoint for an earlier delivery of its match at this one: the next claim decides
+ * anew. No claim makes more wait for it. Served by open_waiting and open_undecided; reads everything that waits.
  */
 async function letInBehind(client: Queryable, key: string): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>(
-    `with held as materialized (
-       select o.id from open_deliveries o where o.lane = 0 and exists (
-         select from open_deliveries e where e.match_id = o.match_id and e.id < o.id and e.lane in (0, 1)
-           and e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g')
-       order by o.id for update skip locked
+    `with first as materialized (
+       select distinct on (match_id, endpoint_key, generation) id, match_id from open_deliveries
+       where lane = 0 order by match_id, endpoint_key, generation, id
+     ), behind as materialized (
+       select id from first where exists (
+         select from open_deliveries e where ${isInMatch('e', 'first.match_id')} and e.id < first.id
+           and e.lane in (0, 1) and e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g')
+     ), held as materialized (
+       select id from open_deliveries
+       where id = any(array(select id from behind)) and lane = 0 order by id for update skip locked
      )
      update open_deliveries set lane = 1 where id = any(array(select id from held))
      returning id, endpoint_key as "endpointKey"`,

@@ -21,10 +21,8 @@ export function insertEvents(events: readonly PropertyEvent[]): readonly Stateme
     return {
       name: 'insert-events',
       text: `
-        insert into events (property_uuid, advert_uuid, kind, field_name, field_old_value, field_new_value,
-          percent_variation, created_at)
-        select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[],
-          $7::double precision[], $8::timestamptz[])`,
+        insert into events (property_uuid, advert_uuid, kind, field_name, field_old_value, field_new_value, created_at)
+        select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])`,
       values: [
         arrayLiteral(share.map(({ propertyUuid }) => propertyUuid)),
         arrayLiteral(events.map(({ advertUuid }) => advertUuid)),
@@ -32,7 +30,6 @@ export function insertEvents(events: readonly PropertyEvent[]): readonly Stateme
         arrayLiteral(fields.map((field) => field?.fieldName ?? null)),
         arrayLiteral(fields.map((field) => field?.fieldOldValue ?? null)),
         arrayLiteral(fields.map((field) => field?.fieldNewValue ?? null)),
-        arrayLiteral(fields.map((field) => field?.percentVariation ?? null)),
         arrayLiteral(events.map(({ createdAt }) => createdAt)),
       ],
     };

@@ -15,8 +15,10 @@ import {
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { hasContacts } from '../domain/routing.ts';
+import { letIn } from './attempts.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
+import { laneOf } from './deliveries.ts';
 
 /** The state of an item of an e-mail at the request. */
 export interface Requeued {
@@ -50,26 +52,34 @@ interface CandidateRow extends Omit<ResendCandidate, 'refusal' | 'endpointKey'> 
 }
 
 /**
- * The client's own ones among `ids`, oldest first, locked in key order until the transaction ends. Served by the
- * primary keys.
+ * The client's own ones among `ids`, oldest first, locked in key order until the transaction ends: nobody claims,
+ * settles or ends them meanwhile. Three statements: what one has waited for is seen by the next. Served by the primary
+ * keys.
  */
 export async function lockForResending(
   connection: Queryable,
   clientId: Uuid,
   ids: readonly Uuid[],
 ): Promise<readonly ResendCandidate[]> {
-  const { rows } = await connection.query<CandidateRow>(
-    `with locked as materialized (
-       select id from deliveries where id = any($2::uuid[]) order by id for update
+  await connection.query('select from deliveries where id = any($1::uuid[]) order by id for update', [ids]);
+  await connection.query(
+    `with open as materialized (
+       select from open_deliveries where id = any($1::uuid[]) order by id for update
+     ), ended as materialized (
+       select from endings where delivery_id = any($1::uuid[]) order by delivery_id for update
      )
-     select d.id, ${STATE} as state, d.channel, d.search_number as "searchNumber", d.match_id as "matchId",
+     select (select count(*) from open), (select count(*) from ended)`,
+    [ids],
+  );
+  const { rows } = await connection.query<CandidateRow>(
+    `select d.id, ${STATE} as state, d.channel, d.search_number as "searchNumber", d.match_id as "matchId",
        d.attempt_count as "attemptCount",
        case d.channel when 'match' then s.endpoint_recipient else s.event_endpoint end as endpoint,
        s.client_id as "clientId",
        ${IS_WANTED} and (d.channel = 'match' or d.kind = any(s.subscribed_events)) as "isWanted",
        case when s.hide_property_contact then (select document from snapshots where id = d.snapshot_id) end as document
-     from locked join delivery_states d using (id) join searches s on s.number = d.search_number
-     where s.client_id = $1 and s.deleted_at is null order by d.id`,
+     from delivery_states d join searches s on s.number = d.search_number
+     where d.id = any($2::uuid[]) and s.client_id = $1 and s.deleted_at is null order by d.id`,
     [clientId, ids],
   );
   return rows.map(({ isWanted, document, clientId: client, ...row }) => ({
@@ -92,7 +102,8 @@ function refusalOf(
 
 /**
  * Makes the next attempt of each due now, and resolves with the due ones: none that is being sent. They are locked and
- * may be sent; a first attempt that waits for its turn keeps its place. Served by the primary keys.
+ * may be sent. A first attempt keeps its place, but at another endpoint others hold it back: the next claim decides, for
+ * it and for what waited for it. Served by the primary keys.
  */
 export async function resend(
   connection: Queryable,
@@ -100,7 +111,7 @@ export async function resend(
 ): Promise<readonly DueDelivery[]> {
   const waiting = candidates.filter(({ state }) => state !== 'sending');
   if (waiting.length === 0) return [];
-  const { rows } = await connection.query<{ id: Uuid; endpointKey: string }>(
+  const { rows } = await connection.query<{ id: Uuid; endpointKey: string; lane: number }>(
     `with again as materialized (
        select * from unnest($1::uuid[], $2::text[], $3::text[], $4::boolean[], $5::smallint[])
          as row(id, endpoint, key, is_final, attempt_count)
@@ -113,16 +124,16 @@ export async function resend(
        delete from endings using again where delivery_id = again.id and again.is_final
      ), moved as (
        update open_deliveries o set endpoint_key = again.key, due_at = clock_timestamp(),
-         lane = case when o.lane = -1 then 2 else o.lane end
-       from again where o.id = again.id and not again.is_final and o.claimed_by is null returning o.id, o.endpoint_key
+         lane = case o.lane when -1 then 2 when 0 then 1 else o.lane end
+       from again where o.id = again.id and not again.is_final returning o.id, o.endpoint_key, o.lane
      ), begun as (
        insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key)
        select turned.id, turned.match_id, turned.search_number, searches.generation, 2, again.attempt_count,
          coalesce(turned.sequence > 1, false), again.key
        from turned join again on again.id = turned.id join searches on searches.number = turned.search_number
-       where again.is_final on conflict (id) do nothing returning id, endpoint_key
+       where again.is_final returning id, endpoint_key, lane
      )
-     select id, endpoint_key as "endpointKey" from moved union all select id, endpoint_key from begun order by id`,
+     select id, endpoint_key as "endpointKey", lane from moved union all select id, endpoint_key, lane from begun order by id`,
     [
       waiting.map(({ id }) => id),
       waiting.map(({ endpoint }) => endpoint),
@@ -131,7 +142,10 @@ export async function resend(
       waiting.map(({ attemptCount }) => attemptCount),
     ],
   );
-  return rows.map((row) => ({ ...row, lane: 'again' }));
+  const due = rows.map((row) => ({ ...row, lane: laneOf(row.lane) }));
+  const firsts = new Set(due.flatMap(({ id, lane }) => (lane === 'first' ? [id] : [])));
+  const moved = waiting.filter(({ id }) => firsts.has(id));
+  return [...due, ...(await letIn(connection, moved))];
 }
 
 export type ResendOutcome =
@@ -141,38 +155,31 @@ export type ResendOutcome =
 /** Null when there is none, it is another client's, or its search was deleted. Served by the primary keys. */
 export async function resendDelivery(database: Database, clientId: Uuid, id: Uuid): Promise<ResendOutcome | null> {
   return transaction(database, async (connection) => {
-    for (;;) {
-      const [candidate] = await lockForResending(connection, clientId, [id]);
-      if (candidate === undefined) {
-        return (await isMailItem(connection, clientId, id)) ? { type: 'refused', refusal: 'e-mail' } : null;
-      }
-      const { refusal, state } = candidate;
-      if (refusal !== null) return { type: 'refused', refusal };
-      if (state !== 'sending') return { type: 'sent', due: await resend(connection, [candidate]) };
-      if (await sendAfterAttempt(connection, candidate)) return { type: 'sent', due: [] };
+    const [candidate] = await lockForResending(connection, clientId, [id]);
+    if (candidate === undefined) {
+      return (await isMailItem(connection, clientId, id)) ? { type: 'refused', refusal: 'e-mail' } : null;
     }
+    const { refusal, state } = candidate;
+    if (refusal !== null) return { type: 'refused', refusal };
+    if (state === 'sending') await sendAfterAttempt(connection, candidate);
+    return { type: 'sent', due: await resend(connection, [candidate]) };
   });
 }
 
 /**
  * The endpoint may already have what is being sent, and request a resend because of that: a new series begins when the
- * present attempt has ended. False when it has ended meanwhile. Served by the primary keys.
+ * present attempt has ended. Until then its row keeps the endpoint of that attempt. Served by the primary keys.
  */
 async function sendAfterAttempt(
   connection: Queryable,
-  { id, endpoint, endpointKey }: ResendCandidate,
-): Promise<boolean> {
-  const { rowCount } = await connection.query(
-    `with resent as (
-       update open_deliveries set is_resent = true, endpoint_key = $3
-       where id = $1 and claimed_by is not null returning id, attempt_count
-     )
-     update deliveries d set endpoint = $2, endpoint_key = $3, attempts_spent = resent.attempt_count,
-       replay_count = replay_count + 1
-     from resent where d.id = resent.id`,
-    [id, endpoint, endpointKey],
+  { id, endpoint, endpointKey, attemptCount }: ResendCandidate,
+): Promise<void> {
+  await connection.query(
+    `with resent as (update open_deliveries set is_resent = true where id = $1)
+     update deliveries set endpoint = $2, endpoint_key = $3, attempts_spent = $4, replay_count = replay_count + 1
+     where id = $1`,
+    [id, endpoint, endpointKey, attemptCount],
   );
-  return rowCount === 1;
 }
 
 /** Served by the primary keys. */

@@ -57,7 +57,6 @@ export interface NewMailItem {
   /** Of its search, incremented when that is silenced. */
   readonly generation: number;
   readonly reason: MailReason;
-  readonly traceparent: string | null;
 }
 
 const NONE: readonly MailReason[] = [];
@@ -94,8 +93,7 @@ export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailIt
     return mailReasonsOf(route, change.events, hasBegun).map((reason) => {
       id = uuidAfter(id, match.updatedAt);
       const { searchNumber, id: matchId } = match;
-      const of = { clientId, searchNumber, matchId, propertyUuid: change.propertyUuid, route: mail, generation };
-      return { id, ...of, reason, traceparent: change.traceparent };
+      return { id, clientId, searchNumber, matchId, propertyUuid: change.propertyUuid, route: mail, generation, reason };
     });
   });
 }

@@ -174,20 +174,18 @@ export function insertMailItems(items: readonly NewMailItem[], now: Date, gather
     endpoint: mailEndpointOf(address),
     endpoint_key: key,
     reason: JSON.stringify(item.reason),
-    traceparent: item.traceparent,
     generation: item.generation,
     morning: morningOf(frequency),
   }));
   return statementShares(rows, ({ reason }) => reason.length + ROW_LENGTH).map((share) => ({
     name: 'insert-mail-items',
     text: `
-      insert into mail_items (id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason, traceparent,
+      insert into mail_items (id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason,
         generation, gathers_from, due_at)
-      select id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason, traceparent,
+      select id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason,
         generation, coalesce(morning, now()), coalesce(morning, now() + $2 * interval '1 millisecond')
       from json_to_recordset($1) as written(id uuid, client_id uuid, search_number integer, match_id uuid, property_uuid uuid,
-        kind text, endpoint text, endpoint_key text, reason text, traceparent text, generation integer,
-        morning timestamptz)`,
+        kind text, endpoint text, endpoint_key text, reason text, generation integer, morning timestamptz)`,
     values: [JSON.stringify(share), gatherMs],
   }));
 }

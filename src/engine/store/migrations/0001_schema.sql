@@ -298,7 +298,6 @@ create table events (
   field_name text,
   field_old_value text,
   field_new_value text,
-  percent_variation double precision,
   created_at timestamptz not null,
   recorded_at timestamptz not null default now()
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
@@ -444,8 +443,11 @@ create table open_deliveries (
 -- Every lane lies in its range, which a statement that is to use the index states: one by id, planned while the queue
 -- was empty, would otherwise find this index as cheap as the primary key, and read all of it in a backlog.
 create index open_endpoint on open_deliveries (endpoint_key, lane, id) where lane between -1 and 2;
--- Deliveries that may hold back a later one of their match.
-create index open_undecided on open_deliveries (match_id, id) where lane in (0, 1);
+-- Deliveries that may hold back a later one of their match: those at its endpoint are found, however many of another
+-- lie between. Of the match seven bytes, with its time and eighteen random bits, and of the endpoint a hash: an entry is
+-- as long as with the match's id alone.
+create index open_undecided on open_deliveries
+  (substring(uuid_send(match_id) from 3 for 7), hashtext(endpoint_key), lane, id) where lane in (0, 1);
 -- Deliveries that only an earlier one holds back.
 create index open_waiting on open_deliveries (id) where lane = 0;
 -- Deliveries with a resend after the present attempt.
@@ -556,7 +558,6 @@ create table mail_items (
   reason text not null,
   -- The price in the e-mail.
   notified_price double precision,
-  traceparent text,
   state text not null default 'queued',
   attempt_count smallint not null default 0,
   attempts_spent smallint not null default 0,
@@ -566,8 +567,6 @@ create table mail_items (
   mail_id uuid,
   -- The search's generation at its recording.
   generation integer not null default 0,
-  -- Incremented by each change that its history keeps: it means the same in any cluster, unlike `revision`.
-  version integer not null default 0,
   -- On the first item of an e-mail that may be retried: its bytes, and the number of its items.
   letter bytea,
   letter_items integer,
