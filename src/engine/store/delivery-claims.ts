@@ -53,8 +53,7 @@ export interface Claims {
 /**
  * A delivery that holds back a row of `due`: an earlier one of its match whose first attempt has not ended, at its own
  * endpoint or, for a limited time, at another: rows from `$3` on are younger than that. A silenced or paused one holds
- * nothing back. Served by index `open_undecided`, in its order, so that no other index serves; endpoints by their
- * primary key.
+ * nothing back. Served by index `open_undecided`, whose order excludes others; endpoints by their primary key.
  */
 const LEADER = `
   (select e.id from open_deliveries e where ${isEarlier()} and ${isAtEndpoint('e', 'due.endpoint_key')}
