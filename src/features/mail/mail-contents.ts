@@ -93,7 +93,16 @@ export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailIt
     return mailReasonsOf(route, change.events, hasBegun).map((reason) => {
       id = uuidAfter(id, match.updatedAt);
       const { searchNumber, id: matchId } = match;
-      return { id, clientId, searchNumber, matchId, propertyUuid: change.propertyUuid, route: mail, generation, reason };
+      return {
+        id,
+        clientId,
+        searchNumber,
+        matchId,
+        propertyUuid: change.propertyUuid,
+        route: mail,
+        generation,
+        reason,
+      };
     });
   });
 }
