@@ -7,13 +7,14 @@ import { afterAttempt, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { firstUuidAt, type Uuid } from '../../src/engine/domain/ids.ts';
 import { recordAttempts } from '../../src/engine/store/attempts.ts';
+import { PROCESS } from '../../src/engine/store/couriers.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
 import { letInAged } from '../../src/engine/store/deliveries.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
 import { pauseEndpoint } from '../../src/engine/store/endpoints.ts';
 import { lockForResending, resend, resendDelivery } from '../../src/engine/store/resends.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
-import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -29,6 +30,7 @@ async function openScene(t: Cleanup, connectionsMax = 6) {
   await migrate(url);
   const database = openDatabase({ url, connectionsMax, plans: 'pipeline', onConnectionLost: () => undefined });
   t.after(() => database.end());
+  await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   const pointTo = (endpoint: string) => database.query('update searches set endpoint_recipient = $1', [endpoint]);
   await pointTo(OLD);
@@ -229,7 +231,7 @@ test('a delivery that waits for its own endpoint alone is found by few pages, be
     return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
   }
   const pages: Record<string, number> = {};
-  pages.claim = await pagesOf('claim', HOLDER, `{${first}}`, young, new Date().toISOString());
+  pages.claim = await pagesOf('claim', HOLDER, `{${first}}`, young, new Date().toISOString(), PROCESS);
   await database.query('update open_deliveries set lane = 0 where endpoint_key = $1', [keyOf(NEW)]);
   pages.aged = await pagesOf('let-in-aged', ids.at(-3), young, 1_000);
   // The others still wait for a claim.
