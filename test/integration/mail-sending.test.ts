@@ -8,9 +8,11 @@ import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/engine/domain/mail.ts';
 import { deleteClient } from '../../src/engine/store/clients.ts';
+import { migrate } from '../../src/engine/store/database.ts';
 import { deleteSearch, readSearch, updateSearch } from '../../src/engine/store/searches.ts';
 import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { openMailScene } from '../support/mail-scene.ts';
+import { startTestPostgres, type TestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const JO = 'jo@example.org';
@@ -342,7 +344,13 @@ test('a paused stage sends nothing, and a drain leaves nothing half done', async
 });
 
 test('an outcome that PostgreSQL cannot take is recorded when it is back', async (t) => {
-  const scene = await openMailScene(t);
+  const servers: TestPostgres[] = [];
+  const scene = await openMailScene(t, async (cleanup) => {
+    const server = await startTestPostgres(cleanup);
+    servers.push(server);
+    await migrate(server.url);
+    return server.url;
+  });
   const client = await scene.newClient('a');
   scene.smtp.scriptMessage('hang');
   await scene.record(await scene.newSearch(client, JO), 1);
@@ -351,8 +359,10 @@ test('an outcome that PostgreSQL cannot take is recorded when it is back', async
     async () => scene.smtp.recipients.length,
     (count) => count === 1,
   );
-  await scene.postgres.kill();
-  await scene.postgres.restart();
+  for (const server of servers) {
+    await server.kill();
+    await server.restart();
+  }
   await until(
     () => scene.rows().catch(() => []),
     ([row]) => row?.state === 'retry_wait',

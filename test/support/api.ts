@@ -7,17 +7,18 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { createWorkerThreads } from '../../src/engine/actor/worker-thread.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { loadReference, type Reference } from '../../src/engine/reference/communes.ts';
 import { type ClientLimits, createApiKey, createClient } from '../../src/engine/store/clients.ts';
-import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { NO_LIMITS } from '../../src/engine/store/searches.ts';
 import { createApi } from '../../src/rest/api.ts';
 import type { ApiDependencies, ApiSettings } from '../../src/rest/dependencies.ts';
-import { type Cleanup, startTestPostgres } from './servers.ts';
+import { ownDatabase } from './own-database.ts';
+import type { Cleanup } from './servers.ts';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -55,18 +56,21 @@ export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & {
   readonly queryBounds?: { readonly connectionsMax?: number; readonly statementTimeoutMs?: number };
 };
 
+/** Of all APIs of a process: it takes a third of a second, and none changes it. */
+let reference: Promise<Reference> | null = null;
+
 export async function startTestApi(
   cleanup: Cleanup,
   { queryBounds, ...overrides }: ApiOverrides = {},
 ): Promise<TestApi> {
-  const [postgres, reference] = await Promise.all([startTestPostgres(cleanup), loadReference()]);
-  await migrate(postgres.url);
-  const connecting = { url: postgres.url, onConnectionLost: () => undefined };
+  reference ??= loadReference();
+  const [url, places] = await Promise.all([ownDatabase(cleanup), reference]);
+  const connecting = { url, onConnectionLost: () => undefined };
   const database = openDatabase({ ...connecting, connectionsMax: CONNECTIONS_MAX });
   cleanup.after(() => database.end());
   // Its thread starts with the first query.
   const threads = createWorkerThreads({
-    settings: { databaseUrl: postgres.url, connectionsMax: 2, statementTimeoutMs: 60_000, ...queryBounds },
+    settings: { databaseUrl: url, connectionsMax: 2, statementTimeoutMs: 60_000, ...queryBounds },
     onLost(error) {
       throw error;
     },
@@ -85,7 +89,7 @@ export async function startTestApi(
     database,
     askThread: threads.ask,
     publicDatabase: overrides.database ?? publicDatabase,
-    reference,
+    reference: places,
     logger: { info: log, error: log, infoJson },
     now: () => new Date(),
     searchChanged: async () => void changes.count++,
@@ -126,7 +130,7 @@ export async function startTestApi(
   return {
     baseUrl,
     database,
-    reference,
+    reference: places,
     key,
     clientId: client.id,
     logged,
@@ -173,9 +177,18 @@ interface OpenApi {
   };
 }
 
+/** By document: compiling its schemas takes a second. */
+const validators = new Map<string, AnswerValidator>();
+
 /** Of the document that this API publishes. */
 export async function answerValidator(baseUrl: string): Promise<AnswerValidator> {
-  const document = closed(await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApi;
+  const text = (await (await fetch(`${baseUrl}/openapi.json`)).text()).replaceAll(baseUrl, '');
+  const validate = validators.get(text) ?? createValidator(closed(JSON.parse(text)) as OpenApi);
+  validators.set(text, validate);
+  return validate;
+}
+
+function createValidator(document: OpenApi): AnswerValidator {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
   ajv.addFormat('iri-reference', /^[^\s<>"{}|\\^`]*$/);
@@ -184,6 +197,7 @@ export async function answerValidator(baseUrl: string): Promise<AnswerValidator>
     path,
     pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
   }));
+  const checks = new Map<string, ValidateFunction>();
   return (method, path, answer) => {
     const pathname = path.split('?')[0] as string;
     const matching = templates.filter(({ pattern }) => pattern.test(pathname)).map((template) => template.path);
@@ -192,7 +206,9 @@ export async function answerValidator(baseUrl: string): Promise<AnswerValidator>
     const what = `${method} ${path} ${answer.status}`;
     const schema = schemaOf(document, operation?.responses, answer, what);
     if (schema === null) return;
-    const check = ajv.compile(relocated(schema));
+    const text = relocated(schema);
+    const check = checks.get(text) ?? ajv.compile(JSON.parse(text));
+    checks.set(text, check);
     assert.ok(
       check(inOneShape(answer.body)),
       `${what}: ${ajv.errorsText(check.errors)}\n${answer.text.slice(0, 1_000)}`,
@@ -247,6 +263,6 @@ function closed(document: unknown): unknown {
   return isOpen ? { ...members, patternProperties: { '^(@.*|id)$': {} }, additionalProperties: false } : members;
 }
 
-function relocated(schema: object): object {
-  return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/'));
+function relocated(schema: object): string {
+  return JSON.stringify(schema).replaceAll('"#/', '"openapi#/');
 }

@@ -6,10 +6,11 @@ import { ensureRetries } from '../../src/engine/broker/topology.ts';
 import { type Courier, startCourier } from '../../src/engine/delivery/courier.ts';
 import { createSender, type SenderOptions } from '../../src/engine/delivery/sender.ts';
 import { startCancellations } from '../../src/engine/maintenance/cancellations.ts';
-import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { createDocumentCache } from '../../src/engine/store/document-cache.ts';
 import { rememberWebhookSecrets } from '../../src/engine/store/webhook-secrets.ts';
-import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
+import { ownDatabase } from './own-database.ts';
+import { type Cleanup, startTestNats, type TestServer } from './servers.ts';
 import { quietSupervisor } from './supervisor.ts';
 import { until } from './until.ts';
 
@@ -23,7 +24,7 @@ export interface CourierSettings extends Partial<SenderOptions> {
 }
 
 export interface DeliveryStage {
-  readonly servers: TestServers;
+  readonly servers: { readonly postgres: { readonly url: string }; readonly nats: TestServer };
   readonly database: Database;
   readonly broker: Broker;
   /** Of a process without a courier. */
@@ -42,8 +43,9 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
   cleanup.after(async () => {
     for (const close of closers.reverse()) await close();
   });
-  const servers = await startTestServers({ after: (work) => closers.push(work) });
-  await migrate(servers.postgres.url);
+  const own: Cleanup = { after: (work) => closers.push(work) };
+  const [url, nats] = await Promise.all([ownDatabase(own), startTestNats(own)]);
+  const servers = { postgres: { url }, nats };
   const connect = (url: string): Database => {
     const pool = openDatabase({ url, connectionsMax: 8, plans: 'pipeline', onConnectionLost: () => undefined });
     closers.push(() => pool.end());

@@ -7,7 +7,7 @@ import { mailKeyOf } from '../../src/engine/domain/mail.ts';
 import { readingOf } from '../../src/engine/domain/property-document.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
-import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { insertProperties } from '../../src/engine/store/properties.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
@@ -16,7 +16,8 @@ import type { SettledMail } from '../../src/features/mail/mail-outcomes.ts';
 import { createMailSender, type MailSenderOptions } from '../../src/features/mail/mail-sender.ts';
 import { type Mailing, type MailingDependencies, startMailing } from '../../src/features/mail/mailing.ts';
 import { heldAfter, resolveToulon, upsertAt } from './adverts.ts';
-import { type Cleanup, startTestPostgres, type TestPostgres } from './servers.ts';
+import { ownDatabase } from './own-database.ts';
+import type { Cleanup } from './servers.ts';
 import { type SmtpReceiver, startSmtpReceiver } from './smtp-receiver.ts';
 import { runStatements } from './statements.ts';
 import { quietSupervisor } from './supervisor.ts';
@@ -41,7 +42,6 @@ export type MailStart = Partial<Pick<MailingDependencies, 'retryDelayMs' | 'atte
 };
 
 export interface MailScene {
-  readonly postgres: TestPostgres;
   readonly database: Database;
   readonly smtp: SmtpReceiver;
   readonly settled: readonly SettledMail[];
@@ -55,15 +55,18 @@ export interface MailScene {
   untilAllEnded(): Promise<readonly MailItemRow[]>;
 }
 
-export async function openMailScene(cleanup: Cleanup): Promise<MailScene> {
+/** `openDatabaseUrl`: of a migrated database, if it is not one on the server of the process. */
+export async function openMailScene(
+  cleanup: Cleanup,
+  openDatabaseUrl: (cleanup: Cleanup) => Promise<string> = ownDatabase,
+): Promise<MailScene> {
   const closers: (() => Promise<unknown>)[] = [];
   cleanup.after(async () => {
     for (const close of closers.reverse()) await close();
   });
-  const postgres = await startTestPostgres({ after: (work) => closers.push(work) });
-  await migrate(postgres.url);
+  const url = await openDatabaseUrl({ after: (work) => closers.push(work) });
   const database = openDatabase({
-    ...{ url: postgres.url, connectionsMax: 12, plans: 'pipeline', onConnectionLost: () => undefined },
+    ...{ url, connectionsMax: 12, plans: 'pipeline', onConnectionLost: () => undefined },
   });
   closers.push(() => database.end());
   const smtp = await startSmtpReceiver({ after: (work) => closers.push(work) });
@@ -77,7 +80,6 @@ export async function openMailScene(cleanup: Cleanup): Promise<MailScene> {
   }
 
   return {
-    postgres,
     database,
     smtp,
     settled,
