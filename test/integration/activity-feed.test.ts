@@ -13,9 +13,10 @@ import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { showInstance } from '../../src/engine/store/instances.ts';
 import type { Activity as ActivityMessage } from '../../src/grpc/generated/vigie/admin/v1/activity.ts';
 import { AdminServiceClient } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
-import { ADMIN_TOKEN, startDaemon } from '../support/daemon.ts';
+import { ADMIN_TOKEN } from '../support/daemon.ts';
 import { startScene } from '../support/operator-scene.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const WANTED = 'vigie.activity.wanted';
@@ -120,7 +121,7 @@ test('a watch is refused while NATS is away', async (t) => {
 
 test('a watcher of one instance sees what another one does, from the first advert on', async (t) => {
   const scene = await startScene(t, { VIGIE_ROLES: 'intake,deliver,api' });
-  const operators = await startDaemon(t, scene.servers, { VIGIE_ROLES: 'admin' });
+  const operators = await startHere(t, scene.servers, { VIGIE_ROLES: 'admin' });
   const stub = new AdminServiceClient(operators.adminAddress, credentials.createInsecure());
   t.after(() => stub.close());
   const metadata = new Metadata();

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startClockWatch } from '../../src/engine/maintenance/clock-watch.ts';
-import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 
 test('three clocks of one machine agree, and one that jumps is named with those that do not', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
@@ -45,7 +45,7 @@ test('a PostgreSQL that is two hours ahead is named in /readyz, which stays 200,
   );
   await queryOnce(asSuperuser, `grant usage on schema ahead to "${username}"`);
   await queryOnce(asSuperuser, `alter role "${username}" set search_path = public, ahead, pg_catalog`);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const answer = await fetch(`${daemon.operationsUrl}/readyz`);
   const { checks } = (await answer.json()) as { checks: { clocks: { status: string; reason: string } } };
   assert.equal(answer.status, 200);

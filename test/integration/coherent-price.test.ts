@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
 import { isPriceCoherent, MARKET_SIZE_MIN } from '../../src/engine/domain/price-coherence.ts';
-import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const SURFACE = 50;
@@ -34,7 +35,7 @@ function medianOf(prices: readonly number[]): number | null {
 
 test('the price that comes after the fiftieth is judged by fifty, in many markets at once', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
   const search = { title: 'coherent', notificationEnabled: true, endpointRecipient: 'https://hooks.example.com/' };
   await restClient(daemon, await createApiKey(servers)).createSearch({ ...search, withCoherentPrice: true });

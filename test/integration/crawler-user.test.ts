@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { connect, type NatsConnection } from 'nats';
-import { startDaemon } from '../support/daemon.ts';
 import { startTestPostgres } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
 import { until } from '../support/until.ts';
 
@@ -20,7 +20,7 @@ async function connectCrawler(t: TestContext, servers: string): Promise<NatsConn
 test('a crawler publishes, hears what is refused, reads what it missed, and can do no more', async (t) => {
   const address = await startShippedNats(t, { vigie: NUMERIC_SECRET, crawler: 'crawler-secret' });
   const postgres = await startTestPostgres(t);
-  await startDaemon(t, { postgres, nats: { url: `nats://vigie:${NUMERIC_SECRET}@${address}` } });
+  await startHere(t, { postgres, nats: { url: `nats://vigie:${NUMERIC_SECRET}@${address}` } });
   const crawler = await connectCrawler(t, address);
   const heard: string[] = [];
   crawler.subscribe('adverts-rejected.>', { callback: (_error, message) => heard.push(message.string()) });

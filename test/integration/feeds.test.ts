@@ -12,11 +12,12 @@ import { readSource, withSource } from '../../src/features/feeds/publications.ts
 import { endSource } from '../../src/features/feeds/snapshot.ts';
 import { startFeeds } from '../../src/features/feeds/source-watch.ts';
 import { ROOT, SHARED_DATA } from '../support/checkout.ts';
-import { runVigie, startDaemon } from '../support/daemon.ts';
+import { runVigie } from '../support/daemon.ts';
 import { eventCount, liveCount, recorded, rowOf, rows, startFeedScene, streamed, take } from '../support/feed-scene.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { polirisFile } from '../support/poliris.ts';
 import { emptyDirectory, startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const FOLDER = fileURLToPath(new URL('feeds/', SHARED_DATA));
@@ -188,7 +189,7 @@ test('the role reads a folder when its newest file stands still, once among inst
       other: { format: 'poliris', path: 'none', every: '1h' },
     }),
   );
-  const daemon = await startDaemon(t, servers, { VIGIE_FEEDS_FILE: sources });
+  const daemon = await startHere(t, servers, { VIGIE_FEEDS_FILE: sources });
   const admin = (...args: string[]) => runVigie(['admin', ...args, '--address', daemon.adminAddress], servers);
   assert.match((await admin('feeds', 'list')).stdout, /agency +0 .*\nother/);
   await writeFile(join(folder, 'pushed', 'Annonces.csv'), polirisFile([rowOf(1, 100), {}]));

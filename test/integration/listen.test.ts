@@ -8,9 +8,10 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
-import { runVigie, spawnVigie, startDaemon } from '../support/daemon.ts';
+import { runVigie, spawnVigie } from '../support/daemon.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 interface Received {
@@ -20,7 +21,7 @@ interface Received {
 
 test('each item of the feed is posted with its bytes, signed by its search and a secret of the client', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const received: Received[] = [];
   const program = createServer((request, response) => {
     void text(request).then((body) => {

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { generate } from 'selfsigned';
 import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { startScene } from '../support/operator-scene.ts';
+import { startDaemonScene } from '../support/operator-scene.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers, temporaryDirectory } from '../support/servers.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
@@ -31,7 +31,7 @@ interface DeliveryList {
 
 test('an advert goes out by webhook and by e-mail, until the recipient unsubscribes', async (t) => {
   const smtp = await startSmtpReceiver(t);
-  const scene = await startScene(t, { ...SETTINGS, VIGIE_SMTP_URL: smtp.url });
+  const scene = await startDaemonScene(t, { ...SETTINGS, VIGIE_SMTP_URL: smtp.url });
   const rest = restClient(scene.daemon, scene.key);
   const address = 'jo.recipient@example.org';
   const written = await rest.request('PUT', scene.search.iri, { notificationRecipient: address });

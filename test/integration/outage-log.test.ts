@@ -2,21 +2,22 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { type RunningService, runVigie } from '../support/daemon.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const FAILURES = 6;
 
 const readiness =
-  ({ operationsUrl }: Daemon) =>
+  ({ operationsUrl }: RunningService) =>
   async () =>
     (await fetch(`${operationsUrl}/readyz`)).status;
 
 test('PostgreSQL being away is a line for each kind of work, not for each attempt', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   await servers.postgres.kill();
   // Nothing else grows while the database is away.
   await until(
@@ -34,7 +35,7 @@ test('PostgreSQL being away is a line for each kind of work, not for each attemp
 
 test('NATS being away is one line, however many pulls wait for it', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const lineCount = daemon.log.length;
   await servers.nats.kill();
   await until(readiness(daemon), (status) => status === 503);
@@ -53,7 +54,7 @@ test('NATS being away is one line, however many pulls wait for it', async (t) =>
 
 test('a NATS server that is frozen is one line, whatever work waits for its answers', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const lineCount = daemon.log.length;
   const pid = Number(servers.nats.pid);
   process.kill(pid, 'SIGSTOP');

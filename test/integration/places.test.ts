@@ -5,10 +5,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createApiKey, type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { createApiKey, type RunningService, runVigie } from '../support/daemon.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 interface Found {
@@ -19,10 +20,10 @@ async function openScene(t: TestContext) {
   const servers = await startTestServers(t);
   const directory = await mkdtemp(join(tmpdir(), 'vigie-places-'));
   t.after(() => rm(directory, { recursive: true }));
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const crawler = await connectCrawler(t, servers.nats.url);
   const key = await createApiKey(servers, 'places');
-  const documentOf = async (asked: Daemon, property: string) =>
+  const documentOf = async (asked: RunningService, property: string) =>
     (
       await restClient(asked, key).request<{ city?: { insee: string } | null }>(
         'GET',
@@ -34,7 +35,7 @@ async function openScene(t: TestContext) {
     daemon,
     crawler,
     client: restClient(daemon, key),
-    inseeOf: async (asked: Daemon, property: string) => (await documentOf(asked, property)).city?.insee ?? null,
+    inseeOf: async (asked: RunningService, property: string) => (await documentOf(asked, property)).city?.insee ?? null,
     async importCoordinates(rows: string) {
       const path = join(directory, 'centres.csv');
       await writeFile(path, `code,lat,lon\n${rows}`);
@@ -53,7 +54,7 @@ function at(number: number, place: Readonly<Record<string, unknown>>) {
 
 test('imported centres take effect at once in every instance', async (t) => {
   const { servers, daemon, crawler, client, inseeOf, importCoordinates } = await openScene(t);
-  const other = await startDaemon(t, servers, { VIGIE_ROLES: 'api' });
+  const other = await startHere(t, servers, { VIGIE_ROLES: 'api' });
   const { id } = await client.createSearch({ title: 'one village', includedInseeCodes: ['01001'] });
   const around = { locations: { lat: 46.301, lon: 4.931 } };
   const [first, second] = [numberedUuid('property', 1), numberedUuid('property', 2)];

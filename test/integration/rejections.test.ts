@@ -7,10 +7,11 @@ import { connect, headers, type NatsConnection } from 'nats';
 import type pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { PRICE_HELD } from '../support/adverts.ts';
-import { type Daemon, startDaemon, tuned } from '../support/daemon.ts';
+import { type RunningService, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
 import { type Cleanup, startTestServers, type TestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const property = numberedUuid('property', 1);
@@ -54,7 +55,7 @@ async function send(connection: NatsConnection, message: unknown, subject = `adv
   return connection.jetstream({ timeout: 60_000 }).publish(subject, bytes, { headers: named });
 }
 
-const countOf = async ({ operationsUrl }: Daemon, sample: string): Promise<number> => {
+const countOf = async ({ operationsUrl }: RunningService, sample: string): Promise<number> => {
   const text = await (await fetch(`${operationsUrl}/metrics`)).text();
   return Number(
     text
@@ -66,7 +67,7 @@ const countOf = async ({ operationsUrl }: Daemon, sample: string): Promise<numbe
 
 /** One daemon for what its neighbours do not change: each test has properties of its own. */
 interface Scene {
-  readonly daemon: Daemon;
+  readonly daemon: RunningService;
   readonly connection: NatsConnection;
   readonly database: pg.Pool;
 }
@@ -78,7 +79,7 @@ before(async () => {
   const { recordBounds } = readConfig({});
   // A bug is tried a few times, and not for half a minute.
   const bounds = tuned({ recordBounds: { ...recordBounds, advertsMax: 1 }, retryPausesMs: [100, 200, 300] });
-  const daemon = await startDaemon(cleanup, servers, bounds);
+  const daemon = await startHere(cleanup, servers, bounds);
   const connection = await connectNats(cleanup, servers);
   scene = { daemon, connection, database: connectDatabase(cleanup, servers.postgres.url) };
 });
@@ -183,7 +184,7 @@ test('an operator’s stream is left as it is, and one that was deleted is made 
   const connection = await connectNats(t, servers);
   const manager = await connection.jetstreamManager();
   await manager.streams.add({ name: 'REJECTED', subjects: ['adverts-rejected.>'], max_msgs: 3 });
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   await send(connection, 'nonsense');
   const held = () => manager.streams.info('REJECTED').catch(() => null);
   const first = await until(held, (info) => info?.state.messages === 1);
@@ -202,7 +203,7 @@ test('where no rejection can be published intake goes on, with a warning and a c
   // It takes the subject, so that there can be no REJECTED, and none of the messages.
   const refusing = { name: 'FOREIGN', subjects: ['adverts-rejected.>'], max_msg_size: 1 };
   await manager.streams.add(refusing);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
   for (let number = 0; number < 20; number++) await send(connection, `nonsense ${number}`);
   await send(connection, good);
@@ -230,7 +231,7 @@ test('where no rejection can be published intake goes on, with a warning and a c
 
 test('a refusal that an outage of NATS keeps from being told is told after it', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const connection = await connectNats(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
   const blocker = await database.connect();

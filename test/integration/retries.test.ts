@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from 'nats';
-import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -27,7 +28,7 @@ const change = upsert({
 test('an endpoint that fails gets six attempts alike, one that recovers on the fourth gets four', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
-  const daemon = await startDaemon(t, servers, { ...PATIENT, VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS) });
+  const daemon = await startHere(t, servers, { ...PATIENT, VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS) });
   const rest = restClient(daemon, await createApiKey(servers));
   receiver.script('/failing', failing);
   receiver.script('/recovering', failing, failing, failing, fine);
@@ -70,7 +71,7 @@ test('an endpoint that fails gets six attempts alike, one that recovers on the f
 test('with the defaults the second attempt is due one hour after the end of the first', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const rest = restClient(daemon, await createApiKey(servers));
   receiver.script('/failing', failing);
   await rest.createSearch({ title: 'x', notificationEnabled: true, endpointRecipient: receiver.urlOf('/failing') });

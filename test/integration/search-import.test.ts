@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runVigie, startDaemon } from '../support/daemon.ts';
+import { runVigie } from '../support/daemon.ts';
 import { startTestServers, temporaryDirectory } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 
 const SEARCHES = [
   { title: 'Toulon', includedCities: ['/cities/83137'], budgetMax: 300_000, transactionType: 0, context: { a: [1] } },
@@ -16,7 +17,7 @@ const SEARCHES = [
 
 test('what a service answers to GET /searches becomes the same searches of another client, once', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const keyOf = async (client: string) =>
     (await runVigie(['keys', 'create', '--client', client], servers)).stdout.trim();
   const ask = async (key: string, path: string, body?: object) => {

@@ -7,13 +7,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { isAtLeast } from '../../src/engine/broker/topology.ts';
-import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { type RunningService, runVigie } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-async function reasonOf({ operationsUrl }: Daemon): Promise<string | undefined> {
+async function reasonOf({ operationsUrl }: RunningService): Promise<string | undefined> {
   const { checks } = (await (await fetch(`${operationsUrl}/readyz`)).json()) as {
     checks: Record<string, { reason?: string }>;
   };
@@ -50,8 +51,8 @@ test('of two databases on one NATS the first takes all, and the second says whos
   const second = { url: first.url.replace(/\/[^/]*$/, '/staging') };
   const owner = new URL(first.url).username;
   await queryOnce(first.superuserUrl.replace(/\/[^/]*$/, '/postgres'), `create database staging owner "${owner}"`);
-  const production = await startDaemon(t, { nats, postgres: first });
-  const staging = await startDaemon(t, { nats, postgres: second });
+  const production = await startHere(t, { nats, postgres: first });
+  const staging = await startHere(t, { nats, postgres: second });
   const crawler = await connectCrawler(t, nats.url);
   await crawler.publish(...advertsFrom(0, 200));
   await assertLabelled(nats.url);
@@ -98,7 +99,7 @@ test('of two databases on one NATS the first takes all, and the second says whos
 
 test('a copy that is started beside its running original takes nothing, and says so', async (t) => {
   const [nats, postgres] = await Promise.all([startTestNats(t), startTestPostgres(t)]);
-  const former = await startDaemon(t, { nats, postgres });
+  const former = await startHere(t, { nats, postgres });
   const crawler = await connectCrawler(t, nats.url);
   const original = connectDatabase(t, postgres.url);
   const held = async (database: typeof original) =>
@@ -117,8 +118,8 @@ test('a copy that is started beside its running original takes nothing, and says
   const maintenance = postgres.superuserUrl.replace(/\/[^/]*$/, '/postgres');
   await queryOnce(maintenance, `create database restored template ${name}`);
   const copyUrl = postgres.url.replace(/\/[^/]*$/, '/restored');
-  const ofOriginal = await startDaemon(t, { nats, postgres });
-  const ofCopy = await startDaemon(t, { nats, postgres: { url: copyUrl } });
+  const ofOriginal = await startHere(t, { nats, postgres });
+  const ofCopy = await startHere(t, { nats, postgres: { url: copyUrl } });
   await crawler.publish(...advertsFrom(5, 50));
   const copy = connectDatabase(t, copyUrl);
   await until(

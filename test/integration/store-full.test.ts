@@ -9,10 +9,11 @@ import { AckPolicy, type JetStreamClient, NatsError } from 'nats';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { trimStream } from '../../src/engine/broker/stream-position.ts';
 import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src/engine/broker/topology.ts';
-import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
+import { createApiKey, runVigie } from '../support/daemon.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -103,7 +104,7 @@ test('what is recorded is delivered while the whole store is full', async (t) =>
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
   const servers = { postgres, nats };
   const receiver = await startWebhookReceiver(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const broker = await connect(t, nats.url);
   // As an operator would with `nats stream edit`.
   await broker.manager.streams.update(ADVERTS_STREAM, { max_bytes: 16 * MEGABYTE });

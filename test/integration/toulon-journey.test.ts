@@ -6,10 +6,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { createApiKey, type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { createApiKey, type RunningService, runVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { HAS_TOULON, readToulon, type ToulonMessage } from '../support/toulon.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -72,7 +73,7 @@ test('two snapshots of Toulon become exactly the known events, matches and webho
   const toulon = readToulon();
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const rest = restClient(daemon, await createApiKey(servers));
   const tokens = new Map<string, string>();
   for (const { name, members } of EXPECTATIONS) {
@@ -147,7 +148,7 @@ test('two snapshots of Toulon become exactly the known events, matches and webho
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-async function recordedChanges(daemon: Daemon): Promise<number> {
+async function recordedChanges(daemon: RunningService): Promise<number> {
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   const counts = [...metrics.matchAll(/^vigie_changes_total\{.*\} (\d+)$/gm)].map((line) => Number(line[1]));
   return counts.reduce((sum, count) => sum + count, 0);

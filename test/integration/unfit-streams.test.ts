@@ -19,8 +19,8 @@ import { type Broker, connectBroker } from '../../src/engine/broker/connection.t
 import { ensureIntake, ensureRejections, ensureRetries } from '../../src/engine/broker/topology.ts';
 import { covers, inspectTopology } from '../../src/engine/broker/topology-inspection.ts';
 import { startTopologyWatch } from '../../src/engine/maintenance/topology-watch.ts';
-import { startDaemon } from '../support/daemon.ts';
 import { startTestNats, startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 let broker: Broker;
@@ -198,7 +198,7 @@ test('a daemon whose consumer filters adverts out is not ready, and says why', a
   t.after(() => operator.close());
   await operator.manager.streams.add(ADVERTS);
   await operator.manager.consumers.add('ADVERTS', { ...INTAKE, filter_subject: 'adverts.none' });
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const ready = await fetch(`${daemon.operationsUrl}/readyz`);
   assert.equal(ready.status, 503);
   const sentence = 'consumer intake of ADVERTS filters adverts.none: all else is not taken in';

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
-import { metricOf, type OperatorScene, startScene } from '../support/operator-scene.ts';
+import { metricOf, type OperatorScene, startDaemonScene } from '../support/operator-scene.ts';
 import { startPrometheus } from '../support/prometheus.ts';
 import type { Cleanup } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 test('after an outage a recovery sends exactly the missing deliveries, under their own ids', async (t) => {
-  const scene = await startScene(t, { VIGIE_RETRY_DELAY_MS: '100' });
+  const scene = await startDaemonScene(t, { VIGIE_RETRY_DELAY_MS: '100' });
   const { daemon, receiver, search } = scene;
   const admin = adminOf(scene);
   const alarm = await alarmOf(t, daemon);
@@ -81,7 +81,7 @@ test('after an outage a recovery sends exactly the missing deliveries, under the
 });
 
 test('a paused endpoint keeps its deliveries, shows in the status, and gets them when it is resumed', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startDaemonScene(t);
   const { receiver } = scene;
   const admin = adminOf(scene);
   await scene.publishAdverts(1);
@@ -106,7 +106,7 @@ test('a paused endpoint keeps its deliveries, shows in the status, and gets them
 });
 
 test('a paused stage keeps everything and goes on when it is resumed', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startDaemonScene(t);
   const { receiver, daemon } = scene;
   const admin = adminOf(scene);
   const drained = await admin('stages', 'drain', 'intake', '--reason', 'migration');
@@ -143,7 +143,7 @@ test('a paused stage keeps everything and goes on when it is resumed', async (t)
 });
 
 test('a pause holds on every instance and over their restarts', async (t) => {
-  const scene = await startScene(t);
+  const scene = await startDaemonScene(t);
   const { servers, daemon, receiver } = scene;
   await startDaemon(t, servers);
   const admin = adminOf(scene);

@@ -30,14 +30,22 @@ export interface ServerUrls {
   readonly nats: { readonly url: string };
 }
 
-export interface Daemon {
+export type LogLine = Readonly<Record<string, unknown>>;
+
+/** In a process of its own (`startDaemon`), or in the test's (`startHere`). */
+export interface RunningService {
   readonly apiUrl: string;
   /** `host:port` of the gRPC interface. */
   readonly adminAddress: string;
   readonly operationsUrl: string;
-  readonly process: ChildProcess;
   /** Every log line so far. */
-  readonly log: readonly Readonly<Record<string, unknown>>[];
+  readonly log: readonly LogLine[];
+  /** As asked by the signal; resolves with the exit code (null when killed) once it has ended. */
+  end(signal: 'SIGTERM'): Promise<number | null>;
+}
+
+export interface Daemon extends RunningService {
+  readonly process: ChildProcess;
   /** What it has written to standard error, where a crash shows its stack. */
   readonly errors: readonly string[];
   /** Sends the signal and resolves with the exit code (null when killed) once the process is gone. */
@@ -62,13 +70,13 @@ export async function startDaemon(
   cleanup.after(async () => {
     if (daemon.exitCode === null && daemon.signalCode === null) daemon.kill('SIGKILL');
   });
-  const log: Record<string, unknown>[] = [];
+  const log: LogLine[] = [];
   const errors: string[] = [];
   daemon.stderr?.on('data', (chunk) => errors.push(String(chunk)));
   const exited = once(daemon, 'exit') as Promise<[number | null]>;
-  const ready = new Promise<Record<string, unknown>>((resolve) => {
+  const ready = new Promise<LogLine>((resolve) => {
     createInterface({ input: daemon.stdout as NodeJS.ReadableStream }).on('line', (line) => {
-      const entry = JSON.parse(line) as Record<string, unknown>;
+      const entry = JSON.parse(line) as LogLine;
       log.push(entry);
       if (entry.message === 'starting') onStarting(daemon);
       if (entry.message === 'ready') resolve(entry);

@@ -5,21 +5,22 @@ import type pg from 'pg';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { readPoliris } from '../../src/features/feeds/poliris.ts';
 import { type SnapshotOptions, takeSnapshot } from '../../src/features/feeds/snapshot.ts';
-import { type Daemon, startDaemon } from './daemon.ts';
+import type { RunningService } from './daemon.ts';
 import { connectDatabase } from './database.ts';
 import { startTestServers, type TestServers } from './servers.ts';
+import { startHere } from './service.ts';
 import { until } from './until.ts';
 
 export interface FeedScene {
   readonly servers: TestServers;
-  readonly daemon: Daemon;
+  readonly daemon: RunningService;
   readonly database: pg.Pool;
   readonly broker: Broker;
 }
 
 export async function startFeedScene(t: TestContext, servers?: TestServers): Promise<FeedScene> {
   const own = servers ?? (await startTestServers(t));
-  const daemon = await startDaemon(t, own);
+  const daemon = await startHere(t, own);
   const broker = await connectBroker({ url: own.nats.url, name: 'test', onStatus: () => undefined });
   t.after(() => broker.close());
   return { servers: own, daemon, broker, database: connectDatabase(t, own.postgres.url) };

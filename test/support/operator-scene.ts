@@ -4,14 +4,15 @@ import { randomUUID } from 'node:crypto';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { publish } from '../../src/engine/broker/publish.ts';
 import { advertSubject } from '../../src/engine/broker/topology.ts';
-import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.ts';
+import { createApiKey, type Daemon, type RunningService, type Settings, startDaemon } from './daemon.ts';
 import { type CreatedSearch, restClient } from './rest-client.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
+import { startHere } from './service.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
 
-export interface OperatorScene {
+export interface OperatorScene<S extends RunningService = RunningService> {
   readonly servers: TestServers;
-  readonly daemon: Daemon;
+  readonly daemon: S;
   readonly key: string;
   readonly receiver: WebhookReceiver;
   readonly search: CreatedSearch;
@@ -20,10 +21,23 @@ export interface OperatorScene {
   publishPoison(): Promise<void>;
 }
 
-export async function startScene(cleanup: Cleanup, settings: Settings = {}): Promise<OperatorScene> {
+/** The service is in the process of the test. */
+export function startScene(cleanup: Cleanup, settings: Settings = {}): Promise<OperatorScene> {
+  return openScene(cleanup, (servers) => startHere(cleanup, servers, settings));
+}
+
+/** It is a daemon, for what it writes and how it ends. */
+export function startDaemonScene(cleanup: Cleanup, settings: Settings = {}): Promise<OperatorScene<Daemon>> {
+  return openScene(cleanup, (servers) => startDaemon(cleanup, servers, settings));
+}
+
+async function openScene<S extends RunningService>(
+  cleanup: Cleanup,
+  start: (servers: TestServers) => Promise<S>,
+): Promise<OperatorScene<S>> {
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);
-  const daemon = await startDaemon(cleanup, servers, settings);
+  const daemon = await start(servers);
   const key = await createApiKey(servers);
   const search = await restClient(daemon, key).createSearch({
     title: 'Toulon',
@@ -74,7 +88,10 @@ export async function publishAdverts(
 }
 
 /** The sum of a counter or gauge over its labels, as the operations port shows it; 0 when absent. */
-export async function metricOf({ operationsUrl }: Pick<Daemon, 'operationsUrl'>, name: string): Promise<number> {
+export async function metricOf(
+  { operationsUrl }: Pick<RunningService, 'operationsUrl'>,
+  name: string,
+): Promise<number> {
   const exposition = await (await fetch(`${operationsUrl}/metrics`)).text();
   return exposition
     .split('\n')

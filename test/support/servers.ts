@@ -113,6 +113,14 @@ export async function startTestNats(
   );
 }
 
+/** By the URL of a server: what ends before it, when its test does. */
+const users = new Map<string, (() => Promise<unknown>)[]>();
+
+/** What works in the test's own process would wait for a server that has gone. */
+export function endBefore({ url }: { readonly url: string }, end: () => Promise<unknown>): void {
+  users.set(url, [...(users.get(url) ?? []), end]);
+}
+
 /** On a port that stays. `start` is told it from the second time on. */
 export async function testServer(
   cleanup: Cleanup,
@@ -121,6 +129,7 @@ export async function testServer(
 ): Promise<TestServer> {
   let server: EmbeddedServer | null = null;
   cleanup.after(async () => {
+    for (const end of (server !== null && users.get(server.url)) || []) await end();
     await server?.stop();
     await rm(dataDir, { recursive: true, force: true });
   });

@@ -1,0 +1,62 @@
+/**
+ * The service as the daemon runs it, in the process of the test: its modules are loaded once for all services of a
+ * process, where each daemon takes three seconds of processor time to start. For tests of what the service does; those of
+ * signals, exit codes, standard output, crashes and memory start a daemon.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { pino } from 'pino';
+import { type Config, readConfig } from '../../src/config.ts';
+import type { Log } from '../../src/log.ts';
+import { startService } from '../../src/service.ts';
+import { environmentOf, type LogLine, type RunningService, type ServerUrls, type Settings } from './daemon.ts';
+import { type Cleanup, endBefore } from './servers.ts';
+import { TUNING } from './tuning.ts';
+
+/** A test that has ended does not wait for endpoints that never answer. */
+const FAREWELL_MS = 10_000;
+
+/** Resolves when it is ready. It ends with the test, before its servers. */
+export async function startHere(
+  cleanup: Cleanup,
+  servers: ServerUrls,
+  settings: Settings = {},
+): Promise<RunningService> {
+  const lines: LogLine[] = [];
+  const { [TUNING]: values = '{}', ...environment } = environmentOf(servers, settings);
+  const config: Config = { ...readConfig(environment), ...(JSON.parse(values) as Partial<Config>) };
+  const { stop, failed, apiUrl, operationsUrl, adminAddress } = await startService(
+    config,
+    logTo(lines, config.logLevel),
+  );
+  let failure: string | null = null;
+  void failed.then((reason) => {
+    failure = reason;
+  });
+  const end = (): Promise<number> =>
+    stop().then(
+      () => (failure === null ? 0 : 1),
+      () => 1,
+    );
+  const endInTime = () => Promise.race([end(), wait(FAREWELL_MS, null, { ref: false })]);
+  endBefore(servers.postgres, endInTime);
+  endBefore(servers.nats, endInTime);
+  cleanup.after(async () => void (await endInTime()));
+  return {
+    apiUrl: String(apiUrl),
+    operationsUrl,
+    adminAddress: String(adminAddress),
+    log: lines,
+    end,
+  };
+}
+
+function logTo(lines: LogLine[], level: string): Log {
+  const add = (line: string) => void lines.push(JSON.parse(line));
+  const logger = pino({ level, base: null, messageKey: 'message' }, { write: add });
+  return Object.assign(logger, {
+    infoJson(members: string) {
+      if (logger.isLevelEnabled('info')) add(`{"level":${pino.levels.values.info},${members}}`);
+    },
+  });
+}
