@@ -1,0 +1,5 @@
+/** Couriers in the process of the test. */
+
+import { runTogether } from '../support/together.ts';
+
+runTogether('couriers');

@@ -1,0 +1,5 @@
+/** Deliveries by e-mail. */
+
+import { runTogether } from '../support/together.ts';
+
+runTogether('mail');

@@ -1,0 +1,5 @@
+/** The REST interface. */
+
+import { runTogether } from '../support/together.ts';
+
+runTogether('rest');

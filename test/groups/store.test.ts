@@ -1,0 +1,5 @@
+/** PostgreSQL and NATS without a daemon. */
+
+import { runTogether } from '../support/together.ts';
+
+runTogether('store');

@@ -1,0 +1,22 @@
+/**
+ * Prints the files that `npm test` runs, each in a process: the groups, and every file that is in none of them. Which go
+ * together is a matter of time alone: each file runs by itself as well.
+ */
+
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { GROUPS } from './groups.ts';
+
+const TESTS = fileURLToPath(new URL('..', import.meta.url));
+const ENDING = /\.test\.[jt]s$/;
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(join(TESTS, folder))
+    .filter((name) => ENDING.test(name))
+    .map((name) => join(folder, name));
+
+const grouped = new Set<string>(Object.values(GROUPS).flat());
+const single = [...filesIn(''), ...filesIn('integration')].filter((path) => !grouped.delete(path.replace(ENDING, '')));
+if (grouped.size > 0) throw new Error(`groups name files that are not there: ${[...grouped].join(', ')}`);
+for (const path of [...filesIn('groups'), ...single]) console.log(join(TESTS, path));
