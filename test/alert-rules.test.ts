@@ -1,4 +1,4 @@
-/** The alert rules that we ship, by the tools that will load them. */
+/** The alert rules that we ship: each is tested, and every metric is used. The tools that load them: `test/long/monitoring.test.ts`. */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -6,21 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createMetrics } from '../src/metrics.ts';
 import { ROOT } from './support/checkout.ts';
-import { promtool } from './support/prometheus.ts';
 
 const FOLDER = join(ROOT, 'config/prometheus/');
 const SOURCES = join(ROOT, 'src/');
-
-for (const args of [
-  ['check', 'config', 'prometheus.yml'],
-  ['check', 'rules', 'alerts.yml'],
-  ['test', 'rules', 'alerts.test.yml'],
-]) {
-  test(`promtool ${args.join(' ')}`, async () => {
-    const { status, output } = await promtool(args, { folder: FOLDER });
-    assert.equal(status, 0, output);
-  });
-}
 
 test('every rule has a test', () => {
   const rules = [...readFileSync(`${FOLDER}alerts.yml`, 'utf8').matchAll(/- alert: (\w+)/g)].map(([, name]) => name);

@@ -1,0 +1,84 @@
+/** Alert rules and dashboards by the tools that will load them: promtool, and Prometheus on the demonstration. */
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { LOADER, moduleUrl, ROOT } from '../support/checkout.ts';
+import { readPanels } from '../support/dashboards.ts';
+import { endProcess, promtool, startPrometheus } from '../support/prometheus.ts';
+import { until } from '../support/until.ts';
+
+const FOLDER = join(ROOT, 'config/prometheus/');
+
+for (const args of [
+  ['check', 'config', 'prometheus.yml'],
+  ['check', 'rules', 'alerts.yml'],
+  ['test', 'rules', 'alerts.test.yml'],
+]) {
+  test(`promtool ${args.join(' ')}`, async () => {
+    const { status, output } = await promtool(args, { folder: FOLDER });
+    assert.equal(status, 0, output);
+  });
+}
+
+test('every query of the dashboard returns data in the demonstration', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'vigie-dashboard-'));
+  const demo = startDemo(folder);
+  t.after(async () => {
+    // It writes to the folder until it has ended.
+    await endProcess(demo, 'SIGINT');
+    await rm(folder, { recursive: true, force: true });
+  });
+  const { apiUrl, operationsHost } = await addressesOf(demo);
+  const prometheus = await startPrometheus(t, operationsHost);
+  for (const query of await dashboardQueries()) {
+    await until(
+      async () => {
+        // Somebody uses the API: the demonstration does so at its start alone.
+        await fetch(apiUrl).catch(() => undefined);
+        return { query, values: await prometheus.query(query) };
+      },
+      // NaN: a quotient or quantile of a series that has not moved yet.
+      ({ values }) => values.some((value) => value !== 'NaN'),
+    );
+  }
+});
+
+function startDemo(folder: string): ChildProcess {
+  return spawn(process.execPath, [...LOADER, fileURLToPath(moduleUrl('src/main')), 'demo'], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env.PATH ?? '',
+      ...(process.env.NATS_SERVER_BIN === undefined ? {} : { NATS_SERVER_BIN: process.env.NATS_SERVER_BIN }),
+      VIGIE_DATA_DIR: join(folder, 'demo'),
+      VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:0',
+      VIGIE_API_ADDRESS: '127.0.0.1:0',
+      VIGIE_ADMIN_ADDRESS: '127.0.0.1:0',
+    },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+}
+
+/** Where the demonstration says that it listens. */
+function addressesOf(demo: ChildProcess): Promise<{ readonly apiUrl: string; readonly operationsHost: string }> {
+  let shown = '';
+  return new Promise((resolve, reject) => {
+    demo.once('exit', (code) => reject(new Error(`the demonstration ended with ${code}: ${shown}`)));
+    demo.stdout?.on('data', (chunk) => {
+      shown += chunk;
+      const apiUrl = /^ *API +(\S+)$/m.exec(shown)?.[1];
+      const operationsHost = /metrics http:\/\/(\S+)\/metrics$/m.exec(shown)?.[1];
+      if (apiUrl !== undefined && operationsHost !== undefined) resolve({ apiUrl, operationsHost });
+    });
+  });
+}
+
+async function dashboardQueries(): Promise<readonly string[]> {
+  const panels = await Promise.all(['vigie.json', 'vigie-details.json'].map(readPanels));
+  const queries = panels.flat().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  return queries.map((expr) => expr.replaceAll('$__rate_interval', '1m'));
+}
