@@ -7,7 +7,7 @@ import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts'
 import { decodeIntakeMessage } from '../src/engine/domain/intake-message.ts';
 import { readState, stateText } from '../src/engine/domain/stored-property.ts';
 import { loadReference } from '../src/engine/reference/communes.ts';
-import { heldAfter, minute, upsertAt } from './support/adverts.ts';
+import { heldAfter, minute, nextOrigin, upsertAt } from './support/adverts.ts';
 
 test('any state is read back as it was, from little more than half of its JSON', async () => {
   const crawler = createSampleCrawler({ seed: 7, reference: await loadReference(), startAt: new Date(minute(0)) });
@@ -42,5 +42,5 @@ test('members that the writer did not know are unknown, and no change when they 
   const state = readState(older);
   assert.deepEqual(state, held.state);
   const again = upsertAt(1, { advert: { price: 200_000 } });
-  assert.equal(applyMessage({ ...held, state }, again, { stream: 1, sequence: 9 }).outcome, 'recrawled');
+  assert.equal(applyMessage({ ...held, state }, again, nextOrigin()).outcome, 'recrawled');
 });

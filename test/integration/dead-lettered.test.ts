@@ -7,10 +7,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type pg from 'pg';
 import { PRICE_HELD } from '../support/adverts.ts';
-import { type Daemon, runVigie, startDaemon, tuned } from '../support/daemon.ts';
+import { type RunningService, runVigie, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, type TestCrawler, upsert } from '../support/intake.ts';
 import { startTestServers, type TestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const PROPERTIES = 24;
@@ -55,7 +56,7 @@ const readPrices = async (database: pg.Pool) =>
     )
   ).rows.map(({ price }) => price);
 
-const readyOf = async ({ operationsUrl }: Daemon) => {
+const readyOf = async ({ operationsUrl }: RunningService) => {
   const answer = await fetch(`${operationsUrl}/readyz`);
   return { status: answer.status, text: await answer.text() };
 };
@@ -68,7 +69,7 @@ const countLetterProperties = async (database: pg.Pool) =>
 
 test('a message that throws is set aside with its bytes and the reason, and all others are recorded in order', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers, tuned({ retryPausesMs }));
+  const daemon = await startHere(t, servers, tuned({ retryPausesMs }));
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
   await recordAll(crawler, database);
@@ -138,7 +139,7 @@ test('a bug that many properties meet stops the intake, is told, ends the proces
   assert.equal(await countLetterProperties(database), 3, 'the second term knows what the first one has set aside');
   // The operator mends what was broken, and sends again what was set aside.
   await database.query(`delete from properties where ${PRICE_HELD} is null`);
-  const mended = await startDaemon(t, servers, STRICT);
+  const mended = await startHere(t, servers, STRICT);
   await until(
     async () => (await readPrices(database)).length,
     (count) => count >= PROPERTIES - 3,
@@ -155,7 +156,7 @@ test('a bug that many properties meet stops the intake, is told, ends the proces
 
 test('an instance that knows better takes over while the other rests, and both are well again', async (t) => {
   const servers = await startTestServers(t);
-  const strict = await startDaemon(
+  const strict = await startHere(
     t,
     servers,
     tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 3, restMs: 3_600_000 } }),
@@ -163,7 +164,7 @@ test('an instance that knows better takes over while the other rests, and both a
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
   // Another version would have no bug; here it is only more patient.
-  const patient = await startDaemon(t, servers, tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 1_000 } }));
+  const patient = await startHere(t, servers, tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 1_000 } }));
   await meetBug(servers, crawler, database);
   const recorded = Array.from({ length: PROPERTIES }, (_, number) => (number < 12 ? null : 200_002));
   await until(

@@ -398,7 +398,7 @@ async function withLockedSummaries(
 
 describe('a preview from a sample', () => {
   const COPIES = 40_000;
-  const HOURS = 48;
+  const HOURS = process.env.QUESTIONS_SEARCHES === undefined ? 24 : 48;
 
   /**
    * Copies of every live property, each with a place of its own in the sample: the same places in every run, for the
@@ -436,7 +436,7 @@ describe('a preview from a sample', () => {
       if (Math.abs(satisfiedNow - truth) <= margin) within += 1;
     }
     // With a confidence of 95 % each.
-    assert.ok(within >= 40, `${within} of ${HOURS}`);
+    assert.ok(within >= (HOURS * 5) / 6, `${within} of ${HOURS}`);
     assert.ok(answers.size > HOURS / 4, `${answers.size} different answers`);
     await api.database.query('delete from property_summaries where property_uuid <> all($1::uuid[])', [
       before.map(({ uuid }) => uuid),

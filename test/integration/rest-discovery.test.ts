@@ -1,6 +1,6 @@
 /**
- * What programs find out about the API by themselves: with API Platform's parser, a JSON-LD processor, an OpenAPI
- * linter and, for people, a browser.
+ * What programs find out about the API by themselves: with API Platform's parser, a JSON-LD processor and an OpenAPI
+ * linter. People read the same in a browser (`test/long/documentation.test.ts`).
  */
 
 import assert from 'node:assert/strict';
@@ -22,7 +22,6 @@ import { ROUTES } from '../../src/rest/routes.ts';
 import { SEARCH_MEMBERS } from '../../src/rest/search-schema.ts';
 import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
-import { openPage, visit } from '../support/browser.ts';
 import { ROOT_URL } from '../support/checkout.ts';
 import { searchNumberOfId, seedMatch, seedProperty } from '../support/seeded-matches.ts';
 
@@ -272,12 +271,8 @@ describe('the OpenAPI document', () => {
 
 describe('the entrypoint', () => {
   it('is a page for browsers, which leads to the documentation, and Hydra for everybody else', async () => {
-    const { markup, complaints, addresses } = await visit(`${api.baseUrl}/`);
-    assert.match(markup, /<a href="\/docs">/);
-    assert.deepEqual(
-      [complaints, addresses.filter((address) => !address.startsWith('data:'))],
-      [[], [`${api.baseUrl}/`]],
-    );
+    const { text } = await api.call('GET', '/', undefined, { headers: { Accept: 'text/html' }, key: null });
+    assert.match(text, /<a href="\/docs">/);
     for (const accept of ['*/*', 'application/ld+json', 'application/json', 'text/html;q=0.5, application/json']) {
       const { headers, body } = await api.call('GET', '/', undefined, { headers: { Accept: accept }, key: null });
       assert.match(String(headers.get('Content-Type')), /json/, accept);
@@ -296,17 +291,6 @@ describe('the entrypoint', () => {
 });
 
 describe('the documentation page', () => {
-  it('shows every operation in a real browser that reaches nothing but the API', async () => {
-    const { markup, complaints, addresses } = await visit(`${api.baseUrl}/docs`);
-    const { body } = await api.call('GET', '/openapi.json');
-    const shown = ROUTES.length + Object.keys(body.webhooks).length;
-    assert.equal(markup.match(/class="opblock-summary-path"/g)?.length, shown);
-    assert.doesNotMatch(markup, /Failed to load|No API definition/);
-    assert.deepEqual(complaints, []);
-    const elsewhere = addresses.filter((address) => !address.startsWith(api.baseUrl) && !address.startsWith('data:'));
-    assert.deepEqual(elsewhere, []);
-  });
-
   it('names no remote resource', async () => {
     const { text } = await api.call('GET', '/docs');
     assert.doesNotMatch(text, /(?:src|href|action)="(?:https?:)?\/\//);
@@ -379,55 +363,6 @@ describe('the documentation page', () => {
     const english = await blocksOf('en');
     assert.ok(english.length > 60 && english.flat().length > 100);
     assert.deepEqual(await blocksOf('fr'), english);
-  });
-
-  it('finds what is searched for, and names ids that exist for the key that is typed', async (t) => {
-    const page = await openPage(t);
-    const { body: lists } = await api.call('GET', '/searches?itemsPerPage=1');
-    const id = lists['hydra:member'][0]['@id'].slice('/searches/'.length);
-    await page.do('goto', { url: `${api.baseUrl}/docs?language=fr` });
-    await page.do('wait', { selector: '.opblock' });
-    await page.do('fill', { selector: '#key', text: api.key });
-    await page.do('press', { key: 'Tab' });
-    await page.do('until', { expression: `document.querySelector('#first-search').textContent.includes('${id}')` });
-    await page.do('click', { selector: '#operations-Search-getSearchesItem button' });
-    await page.do('until', { expression: `document.querySelector('#swagger-ui').innerHTML.includes('${id}')` });
-    await page.do('fill', { selector: '#words', text: 'idempotency_key_reused' });
-    const visible = `[...document.querySelectorAll('#guides section')].filter((one) => !one.hidden).map(({ id }) => id).join()`;
-    await page.do('until', { expression: `${visible} === 'errors'` });
-    await page.do('fill', { selector: '#words', text: 'zzzzz' });
-    await page.do('until', { expression: `document.querySelector('#outcome').textContent === 'Rien trouvé.'` });
-  });
-
-  it('is accessible, in one language, and its search needs no mouse', async (t) => {
-    const page = await openPage(t);
-    const says = (selector: string, text: string) =>
-      page.do('until', { expression: `document.querySelector('${selector}')?.textContent.includes('${text}')` });
-    for (const width of [1280, 390]) {
-      await page.do('look', { width, height: 800, scheme: 'light' });
-      await page.do('goto', { url: `${api.baseUrl}/docs?language=fr` });
-      await says('#operations-Search-getSearches .opblock-summary-description', 'Liste vos recherches');
-      await says('#operations-tag-Recovery', 'Les webhooks en échec depuis un moment, renvoyés.');
-      assert.deepEqual(await page.do('axe'), [], `${width}`);
-      assert.equal(await page.do('evaluate', { expression: `document.documentElement.scrollWidth - innerWidth` }), 0);
-    }
-    // Accents, and what a folded operation does not show, are found.
-    await page.do('fill', { selector: '#words', text: 'CORRESPONDANCE livre' });
-    await page.do('press', { key: 'Enter' });
-    assert.equal(await page.do('evaluate', { expression: `document.activeElement.id` }), 'changelog');
-    await page.do('fill', { selector: '#words', text: 'text/csv' });
-    await says('#outcome', 'Trouvé : 1.');
-    await page.do('press', { key: 'Enter' });
-    await page.do('press', { key: 'Enter' });
-    const opened = '#operations-FoundProperty-getSearchesProperties';
-    await says(`${opened} .opblock-description`, 'En text/csv, la page a une ligne par bien');
-    await page.do('click', { selector: `${opened} .try-out__btn` });
-    await page.do('wait', { selector: `${opened} .execute` });
-    await page.do('fill', { selector: '#words', text: ' ' });
-    await page.do('click', { selector: '#operations-Search-postSearches button' });
-    await page.do('click', { selector: '#operations-Search-postSearches .try-out__btn' });
-    await page.do('wait', { selector: '#operations-Search-postSearches .execute' });
-    assert.deepEqual(await page.do('axe'), []);
   });
 
   it('has a French sentence for each of the reference, and no other', async () => {

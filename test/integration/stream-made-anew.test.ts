@@ -10,6 +10,7 @@ import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 const PROPERTIES = 20;
@@ -26,7 +27,7 @@ const changes = (minute: number, above = minute) =>
 
 async function openScene(t: TestContext) {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
   const crawler = await connectCrawler(t, servers.nats.url);
   const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });

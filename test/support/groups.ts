@@ -149,7 +149,7 @@ export const GROUPS = {
   rejections: [
     'integration/dead-letters',
     'integration/dead-letter-requeue',
-    'integration/property-bounds',
+    'integration/dead-lettered',
     'integration/rejections',
   ],
   services: [
@@ -161,6 +161,7 @@ export const GROUPS = {
     'integration/places',
     'integration/search-import',
     'integration/store-full',
+    'integration/stream-made-anew',
     'integration/trace',
     'integration/unfit-streams',
   ],

@@ -1,0 +1,79 @@
+/** The documentation and the entrypoint in a real browser: they reach nothing but the API, and are there for everybody. */
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { ROUTES } from '../../src/rest/routes.ts';
+import { startTestApi } from '../support/api.ts';
+import { openPage, visit } from '../support/browser.ts';
+
+const api = await startTestApi({ after });
+
+test('the entrypoint is a page that leads to the documentation', async () => {
+  const { markup, complaints, addresses } = await visit(`${api.baseUrl}/`);
+  assert.match(markup, /<a href="\/docs">/);
+  assert.deepEqual(
+    [complaints, addresses.filter((address) => !address.startsWith('data:'))],
+    [[], [`${api.baseUrl}/`]],
+  );
+});
+
+test('/docs shows every operation in a real browser that reaches nothing but the API', async () => {
+  const { markup, complaints, addresses } = await visit(`${api.baseUrl}/docs`);
+  const { body } = await api.call('GET', '/openapi.json');
+  const shown = ROUTES.length + Object.keys(body.webhooks).length;
+  assert.equal(markup.match(/class="opblock-summary-path"/g)?.length, shown);
+  assert.doesNotMatch(markup, /Failed to load|No API definition/);
+  assert.deepEqual(complaints, []);
+  const elsewhere = addresses.filter((address) => !address.startsWith(api.baseUrl) && !address.startsWith('data:'));
+  assert.deepEqual(elsewhere, []);
+});
+
+test('/docs finds what is searched for, and names ids that exist for the key that is typed', async (t) => {
+  const page = await openPage(t);
+  await api.call('POST', '/searches', { title: 'Toulon' });
+  const { body: lists } = await api.call('GET', '/searches?itemsPerPage=1');
+  const id = lists['hydra:member'][0]['@id'].slice('/searches/'.length);
+  await page.do('goto', { url: `${api.baseUrl}/docs?language=fr` });
+  await page.do('wait', { selector: '.opblock' });
+  await page.do('fill', { selector: '#key', text: api.key });
+  await page.do('press', { key: 'Tab' });
+  await page.do('until', { expression: `document.querySelector('#first-search').textContent.includes('${id}')` });
+  await page.do('click', { selector: '#operations-Search-getSearchesItem button' });
+  await page.do('until', { expression: `document.querySelector('#swagger-ui').innerHTML.includes('${id}')` });
+  await page.do('fill', { selector: '#words', text: 'idempotency_key_reused' });
+  const visible = `[...document.querySelectorAll('#guides section')].filter((one) => !one.hidden).map(({ id }) => id).join()`;
+  await page.do('until', { expression: `${visible} === 'errors'` });
+  await page.do('fill', { selector: '#words', text: 'zzzzz' });
+  await page.do('until', { expression: `document.querySelector('#outcome').textContent === 'Rien trouvé.'` });
+});
+
+test('/docs is accessible, in one language, and its search needs no mouse', async (t) => {
+  const page = await openPage(t);
+  const says = (selector: string, text: string) =>
+    page.do('until', { expression: `document.querySelector('${selector}')?.textContent.includes('${text}')` });
+  for (const width of [1280, 390]) {
+    await page.do('look', { width, height: 800, scheme: 'light' });
+    await page.do('goto', { url: `${api.baseUrl}/docs?language=fr` });
+    await says('#operations-Search-getSearches .opblock-summary-description', 'Liste vos recherches');
+    await says('#operations-tag-Recovery', 'Les webhooks en échec depuis un moment, renvoyés.');
+    assert.deepEqual(await page.do('axe'), [], `${width}`);
+    assert.equal(await page.do('evaluate', { expression: `document.documentElement.scrollWidth - innerWidth` }), 0);
+  }
+  // Accents, and what a folded operation does not show, are found.
+  await page.do('fill', { selector: '#words', text: 'CORRESPONDANCE livre' });
+  await page.do('press', { key: 'Enter' });
+  assert.equal(await page.do('evaluate', { expression: `document.activeElement.id` }), 'changelog');
+  await page.do('fill', { selector: '#words', text: 'text/csv' });
+  await says('#outcome', 'Trouvé : 1.');
+  await page.do('press', { key: 'Enter' });
+  await page.do('press', { key: 'Enter' });
+  const opened = '#operations-FoundProperty-getSearchesProperties';
+  await says(`${opened} .opblock-description`, 'En text/csv, la page a une ligne par bien');
+  await page.do('click', { selector: `${opened} .try-out__btn` });
+  await page.do('wait', { selector: `${opened} .execute` });
+  await page.do('fill', { selector: '#words', text: ' ' });
+  await page.do('click', { selector: '#operations-Search-postSearches button' });
+  await page.do('click', { selector: '#operations-Search-postSearches .try-out__btn' });
+  await page.do('wait', { selector: '#operations-Search-postSearches .execute' });
+  assert.deepEqual(await page.do('axe'), []);
+});
