@@ -22,8 +22,9 @@ import {
   randomMembers,
   sampleMessages,
 } from '../support/question-scene.ts';
+import { runsOf } from '../support/random-runs.ts';
 
-const SEARCHES = 120;
+const SEARCHES = runsOf(120);
 const ADVERTS = 2_500;
 const CATEGORIES = 5;
 const START = new Date('2026-03-01T08:00:00Z');

@@ -7,3 +7,4 @@ await import('../matching-kernel.test.ts');
 await import('../pair-histories.test.ts');
 await import('../replayed-histories.test.ts');
 await import('../search-index.test.ts');
+await import('../integration/found-properties.test.ts');
