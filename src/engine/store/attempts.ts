@@ -54,12 +54,12 @@ export async function recordAttempts(
   const delivered = rows.filter(({ after }) => after.state === 'delivered').map(({ id }) => id);
   const resend = { name: 'resend', text: RESEND, values: [...settle.values.slice(0, 3), arrayLiteral(delivered)] };
   const { answers } = await pipelinedTransaction(database, async () => ({
-    last: [settle, lettingIn(firsts), resend],
+    last: [settle, resend, lettingIn(firsts)],
     result: null,
   }));
   const dueOf = (answer: number, lane: Lane): readonly DueDelivery[] =>
     ((answers[answer]?.rows ?? []) as Omit<DueDelivery, 'lane'>[]).map((row) => ({ ...row, lane }));
-  return [...dueOf(1, 'first'), ...dueOf(2, 'again')];
+  return [...dueOf(2, 'first'), ...dueOf(1, 'again')];
 }
 
 const SETTLE = `
@@ -88,7 +88,7 @@ const SETTLE = `
   update open_deliveries o
   set lane = -1, claimed_by = null, due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
   from settled s
-  where o.id = any($1::uuid[]) and o.id = s.id and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder
+  where o.id = any($1::uuid[]) and o.id = s.id and s.state = 'retry_wait' and o.claimed_by = s.holder
     and o.attempt_count = s.number`;
 
 /** A delivery whose first attempt has ended, or takes place at another endpoint now. */
@@ -118,7 +118,7 @@ const waitingAt = (side: '<' | '=' | '>', limit: number): string => `
 
 /**
  * Of each match the first delivery that waits for an earlier one, at each of its endpoints: its predecessor may have
- * just ended. A separate statement, after the one that locks the settled rows: a claim that made a row wait had locked
+ * just ended. A separate statement, after those that lock the settled rows: a claim that made a row wait had locked
  * its predecessor (delivery-claims.ts), so this statement sees the row. `lane < 1` and not `= 0`: open_waiting could serve
  * that, by reading everything that waits. Served by open_undecided: one descent for a match in which nothing waits.
  */
@@ -139,7 +139,8 @@ const LET_IN = `
 /**
  * A resend that was requested during the attempt is due now, at its endpoint, and what was delivered has not failed. A
  * separate statement, after the one that locks the settled rows: it sees earlier requests, and the failure of another
- * courier that took the attempt for aborted meanwhile. Served by open_resent, which is nearly empty, and the primary key.
+ * courier that took the attempt for aborted meanwhile. Before what waited is let in, which a resent delivery no longer
+ * holds back. Served by open_resent, which is nearly empty, and the primary keys.
  */
 const RESEND = `
   with mended as (
@@ -149,7 +150,7 @@ const RESEND = `
     endpoint_key = d.endpoint_key
   from resent join unnest($1::uuid[], $2::integer[], $3::smallint[]) as settled(id, holder, number) using (id)
     join deliveries d using (id)
-  where d.id = any($1::uuid[]) and o.id = resent.id and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
+  where d.id = any(array(select id from resent)) and o.id = resent.id and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /** In key order, so that concurrent couriers do not deadlock. */
