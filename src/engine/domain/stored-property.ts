@@ -172,20 +172,12 @@ const STATE = shapeOf<PropertyState>({ uuid: 'value', adverts: [ADVERT] });
 /** In SQL, the texts of a packed advert: of its property, then its own. */
 export const PACKED_TEXTS = ['{2,0}', '{2,1}', '{1,0}', '{1,1}'] as const;
 
-/** Adverts never change, they are replaced: each is written once. */
-const texts = new WeakMap<HeldAdvert, string>();
-
-/** As `STATE` has it. */
-export function stateText({ uuid, adverts }: PropertyState): string {
-  return `[${JSON.stringify(uuid)},[${adverts.map(advertText).join()}]]`;
+export function stateText(state: PropertyState): string {
+  return JSON.stringify(pack(state, STATE));
 }
 
 function advertText(advert: HeldAdvert): string {
-  const known = texts.get(advert);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(pack(advert, ADVERT));
-  texts.set(advert, text);
-  return text;
+  return JSON.stringify(pack(advert, ADVERT));
 }
 
 export function readState(text: string): PropertyState {
@@ -212,11 +204,21 @@ export interface PropertyBounds {
   readonly bytesMax: number;
 }
 
+/** Adverts never change, they are replaced: each is measured once. */
+const measured = new WeakMap<HeldAdvert, number>();
 const FRAME_BYTES = 64;
+
+function advertBytes(advert: HeldAdvert): number {
+  const known = measured.get(advert);
+  if (known !== undefined) return known;
+  const bytes = Buffer.byteLength(advertText(advert)) + 1;
+  measured.set(advert, bytes);
+  return bytes;
+}
 
 /** Bytes of the state as it is stored, within a few. */
 export function stateBytes({ adverts }: PropertyState): number {
-  return adverts.reduce((sum, advert) => sum + Buffer.byteLength(advertText(advert)) + 1, FRAME_BYTES);
+  return adverts.reduce((sum, advert) => sum + advertBytes(advert), FRAME_BYTES);
 }
 
 /** Why the property must not grow from `before` to `after`, naming the exceeded bound; null when it may. */
