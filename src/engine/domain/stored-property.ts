@@ -17,18 +17,18 @@ type Kind = 'value' | 'list' | Shape<never> | readonly [Shape<never>];
 interface Shape<T> {
   readonly names: readonly (keyof T & string)[];
   readonly kinds: readonly Kind[];
-  /** Every member as it is when nothing is known: copied at once, which takes a fifth of setting one after the other. */
-  readonly unknown: object;
+  /** Without a known member: copying it takes a fifth of the time of setting each member. */
+  readonly empty: object;
 }
 
 const NONE: readonly never[] = Object.freeze([]);
 
 export function shapeOf<T>(kinds: { readonly [name in keyof Required<T>]: Kind }): Shape<T> {
-  const unknown = Object.entries(kinds).map(([name, kind]) => [name, kind === 'list' ? NONE : null]);
+  const empty = Object.entries(kinds).map(([name, kind]) => [name, kind === 'list' ? NONE : null]);
   return {
     names: Object.keys(kinds) as (keyof T & string)[],
     kinds: Object.values(kinds),
-    unknown: Object.fromEntries(unknown),
+    empty: Object.fromEntries(empty),
   };
 }
 
@@ -55,8 +55,8 @@ function packedMember(member: unknown, kind: Kind): unknown {
 }
 
 /** Every member is present, in the same order: its results are cheap to copy. */
-export function unpack<T>(packed: Packed, { names, kinds, unknown }: Shape<T>): T {
-  const value: Partial<Record<string, unknown>> = { ...unknown };
+export function unpack<T>(packed: Packed, { names, kinds, empty }: Shape<T>): T {
+  const value: Partial<Record<string, unknown>> = { ...empty };
   const length = Math.min(packed.length, names.length);
   for (let i = 0; i < length; i++) {
     if (packed[i] !== null) value[names[i] as string] = member(packed[i], kinds[i] as Kind);
