@@ -113,10 +113,14 @@ export async function putInState(
   }
 }
 
-/** For claims without a courier. */
+/** For claims without a courier, which later ones do not collide with. */
 export async function registerHolder(database: Pick<Database, 'query'>, number: number): Promise<void> {
-  await database.query('insert into couriers (number, process) overriding system value values ($1, $2)', [
-    number,
-    PROCESS,
-  ]);
+  await database.query(
+    `with registered as (
+       insert into couriers (number, process) overriding system value values ($1, $2) returning number
+     )
+     select setval(pg_get_serial_sequence('couriers', 'number'), greatest(number, nextval(pg_get_serial_sequence('couriers', 'number'))))
+     from registered`,
+    [number, PROCESS],
+  );
 }
