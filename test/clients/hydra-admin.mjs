@@ -92,13 +92,19 @@ async function openEach() {
 async function filterAndSort() {
   await open('#/searches');
   const titles = async () => page.$$eval('td.column-title', (cells) => cells.map((cell) => cell.innerText));
-  const sort = await page.waitForSelector('span[data-field="title"]');
-  await sort.click();
-  await settled();
-  seen.ascending = await titles();
-  await (await page.waitForSelector('span[data-field="title"]')).click();
-  await settled();
-  seen.descending = await titles();
+  const sortInto = async (wanted) => {
+    await (await page.waitForSelector('span[data-field="title"]')).click();
+    await page.waitForFunction(
+      (expected) =>
+        [...document.querySelectorAll('td.column-title')].map((cell) => cell.innerText).join('\n') === expected,
+      {},
+      wanted.join('\n'),
+    );
+    return titles();
+  };
+  const ascending = (await titles()).toSorted();
+  seen.ascending = await sortInto(ascending);
+  seen.descending = await sortInto(ascending.toReversed());
   await press('Add filter');
   await (await page.waitForSelector('[data-key="title"]')).click();
   await fill('title', 'zeb');
