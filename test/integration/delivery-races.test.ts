@@ -182,6 +182,33 @@ test('what its endpoint alone held back is let in, however many others wait for 
   assert.ok(due.some(({ id }) => id === next));
 });
 
+test('endpoints of one match whose keys have one hash do not wait for each other', async (t) => {
+  const { database, claim, seedOld, keyOf } = await openScene(t);
+  const [first, second, third] = (await seedOld(OLD, NEW, NEW)) as [Uuid, Uuid, Uuid];
+  const { rows } = await database.query<{ keys: string[] }>(
+    `select array_agg(key) as keys from (select md5(n::text) as key from generate_series(1, 400000) as n) as every_key
+     group by hashtext(key) having count(*) = 2 limit 1`,
+  );
+  for (const [index, endpoint] of [OLD, NEW].entries()) {
+    const values = [keyOf(endpoint), rows[0]?.keys[index]];
+    for (const table of ['deliveries', 'open_deliveries']) {
+      await database.query(`update ${table} set endpoint_key = $2 where endpoint_key = $1`, values);
+    }
+  }
+  const claimed = await Promise.all([first, second].map(claim));
+  assert.deepEqual(
+    claimed.map((delivery) => delivery?.id),
+    [first, second],
+  );
+  assert.equal(await claim(third), undefined, 'its own endpoint holds it back');
+  await database.query('update open_deliveries set lane = 0, claimed_by = null where id = $1', [second]);
+  const { due } = await letInAged(database, first, firstUuidAt(new Date()), 10);
+  assert.deepEqual(
+    due.map(({ id }) => id),
+    [second],
+  );
+});
+
 test('a success is not lost when its attempt is taken for aborted, and for the last, at that moment', async (t) => {
   const { database, claim, settle, seedOld } = await openScene(t);
   const [id, next] = (await seedOld(OLD, OLD)) as [Uuid, Uuid];

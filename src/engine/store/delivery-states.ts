@@ -19,13 +19,16 @@ export const NEVER_DELIVERED =
 /** Holds for every open delivery, and must be stated where index open_endpoint is to serve. */
 export const IN_ANY_LANE = 'lane between -1 and 2';
 
-/** For an open delivery: by index open_undecided, which holds a part of its match's id, and a hash of its endpoint. */
+/**
+ * For an open delivery: by index open_undecided, which holds a part of its match's id, and a hash of its endpoint.
+ * `is true` keeps index open_endpoint from serving the same statement, which would read an endpoint's whole backlog.
+ */
 export function isInMatch(row: string, matchId: string): string {
   const partOf = (id: string): string => `substring(uuid_send(${id}) from 3 for 7)`;
   return `${partOf(`${row}.match_id`)} = ${partOf(matchId)} and ${row}.match_id = ${matchId}`;
 }
 export function isAtEndpoint(row: string, key: string): string {
-  return `hashtext(${row}.endpoint_key) = hashtext(${key})`;
+  return `hashtext(${row}.endpoint_key) = hashtext(${key}) and (${row}.endpoint_key = ${key}) is true`;
 }
 
 function listOf(states: readonly DeliveryState[]): string {
