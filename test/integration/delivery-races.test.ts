@@ -182,9 +182,9 @@ test('what its endpoint alone held back is let in, however many others wait for 
   assert.ok(due.some(({ id }) => id === next));
 });
 
-test('endpoints of one match whose keys have one hash do not wait for each other', async (t) => {
-  const { database, claim, seedOld, keyOf } = await openScene(t);
-  const [first, second, third] = (await seedOld(OLD, NEW, NEW)) as [Uuid, Uuid, Uuid];
+test('endpoints of one match whose keys have one hash neither wait for each other nor stand before each other', async (t) => {
+  const { database, claim, settle, seedOld, keyOf } = await openScene(t);
+  const [first, second, third, fourth] = (await seedOld(OLD, OLD, NEW, NEW)) as [Uuid, Uuid, Uuid, Uuid];
   const { rows } = await database.query<{ keys: string[] }>(
     `select array_agg(key) as keys from (select md5(n::text) as key from generate_series(1, 400000) as n) as every_key
      group by hashtext(key) having count(*) = 2 limit 1`,
@@ -195,18 +195,16 @@ test('endpoints of one match whose keys have one hash do not wait for each other
       await database.query(`update ${table} set endpoint_key = $2 where endpoint_key = $1`, values);
     }
   }
-  const claimed = await Promise.all([first, second].map(claim));
-  assert.deepEqual(
-    claimed.map((delivery) => delivery?.id),
-    [first, second],
-  );
-  assert.equal(await claim(third), undefined, 'its own endpoint holds it back');
-  await database.query('update open_deliveries set lane = 0, claimed_by = null where id = $1', [second]);
-  const { due } = await letInAged(database, first, firstUuidAt(new Date()), 10);
-  assert.deepEqual(
-    due.map(({ id }) => id),
-    [second],
-  );
+  const idsOf = (due: readonly { readonly id: Uuid }[]) => due.map(({ id }) => id);
+  assert.equal((await claim(first))?.id, first);
+  assert.equal(await claim(second), undefined, 'the first holds it back');
+  const delivery = (await claim(third)) as ClaimedDelivery;
+  assert.equal(delivery.id, third);
+  assert.equal(await claim(fourth), undefined, 'the third holds it back');
+  assert.deepEqual(idsOf(await settle(delivery)), [fourth]);
+  await database.query('update open_deliveries set lane = 0 where id = $1', [fourth]);
+  const aged = await letInAged(database, first, firstUuidAt(new Date()), 10);
+  assert.deepEqual(idsOf(aged.due), [fourth]);
 });
 
 test('a success is not lost when its attempt is taken for aborted, and for the last, at that moment', async (t) => {

@@ -5,7 +5,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
 import { laneOf } from './deliveries.ts';
-import { isInMatch, NEVER_DELIVERED } from './delivery-states.ts';
+import { isAtEndpoint, isInMatch, NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface SettledAttempt {
   readonly id: Uuid;
@@ -111,10 +111,10 @@ function lettingIn(decided: readonly Decided[]): Statement {
 const IS_WAITING = `${isInMatch('o', 'settled.match_id')} and lane in (0, 1) and lane < 1`;
 /** Of open_undecided within a match, so that no other index serves. */
 const IN_ORDER = 'order by hashtext(endpoint_key), lane, id';
-const waitingAt = (side: '<' | '=' | '>', limit: number): string => `
-      (select id, endpoint_key from open_deliveries o
-       where ${IS_WAITING} and hashtext(endpoint_key) ${side} hashtext(settled.key)
-       ${IN_ORDER} limit ${limit})`;
+const waitingAt = (endpoint: string, limit: number): string => `
+      (select id, endpoint_key from open_deliveries o where ${IS_WAITING} and ${endpoint} ${IN_ORDER} limit ${limit})`;
+const waitingBeside = (side: '<' | '>'): string =>
+  waitingAt(`hashtext(endpoint_key) ${side} hashtext(settled.key)`, 32);
 
 /**
  * Of each match the first delivery that waits for an earlier one, at each of its endpoints: its predecessor may have
@@ -128,7 +128,8 @@ const LET_IN = `
     where (select true from open_deliveries o where ${IS_WAITING} ${IN_ORDER} limit 1)
   ), first as materialized (
     select distinct on (settled.match_id, waiting.endpoint_key) waiting.id
-    from ended settled, lateral (${waitingAt('<', 32)} union all ${waitingAt('=', 1)} union all ${waitingAt('>', 32)}) waiting
+    from ended settled, lateral (
+      ${waitingBeside('<')} union all ${waitingAt(isAtEndpoint('o', 'settled.key'), 1)} union all ${waitingBeside('>')}) waiting
     order by settled.match_id, waiting.endpoint_key, waiting.id
   ), locked as materialized (
     select id from open_deliveries where id = any(array(select id from first)) and lane = 0 order by id for update
