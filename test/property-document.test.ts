@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import type { HeldProperty } from '../src/engine/domain/change.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
 import {
   type PropertyDocument,
+  pricePerMeterOf,
   propertyDocument,
   propertyFacts,
   readingOf,
@@ -305,4 +307,17 @@ test('the market median judges the price of the property, and only where the dep
     surface: 50,
     landSurface: null,
   });
+});
+
+test('a price per m² is rounded to the cent as by hand, halves up, whatever its binary fraction is', () => {
+  // In hundredths.
+  const any = fc.record({ price: fc.integer({ min: 1, max: 1e11 }), surface: fc.integer({ min: 1, max: 1e7 }) });
+  const onHalf = fc
+    .tuple(fc.integer({ min: 1, max: 20_000 }), fc.nat(1e6))
+    .map(([size, cents]) => ({ price: size * (2 * cents + 1), surface: 200 * size }));
+  const isRounded = fc.property(fc.oneof(any, onHalf), ({ price, surface }) => {
+    const cents = (200n * BigInt(price) + BigInt(surface)) / (2n * BigInt(surface));
+    assert.equal(pricePerMeterOf(price / 100, surface / 100), Number(cents) / 100);
+  });
+  fc.assert(isRounded, { numRuns: 5_000 });
 });

@@ -3,6 +3,7 @@
  * state by the rules of decisions, section 5. The same values feed matching, through `readingOf` and `propertyFacts`.
  */
 
+import Big from 'big.js';
 import type { AdvertEvent } from './advert.ts';
 import type { City, ResolvedPlace, ResolvePlace } from './city.ts';
 import { isPriceCoherent, type Market, marketOf, type PricedProperty } from './price-coherence.ts';
@@ -155,9 +156,13 @@ function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
   };
 }
 
-/** Euros per m², two decimals; null when either is unknown (decisions, section 5). */
+/** Euros per m², two decimals, halves up; null when either is unknown (decisions, section 5). */
 export function pricePerMeterOf(price: number | null, surface: number | null): number | null {
-  return price === null || surface === null || surface === 0 ? null : Math.round((price * 100) / surface) / 100;
+  if (price === null || surface === null || surface === 0) return null;
+  const cents = (price * 100) / surface;
+  const rounded = Math.round(cents);
+  const isNearHalf = Math.abs(Math.abs(cents - rounded) - 0.5) <= cents * 4 * Number.EPSILON;
+  return (isNearHalf ? new Big(price).times(100).div(surface).round().toNumber() : rounded) / 100;
 }
 
 function statedPlace(values: PropertyValues): Parameters<ResolvePlace>[0] {
