@@ -41,6 +41,17 @@ test('a fifth and five times the median are still coherent', () => {
   assert.ok(isPriceCoherent(FLAT, 2000) && !isPriceCoherent(FLAT, 1999));
 });
 
+test('the border holds however the quotients are rounded', () => {
+  for (let surface = 20; surface <= 150; surface += 0.37) {
+    for (let price = 100_000; price < 300_000; price += 5_000) {
+      const median = comparablePrice({ ...FLAT, price, surface });
+      const at = (other: number) => isPriceCoherent({ ...FLAT, price: other, surface }, median);
+      assert.ok(at(price / 5) && !at(price / 5 - 0.01), `${price} for ${surface} m²`);
+      assert.ok(at(price * 5) && !at(price * 5 + 0.01), `${price} for ${surface} m²`);
+    }
+  }
+});
+
 test('an unknown price or surface is not incoherent', () => {
   assert.ok(isPriceCoherent({ ...FLAT, price: null }, 1));
   assert.ok(isPriceCoherent({ ...FLAT, surface: null }, 1));

@@ -5,6 +5,8 @@ import { LAND, RENT } from './codes.ts';
 /** Priced properties that must be known in a market before its median judges anybody. */
 export const MARKET_SIZE_MIN = 50;
 const MEDIAN_FACTOR = 5;
+/** The median and the price are rounded quotients: at the border they may differ by some units in the last place. */
+const ROUNDING = 1 + 4 * Number.EPSILON;
 
 const BOUNDS = {
   sale: { min: 100, max: 100_000 },
@@ -53,5 +55,6 @@ export function isPriceCoherent(property: PricedProperty, median: number | null)
   const bounds = boundsOf(property.transactionType);
   const min = property.propertyType === LAND ? LAND_MIN : bounds.min;
   if (price < min || price > bounds.max) return false;
-  return median === null || (price >= median / MEDIAN_FACTOR && price <= median * MEDIAN_FACTOR);
+  const factor = MEDIAN_FACTOR * ROUNDING;
+  return median === null || (price >= median / factor && price <= median * factor);
 }
