@@ -31,7 +31,7 @@ const MATCH: MailReason = { type: 'match', kind: 'property.ad.create', oldValue:
 
 function contentsOf(property: Partial<MailProperty> = {}, searchTitle = 'Toulon, moins de 300 000'): MailContents {
   const entry = { property: { ...PROPERTY, ...property }, causes: [{ searchTitle, reasons: [MATCH, PRICE] }] };
-  return { entries: [entry], expired: [], moreCount: 0 };
+  return { entries: [entry], expired: [], moreCount: 0, searchTitles: new Set([searchTitle]) };
 }
 
 /** Narrow spaces of French numbers are spaces to whoever reads them. */
@@ -71,11 +71,45 @@ test('it says the same in English, and a rent by the month', () => {
 
 test('an e-mail of nothing but what has expired says so in its subject', () => {
   const gone = { ...PROPERTY, title: 'Studio', isExpired: true };
-  const subjectOf = (count: number, language: 'fr' | 'en'): string =>
-    mailText({ entries: [], expired: Array.from({ length: count }, () => gone), moreCount: 0 }, FOOT, language).subject;
+  const subjectOf = (count: number, language: 'fr' | 'en'): string => {
+    const expired = Array.from({ length: count }, () => gone);
+    return mailText({ entries: [], expired, moreCount: 0, searchTitles: new Set(['Toulon']) }, FOOT, language).subject;
+  };
   assert.equal(subjectOf(1, 'fr'), "N'est plus en ligne : Studio");
   assert.equal(subjectOf(2, 'fr'), '2 biens ne sont plus en ligne');
   assert.equal(subjectOf(2, 'en'), '2 properties are no longer online');
+});
+
+const [ONE, TWO] = [searchNumberOf(1), searchNumberOf(2)];
+
+const documentOf = (uuid: Uuid, price: number, isExpired = false) => {
+  const advert = { ...UNKNOWN_CONTENT, title: uuid, price };
+  const { state, crawls } = heldAfter(
+    upsertAt(0, { propertyUuid: uuid, advert }),
+    ...(isExpired ? [expireAt(1, { propertyUuid: uuid })] : []),
+  );
+  return [uuid, propertyDocument(state, crawls, resolveToulon, { withContacts: false })] as const;
+};
+
+test('a subject names a search only if all properties are its own', () => {
+  const [one, two] = [1, 2].map((seconds) => timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0, seconds)))) as [
+    Uuid,
+    Uuid,
+  ];
+  const items = [
+    { id: one, searchNumber: ONE, propertyUuid: one, reason: MATCH },
+    { id: two, searchNumber: TWO, propertyUuid: two, reason: MATCH },
+  ];
+  const titles = new Map([
+    [ONE, 'one'],
+    [TWO, 'two'],
+  ]);
+  const subjectOf = (sent: typeof items): string => {
+    const documents = new Map([documentOf(one, 230), documentOf(two, 9, true)]);
+    return mailText(mailContents(sent, { documents, notifiedPrices: new Map(), titles }), FOOT, 'fr').subject;
+  };
+  assert.equal(subjectOf(items), '2 biens pour vos recherches');
+  assert.equal(subjectOf(items.map((item) => ({ ...item, searchNumber: ONE }))), '2 biens pour « one »');
 });
 
 test('what nobody knows is left out', () => {
@@ -128,7 +162,8 @@ test('the expiry of one advert of a property that is still online is said of one
     { type: 'event', kind: 'ad.update.expired', oldValue: 'false', newValue: 'true' },
   ];
   const entries = [{ property: PROPERTY, causes: [{ searchTitle: 'one', reasons }] }];
-  const textIn = (language: 'fr' | 'en') => mailText({ entries, expired: [], moreCount: 0 }, FOOT, language).text;
+  const textIn = (language: 'fr' | 'en') =>
+    mailText({ entries, expired: [], moreCount: 0, searchTitles: new Set(['Toulon']) }, FOOT, language).text;
   assert.match(textIn('fr'), /Une annonce a expiré/);
   assert.match(textIn('en'), /An advert has expired/);
 });
@@ -175,7 +210,6 @@ test('a message has a stable name and date, and unsubscribes in one click', asyn
 
 test('a property stands in it once, as it is now, with every search and reason, the match first', () => {
   const at = (minute: number) => timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, minute)));
-  const [ONE, TWO] = [searchNumberOf(1), searchNumberOf(2)];
   const item = (minute: number, propertyUuid: Uuid, reason: MailReason, searchNumber = ONE): MailItem => ({
     ...{ id: at(minute), propertyUuid, searchNumber, reason },
   });
@@ -185,15 +219,7 @@ test('a property stands in it once, as it is now, with every search and reason, 
     ...[item(1, a, MATCH, TWO), item(2, b, MATCH), item(3, c, MATCH), item(4, gone, MATCH)],
     ...[item(5, a, cut(250, 240)), item(6, a, cut(240, 230))],
   ];
-  const documentOf = (uuid: Uuid, price: number, isExpired = false) => {
-    const advert = { ...UNKNOWN_CONTENT, title: uuid, price };
-    const { state, crawls } = heldAfter(
-      upsertAt(0, { propertyUuid: uuid, advert }),
-      ...(isExpired ? [expireAt(1, { propertyUuid: uuid })] : []),
-    );
-    return [uuid, propertyDocument(state, crawls, resolveToulon, { withContacts: false })] as const;
-  };
-  const { entries, expired, moreCount } = mailContents([...items].reverse(), {
+  const { entries, expired, moreCount, searchTitles } = mailContents([...items].reverse(), {
     documents: new Map([documentOf(a, 230), documentOf(b, 9), documentOf(c, 9, true)]),
     notifiedPrices: new Map([[a, 260]]),
     titles: new Map([
@@ -211,7 +237,7 @@ test('a property stands in it once, as it is now, with every search and reason, 
     expired.map(({ title }) => title),
     [c],
   );
-  const { text, subject } = mailText({ entries, expired, moreCount: 30 }, FOOT, 'fr');
+  const { text, subject } = mailText({ entries, expired, moreCount: 30, searchTitles }, FOOT, 'fr');
   assert.ok(text.includes(`N'est plus en ligne : ${c}`));
   assert.ok(text.includes('Et 30 autres biens.'));
   assert.equal(subject, '33 biens pour vos recherches');
@@ -257,6 +283,6 @@ test('an e-mail of fifty properties with the longest texts stays below what a re
   const long = { ...PROPERTY, title: 'Appartement '.repeat(16), link: `https://portal.example/${'a'.repeat(150)}` };
   const causes = [{ searchTitle: 'x'.repeat(60), reasons: [MATCH, PRICE] }];
   const entries = Array.from({ length: 50 }, () => ({ property: long, causes }));
-  const { html } = mailText({ entries, expired: [], moreCount: 0 }, FOOT, 'fr');
+  const { html } = mailText({ entries, expired: [], moreCount: 0, searchTitles: new Set(['Toulon']) }, FOOT, 'fr');
   assert.ok(Buffer.byteLength(html) < 100 * 1_024, `${Buffer.byteLength(html)}`);
 });

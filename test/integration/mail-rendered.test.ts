@@ -42,6 +42,7 @@ const HTML = mailText(
     })),
     expired: [{ ...FLAT, title: 'Maison de ville', isExpired: true, link: 'https://portal.example/gone' }],
     moreCount: 2,
+    searchTitles: new Set(['Toulon']),
   },
   { unsubscribeUrl: 'https://vigie.example/unsubscribe/AAAAAAAAAAAAAAAAAAAAAA', sender: 'Agence du Port' },
   'fr',

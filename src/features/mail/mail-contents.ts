@@ -223,6 +223,8 @@ export interface MailContents {
   readonly expired: readonly MailProperty[];
   /** Properties that are not shown. */
   readonly moreCount: number;
+  /** Of every search that led to one of the properties. */
+  readonly searchTitles: ReadonlySet<string>;
 }
 
 const ENTRIES_MAX = 50;
@@ -260,6 +262,7 @@ export function mailContents(items: readonly MailItem[], sources: MailSources): 
     entries: all.filter(({ property }) => !property.isExpired),
     expired: all.filter(({ property }) => property.isExpired).map(({ property }) => property),
     moreCount: total - byProperty.size,
+    searchTitles: new Set(items.map(({ searchNumber }) => sources.titles.get(searchNumber) ?? '')),
   };
 }
 

@@ -87,9 +87,9 @@ interface MailParts {
   readonly words: MailWords;
 }
 
-function subjectOf({ entries, expired, moreCount }: MailContents, words: MailWords): string {
+function subjectOf({ entries, expired, moreCount, searchTitles }: MailContents, words: MailWords): string {
   const count = entries.length + expired.length + moreCount;
-  const titles = new Set(entries.flatMap(({ causes }) => causes.map(({ searchTitle }) => cleanText(searchTitle))));
+  const titles = new Set([...searchTitles].map(cleanText));
   const [search = ''] = titles;
   const [entry] = entries;
   const [gone] = expired;
