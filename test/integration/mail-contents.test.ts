@@ -71,6 +71,27 @@ test('an advert that has expired since is told as such, in a line at the end', a
   assert.doesNotMatch(text, /100 000/);
 });
 
+test('a price that an e-mail did not show is not the one last heard', async (t) => {
+  const scene = await openMailScene(t);
+  const search = await scene.newSearch(await scene.newClient('back'), 'back@example.org');
+  const property = timeOrderedUuid(new Date());
+  const history = [flat(property, 300_000), flat(property, 270_000, 1), expireAt(2, { propertyUuid: property })];
+  await holdProperty(scene.database, ...history.slice(0, 1));
+  await recordReasons(scene, search, property, NEW_MATCH);
+  assert.match(await mailed(scene), /^T3 vue mer\n.*\n300 000 €, /);
+  await holdProperty(scene.database, ...history);
+  await recordReasons(scene, search, property, cut(300_000, 270_000));
+  assert.doesNotMatch(await mailed(scene), /€/);
+  await holdProperty(scene.database, ...history, flat(property, 270_000, 3));
+  await recordReasons(scene, search, property, {
+    ...cut(0, 0),
+    kind: 'property.ad.update',
+    oldValue: null,
+    newValue: null,
+  });
+  assert.match(await mailed(scene), /300 000 € → 270 000 € \(−10 %\)/);
+});
+
 test('an advert that has expired is not linked, and the one that has not is', async (t) => {
   const scene = await openMailScene(t);
   const search = await scene.newSearch(await scene.newClient('links'), 'links@example.org');

@@ -236,8 +236,11 @@ async function write(
   const unsubscribeUrl = `${publicUrl}${unsubscribePath(mail.clientId, mail.token)}`;
   const text = mailText(contents, { unsubscribeUrl, sender: from.name || from.address }, language);
   const bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
+  // Those that it shows: of what has expired it says no price.
   const prices = new Map(
-    [...documents].flatMap(([uuid, { price }]) => (typeof price === 'number' ? [[uuid, price] as const] : [])),
+    [...documents].flatMap(([uuid, { price, expired }]) =>
+      typeof price === 'number' && expired === false ? [[uuid, price] as const] : [],
+    ),
   );
   const [first] = mail.items as readonly [ClaimedItem];
   const written = { mailId: mail.id, itemId: first.id, itemCount: mail.items.length, bytes, prices };
