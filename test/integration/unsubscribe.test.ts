@@ -117,6 +117,21 @@ describe('the link to unsubscribe', () => {
     assert.equal(written.body.emailStatus, 'unsubscribed');
   });
 
+  it('leaves what waits to the address that its search has by now', async () => {
+    const { iri, path, waiting, address } = await sent('moved@example.org');
+    await api.call('PUT', iri, { notificationRecipient: 'present@example.org' });
+    assert.equal((await ask('POST', path)).status, 200);
+    const { database, clientId } = api;
+    await database.query('update mail_items set gathers_from = now(), due_at = now() where id = $1', [waiting]);
+    const claim = async (to: string) => {
+      const turn = { clientId, key: mailKeyOf(clientId, to), mailId: null };
+      return claimMail(database, turn, { leaseMs: 600_000, now: new Date() });
+    };
+    assert.equal(await claim(address), null);
+    const mail = await claim('present@example.org');
+    assert.deepEqual([mail?.address, mail?.items.map(({ id }) => id)], ['present@example.org', [waiting]]);
+  });
+
   it('offers to take it back, and then e-mails are sent again', async () => {
     const { iri, path } = await sent('back@example.org');
     const done = await (await ask('POST', path)).text();

@@ -158,8 +158,9 @@ function takeText(open: string): string {
       order by number for key share
     ), judged as materialized (
       select open.id, mail_key, mail_to, case
-        when $2 or mail_key is null or generation < present_generation then 'cancelled'
+        when mail_key is null or generation < present_generation then 'cancelled'
         when mail_key <> $1 then 'turned'
+        when $2 then 'cancelled'
         when $3::timestamptz is not null then 'put off'
         else 'taken' end as verdict
       from open left join telling on number = search_number

@@ -64,8 +64,8 @@ export async function resubscribe(client: Queryable, token: string): Promise<boo
 }
 
 /**
- * No e-mail of the client to the recipient begins from now on, and waiting ones are cancelled. False when there is no
- * such token. A sender locks the recipient's row, so this waits for it. Served by the primary keys,
+ * No e-mail of the client to the recipient begins from now on, and waiting ones are cancelled, except those whose search
+ * has another address by now: they go there. False when there is no such token. A sender locks the recipient's row, so this waits for it. Served by the primary keys,
  * mail_items_recipient and mail_items_due.
  */
 export async function unsubscribe(database: Database, token: string): Promise<boolean> {
@@ -81,7 +81,9 @@ export async function unsubscribe(database: Database, token: string): Promise<bo
     await client.query(
       `with open as materialized (
          select id from mail_items
-         where client_id = $2 and endpoint_key = $1 and state in ${WAITING} order by id for update
+         where client_id = $2 and endpoint_key = $1 and state in ${WAITING}
+           and not exists (select from searches where number = search_number and mail_key <> $1)
+         order by id for update
        )
        update mail_items set state = 'cancelled', finished_at = clock_timestamp()
        from open where mail_items.id = open.id and state in ${WAITING}`,
