@@ -15,7 +15,15 @@ import {
 } from '../src/features/mail/mail-contents.ts';
 import { mailText } from '../src/features/mail/mail-text.ts';
 import { messageBytes } from '../src/features/mail/mailing.ts';
-import { expireAt, heldAfter, resolveToulon, UNKNOWN_CONTENT, upsertAt } from './support/adverts.ts';
+import {
+  ADVERT,
+  expireAt,
+  heldAfter,
+  OTHER_ADVERT,
+  resolveToulon,
+  UNKNOWN_CONTENT,
+  upsertAt,
+} from './support/adverts.ts';
 
 const LINK = 'https://vigie.example/unsubscribe/AAAAAAAAAAAAAAAAAAAAAA';
 const FOOT = { unsubscribeUrl: LINK, sender: 'Agence du Port' };
@@ -245,11 +253,11 @@ test('a property stands in it once, as it is now, with every search and reason, 
 
 test('changes of two adverts are two reasons, and the price before is that of the advert whose price it is', () => {
   const uuid = timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0)));
-  const change = (kind: MailReason['kind'], from: number, to: number): MailReason => ({
-    ...{ type: 'event', kind, oldValue: String(from), newValue: String(to) },
+  const change = (kind: MailReason['kind'], from: number, to: number, advertUuid = ADVERT): MailReason => ({
+    ...{ type: 'event', kind, oldValue: String(from), newValue: String(to), advertUuid },
   });
   const reasons = [
-    ...[change('ad.update.surface', 60, 61), change('ad.update.surface', 50, 52)],
+    ...[change('ad.update.surface', 60, 61), change('ad.update.surface', 61, 62, OTHER_ADVERT)],
     ...[change('ad.update.price', 257, 256), change('ad.update.price', 256, 255), change('ad.update.price', 300, 290)],
   ];
   const items = reasons.map((reason, second): MailItem => {

@@ -7,7 +7,7 @@ import { uuidOf } from '../src/engine/domain/ids.ts';
 import { emailStatusOf, mailKeyOf, nextMorning, parisDayOf } from '../src/engine/domain/mail.ts';
 import { propertyDocument } from '../src/engine/domain/property-document.ts';
 import { type MailReason, mailProperty, mailReasonsOf, newMailItems } from '../src/features/mail/mail-contents.ts';
-import { changesOf, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
+import { ADVERT, changesOf, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
 const CLIENT = uuidOf('c11e2700-0000-4000-8000-000000000001');
 
@@ -88,7 +88,7 @@ test('an e-mail tells of the match that begins, and of events of the kinds that 
   const match = { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null };
   assert.deepEqual(reasonsOf(CREATED, [], true), [match]);
   assert.deepEqual(reasonsOf(CHEAPER, ['ad.update.price'], false), [
-    { type: 'event', kind: 'ad.update.price', oldValue: '250000', newValue: '240000' },
+    { type: 'event', kind: 'ad.update.price', oldValue: '250000', newValue: '240000', advertUuid: ADVERT },
   ]);
   assert.deepEqual(reasonsOf(CHEAPER, ['ad.update.surface'], false), []);
   assert.deepEqual(mailReasonsOf({ mail: null, subscribedEvents: EVENT_KINDS }, CHEAPER?.events ?? [], true), []);

@@ -44,6 +44,8 @@ export interface MailReason {
   readonly kind: EventKind;
   readonly oldValue: string | null;
   readonly newValue: string | null;
+  /** Of an event. */
+  readonly advertUuid?: Uuid;
 }
 
 /** An item as the recorder writes it. */
@@ -74,11 +76,11 @@ export function mailReasonsOf(
     const kind = isNewAdvert ? 'property.ad.create' : 'property.ad.update';
     reasons.push({ type: 'match', kind, oldValue: null, newValue: null });
   }
-  for (const { kind, field } of events) {
+  for (const { kind, field, advertUuid } of events) {
     if (!route.subscribedEvents.includes(kind)) continue;
     const { fieldOldValue = null, fieldNewValue = null } = field ?? {};
     const [oldValue, newValue] = [cut(fieldOldValue, NAME_LENGTH_MAX), cut(fieldNewValue, NAME_LENGTH_MAX)];
-    reasons.push({ type: 'event', kind, oldValue, newValue });
+    reasons.push({ type: 'event', kind, oldValue, newValue, advertUuid });
   }
   return reasons;
 }
@@ -273,7 +275,11 @@ function causesOf(items: readonly MailItem[], titles: ReadonlyMap<SearchNumber, 
     // last; those of two adverts are two.
     const reasons = reasonsOf.get(searchNumber) ?? [];
     const same = reasons.findIndex(
-      ({ type, kind, newValue }) => type === reason.type && kind === reason.kind && newValue === reason.oldValue,
+      ({ type, kind, newValue, advertUuid }) =>
+        type === reason.type &&
+        kind === reason.kind &&
+        newValue === reason.oldValue &&
+        advertUuid === reason.advertUuid,
     );
     const [before] = same < 0 ? [] : reasons.splice(same, 1);
     reasons.push({ ...reason, oldValue: (before ?? reason).oldValue });
