@@ -176,6 +176,16 @@ test('the expiry of one advert of a property that is still online is said of one
   assert.match(textIn('en'), /An advert has expired/);
 });
 
+test('a change that ends where it began names no values', () => {
+  const reasons = [
+    { type: 'event', kind: 'ad.update.surface', oldValue: '60', newValue: '60' },
+    { type: 'event', kind: 'ad.update.pictures', oldValue: '2', newValue: '2' },
+  ] as const;
+  const entries = [{ property: PROPERTY, causes: [{ searchTitle: 'one', reasons }] }];
+  const { text } = mailText({ entries, expired: [], moreCount: 0, searchTitles: new Set(['one']) }, FOOT, 'fr');
+  assert.match(text, /: La surface a changé ; Les photos ont changé\n/);
+});
+
 test('texts of adverts and clients are text, in HTML and in headers', async () => {
   const evil = `"><script>alert(1)</script><img src=x onerror=alert('1')>\r\nBcc: victim@example.org\r\n\r\n\u202eevil\0`;
   const { subject, html, text } = mailText(contentsOf({ title: evil, city: evil, zipcode: evil }, evil), FOOT, 'fr');

@@ -188,7 +188,7 @@ const VALUE_UNITS: Readonly<Record<EventKind, string | null>> = {
 function reasonOf({ type, kind, oldValue, newValue }: MailReason, words: MailWords): string {
   if (type === 'match') return kind === 'property.ad.create' ? words.newMatch : words.changedMatch;
   const unit = VALUE_UNITS[kind];
-  if (unit === null || (oldValue ?? newValue) === null) return words.events[kind];
+  if (unit === null || oldValue === newValue) return words.events[kind];
   const [before, after] = [oldValue, newValue].map((value) => (value === null ? '–' : valueOf(value, unit, words)));
   return `${words.events[kind]} (${before} → ${after})`;
 }
