@@ -523,6 +523,16 @@ test('an XML bomb, deep nesting and what never ends cost a sentence', async () =
     await assert.rejects(all(readMapped(endless(start), parsed('csv'))), /cannot be read as CSV/);
 });
 
+test('a coordinate out of range takes its half of the place with it, and intake accepts the rest', () => {
+  for (const locations of [
+    { lat: 91, lon: 6 },
+    { lat: 43, lon: -181 },
+  ]) {
+    const { property } = withinBounds({ property: { locations, room: 2 }, advert: {} }, () => undefined);
+    assert.deepEqual(property, { room: 2 });
+  }
+});
+
 test('values outside the contract’s bounds are left out with a notice, and the advert stays', () => {
   const notices: string[] = [];
   const content = {
@@ -532,9 +542,9 @@ test('values outside the contract’s bounds are left out with a notice, and the
   assert.deepEqual(
     withinBounds(content, (notice) => notices.push(notice.split(':')[0] as string)),
     {
-      property: { city: { zipcode: '83600' }, locations: { lon: 6 } },
+      property: { city: { zipcode: '83600' } },
       advert: { surface: 40, contact: { name: 'A' } },
     },
   );
-  assert.deepEqual(notices.sort(), ['contact.phone', 'locations.lat', 'pictures.0', 'price', 'room']);
+  assert.deepEqual(notices.sort(), ['contact.phone', 'locations', 'locations.lat', 'pictures.0', 'price', 'room']);
 });

@@ -85,6 +85,8 @@ export function withinBounds(content: FeedContent, dropped: (notice: string) => 
   };
   if (isValid(message)) return kept;
   for (const violation of violationsOf(VALIDATORS.upsert.errors ?? [])) dropAt(kept, violation, dropped);
+  // One of the two may have been dropped.
+  dropHalfPlace(kept.property, dropped);
   return { property: known(kept.property), advert: known(kept.advert) };
 }
 
