@@ -449,6 +449,25 @@ test('values become the contract’s members: codes, flags, dates, lists', async
   );
 });
 
+test('a row of a CSV that has more values than columns is not understood: which of them is shifted, nobody knows', async () => {
+  const mapping = { format: 'csv', reference: 'id', members: { title: 'title', price: 'price' } };
+  const rows = await mapped('id,title,price\n1,House, garden,100\n2,House,200,\n3,Flat,300\n', mapping);
+  assert.deepEqual(
+    rows.map((row) => [row.line, row.reference, row.kind === 'advert' ? row.content.advert : row.reason]),
+    [
+      [2, null, 'it has 4 values for 3 columns'],
+      [3, '2', { title: 'House', price: 200 }],
+      [4, '3', { title: 'Flat', price: 300 }],
+    ],
+  );
+});
+
+test('columns of a CSV may have the same name, of which the first counts, or none', async () => {
+  const mapping = { format: 'csv', reference: 'id', members: { title: 'title' } };
+  const [row] = advertsOf(await mapped('id,title,,,title\n1,House,a,b,c\n', mapping));
+  assert.deepEqual([row?.reference, row?.content.advert], ['1', { title: 'House' }]);
+});
+
 test('what a mapping cannot mean is told before anything is read, with the nearest name', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'titel' } };
   await assert.rejects(mapped('id,title\n1,x\n', mapping), /no advert has titel \(the nearest one is title\)/);

@@ -82,28 +82,31 @@ async function* decoded(bytes: Chunks, encoding = 'utf-8'): AsyncGenerator<strin
 async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping): ReturnType<Read> {
   const parser = parseCsv({
     bom: true,
-    columns: true,
     delimiter: delimiter ?? ',',
     info: true,
     max_record_size: RECORD_LENGTH_MAX,
     relax_column_count: true,
     skip_empty_lines: true,
   });
+  let columns: readonly string[] = [];
   let short: Complaint | null = null;
   try {
     for await (const row of pipeline(Readable.from(decoded(bytes, encoding)), parser, () => undefined)) {
-      const { record, info } = row as {
-        record: Record<string, string>;
-        info: { lines: number; columns: { name: string }[] };
-      };
-      const columns = info.columns.map(({ name }) => name);
-      const missing = paths.filter((path) => !columns.includes(path));
-      if (missing.length > 0) throw wrongPaths(missing, columns);
+      const { record: values, info } = row as { record: readonly string[]; info: { lines: number } };
+      if (columns.length === 0) {
+        columns = values;
+        const missing = paths.filter((path) => !values.includes(path));
+        if (missing.length > 0) throw wrongPaths(missing, values);
+        continue;
+      }
       if (short !== null) yield short;
-      const width = Object.keys(record).length;
-      const reason = `it has ${width} values for ${columns.length} columns`;
-      short = width === columns.length ? null : { kind: 'complaint', line: info.lines, reference: null, reason };
-      if (short === null) yield { line: info.lines, at: (path) => record[path], names: columns };
+      short = null;
+      const reason = `it has ${values.length} values for ${columns.length} columns`;
+      const complaint: Complaint = { kind: 'complaint', line: info.lines, reference: null, reason };
+      if (values.length < columns.length) short = complaint;
+      // A separator at the end of each line is harmless; one within a value shifts all that follow.
+      else if (values.slice(columns.length).some((value) => value !== '')) yield complaint;
+      else yield { line: info.lines, at: (path) => values[columns.indexOf(path)], names: columns };
     }
     if (short !== null) throw new SnapshotRefusedError(`it is cut off: of the last row, ${short.reason}`);
   } catch (error) {
