@@ -332,6 +332,15 @@ test('a value may hold line ends and quotation marks, and a broken row leaves th
   }
 });
 
+test('a file of an older version, with fewer fields, is not read as half as many adverts', async () => {
+  const lineOf = (fields: Readonly<Record<number, string>>) => polirisLine(fields).split('!#').slice(0, 250).join('!#');
+  for (const end of ['\n', '!#\r\n']) {
+    const lines = [1, 2, 3, 4].map((number) => lineOf({ 2: `R${number}`, 3: 'vente', 11: '100', 21: 'a\nb' }) + end);
+    const rows = await poliris(Buffer.from(lines.join('')));
+    assert.deepEqual([...new Set(rows.map(({ kind, reference }) => `${kind} ${reference}`))], ['complaint null']);
+  }
+});
+
 test('a row without a reference, or with a NUL, is told and names whom it can', async () => {
   const file = Buffer.from(polirisLine({ 1: 'agence' }) + polirisLine({ 2: 'R2', 21: 'a\0b' }));
   assert.deepEqual(

@@ -142,6 +142,8 @@ const POLIRIS_FIELDS = 333;
 const SEPARATOR = '"!#"';
 const QUOTE = 0x22;
 const LINE_END = Buffer.from('\n');
+/** Within a field: of a record with too few fields, which the next one follows. */
+const RECORD_END = /"(?:!#)?\s*\n"/;
 const RECORD_LINES_MAX = 1_000;
 const RECORD_BYTES_MAX = 4 * 1_024 * 1_024;
 
@@ -217,8 +219,8 @@ function recordOf(lines: readonly Line[], isBroken: boolean, fieldsUsual: number
   const inner = text.replace(/!#\s*$/, '').replace(/^"/, '');
   const fields = inner.replace(/"\s*$/, '').split(SEPARATOR);
   const { number: line } = lines[0] as Line;
-  const isTwo = lines.length > 1 && fieldsUsual > 0 && fields.length > fieldsUsual;
-  if (isTwo) return { line, fields: [], fault: 'records run into each other' };
+  const isTwo = fieldsUsual > 0 ? fields.length > fieldsUsual : fields.some((field) => RECORD_END.test(field));
+  if (lines.length > 1 && isTwo) return { line, fields: [], fault: 'records run into each other' };
   return { line, fields, fault: isBroken ? `it ends after ${fields.length} fields` : faultOf(bytes) };
 }
 
