@@ -458,6 +458,15 @@ test('values become the contract’s members: codes, flags, dates, lists', async
   );
 });
 
+test('a day that no month has is no date', async () => {
+  const mapping = { format: 'csv', reference: 'id', members: { updatedAt: 'seen' } };
+  const rows = advertsOf(await mapped('id,seen\n1,2026-02-30\n2,2026-04-31T10:00+02:00\n3,2024-02-29\n', mapping));
+  assert.deepEqual(
+    rows.map(({ content }) => content.advert.updatedAt),
+    [undefined, undefined, '2024-02-29T00:00:00.000Z'],
+  );
+});
+
 test('a row of a CSV that has more values than columns is not understood: which of them is shifted, nobody knows', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title', price: 'price' } };
   const rows = await mapped('id,title,price\n1,House, garden,100\n2,House,200,\n3,Flat,300\n', mapping);

@@ -350,7 +350,9 @@ function instantOf(text: string): string | undefined {
   const [, date, time = '00:00:00', offset = 'Z'] =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
   const instant = new Date(`${date}T${time}${offset}`);
-  return date === undefined || Number.isNaN(instant.getTime()) ? undefined : instant.toISOString();
+  if (date === undefined || Number.isNaN(instant.getTime())) return undefined;
+  // JavaScript takes the 30th of February for a day in March.
+  return new Date(date).toISOString().startsWith(date) ? instant.toISOString() : undefined;
 }
 
 function textOf(value: unknown): string {
