@@ -458,6 +458,19 @@ test('values become the contract’s members: codes, flags, dates, lists', async
   );
 });
 
+test('an empty item of a list is no picture, and takes none of the others with it', async () => {
+  const members = { pictures: 'photos/url' };
+  const xml = '<ads><ad><id>1</id><photos><url/><url>https://x/1</url><url> </url></photos></ad></ads>';
+  const json = '[{"id":1,"photos":{"url":[null,"","https://x/1"]}}]';
+  const csv = 'id,photos/url\n1,"[null, """", ""https://x/1""]"\n';
+  for (const rows of [
+    await mapped(xml, { format: 'xml', adverts: 'ads/ad', reference: 'id', members }),
+    await mapped(json, { format: 'json', reference: 'id', members }),
+    await mapped(csv, { format: 'csv', reference: 'id', members }),
+  ])
+    assert.deepEqual(advertsOf(rows)[0]?.content.advert.pictures, ['https://x/1']);
+});
+
 test('a day that no month has is no date', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { updatedAt: 'seen' } };
   const rows = advertsOf(await mapped('id,seen\n1,2026-02-30\n2,2026-04-31T10:00+02:00\n3,2024-02-29\n', mapping));

@@ -332,12 +332,15 @@ function demandOf({ enum: codes, type, format }: Schema): string {
 }
 
 function listOf(found: unknown, split: string | undefined): readonly unknown[] | undefined {
-  if (Array.isArray(found)) return found.map((item) => (typeof item === 'object' ? item : textOf(item).trim()));
+  if (Array.isArray(found)) {
+    const items: readonly unknown[] = found.map((item) => (typeof item === 'object' ? item : textOf(item).trim()));
+    return items.filter((item) => item !== null && item !== '');
+  }
   const text = textOf(found).trim();
   if (text.startsWith('[')) {
     try {
       const parsed: unknown = JSON.parse(text);
-      if (Array.isArray(parsed)) return parsed;
+      if (Array.isArray(parsed)) return listOf(parsed, undefined);
     } catch {
       // A text that begins like a list, and is none.
     }
