@@ -332,6 +332,16 @@ test('a value may hold line ends and quotation marks, and a broken row leaves th
   }
 });
 
+test('records without a line end between them are reported: neither is read, and nobody takes the second for gone', async () => {
+  const lines = [1, 2, 3].map((number) => polirisLine({ 2: `R${number}` }));
+  const joined = `${lines[0]?.trimEnd()}${lines[1]}`;
+  for (const file of [joined + lines[2], lines[2] + joined])
+    assert.deepEqual((await poliris(Buffer.from(file))).map(({ kind, reference }) => `${kind} ${reference}`).sort(), [
+      'advert R3',
+      'complaint null',
+    ]);
+});
+
 test('a file of an older version, with fewer fields, is not read as half as many adverts', async () => {
   const lineOf = (fields: Readonly<Record<number, string>>) => polirisLine(fields).split('!#').slice(0, 250).join('!#');
   for (const end of ['\n', '!#\r\n']) {
