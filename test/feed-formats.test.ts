@@ -342,6 +342,18 @@ test('records without a line end between them are reported: neither is read, and
     ]);
 });
 
+test('a record whose end is lost, with the beginning of the next, is not an advert of the two', async () => {
+  const [whole, first, second] = [1, 2, 3].map((number) =>
+    polirisLine({ 2: `R${number}`, 11: '100', 298: '43', 299: '6' }),
+  );
+  const lost = `${first?.slice(0, 400)}${second?.slice(300)}`;
+  const rows = await poliris(Buffer.from(`${whole}${lost}${polirisLine({ 2: 'R4' })}`));
+  assert.deepEqual(
+    rows.map(({ kind, reference }) => `${kind} ${reference}`),
+    ['advert R1', 'complaint null', 'advert R4'],
+  );
+});
+
 test('a file of an older version, with fewer fields, is not read as half as many adverts', async () => {
   const lineOf = (fields: Readonly<Record<number, string>>) => polirisLine(fields).split('!#').slice(0, 250).join('!#');
   for (const end of ['\n', '!#\r\n']) {

@@ -219,8 +219,9 @@ function recordOf(lines: readonly Line[], isBroken: boolean, fieldsUsual: number
   const inner = text.replace(/!#\s*$/, '').replace(/^"/, '');
   const fields = inner.replace(/"\s*$/, '').split(SEPARATOR);
   const { number: line } = lines[0] as Line;
-  const isLonger = fieldsUsual > 0 ? fields.length > fieldsUsual : fields.some((field) => RECORD_END.test(field));
-  const isTwo = fields.length >= 2 * POLIRIS_FIELDS - 1 || (lines.length > 1 && isLonger);
+  const isJoined = (): boolean =>
+    fields.length >= 2 * POLIRIS_FIELDS - 1 || fields.some((each) => RECORD_END.test(each));
+  const isTwo = fieldsUsual > 0 ? fields.length > fieldsUsual : isJoined();
   if (isTwo) return { line, fields: [], fault: 'records run into each other' };
   return { line, fields, fault: isBroken ? `it ends after ${fields.length} fields` : faultOf(bytes) };
 }
