@@ -210,6 +210,19 @@ describe('an explanation', () => {
     assert.equal(await by(`url=${encodeURIComponent(`${url}2`)}`), `/documents/properties/${property}`);
   });
 
+  it('takes an address for the property that was seen there last, not for one that expired after that', async () => {
+    const search = await create();
+    const [former, formerAdvert, present] = [randomUuid(), randomUuid(), randomUuid()];
+    const url = `https://portal.example/${randomUuid()}`;
+    await scene.record([flat(former, formerAdvert, { url }), flat(present, randomUuid(), { url })]);
+    const { crawledAt } = flat(former, formerAdvert, { url });
+    await scene.record([
+      { kind: 'expire', crawledAt, propertyUuid: former, advertUuid: formerAdvert, expiredAt: null },
+    ]);
+    const { body } = await explain(search, `url=${encodeURIComponent(url)}`);
+    assert.equal(body.property, `/documents/properties/${present}`);
+  });
+
   it('refuses what it cannot know, and tells nothing of another client', async () => {
     const search = await create();
     const property = randomUuid();

@@ -5,7 +5,7 @@
 
 import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
-import type { Crawls } from '../domain/property.ts';
+import { type Crawls, lastLiveCrawl, representativeAdvert } from '../domain/property.ts';
 import type { PropertyReading } from '../domain/property-document.ts';
 import {
   type LookupKey,
@@ -145,10 +145,14 @@ async function findByKey(
      ) found join properties using (uuid) order by "crawledAt" desc nulls last, uuid`,
     [key],
   );
-  // Each may be megabytes: one after the other.
-  for (const { uuid } of rows) {
+  let newest: { readonly held: HeldProperty; readonly crawledAt: string } | null = null;
+  // Each may be megabytes: one after the other. An expiry counts in `crawls`, but is no crawl.
+  for (const { uuid, crawledAt: latest } of rows) {
+    if (newest !== null && newest.crawledAt >= (latest ?? '')) break;
     const held = await readProperty(database, uuid);
-    if (held !== null && isMeant(held)) return held;
+    if (held === null || !isMeant(held)) continue;
+    const crawledAt = lastLiveCrawl(representativeAdvert(held.state, held.crawls), held.crawls);
+    if (newest === null || crawledAt > newest.crawledAt) newest = { held, crawledAt };
   }
-  return null;
+  return newest?.held ?? null;
 }
