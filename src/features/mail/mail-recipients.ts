@@ -65,8 +65,8 @@ export async function resubscribe(client: Queryable, token: string): Promise<boo
 
 /**
  * No e-mail of the client to the recipient begins from now on, and waiting ones are cancelled, except those whose search
- * has another address by now: they go there. False when there is no such token. A sender locks the recipient's row, so this waits for it. Served by the primary keys,
- * mail_items_recipient and mail_items_due.
+ * has another address by now: they go there. False when there is no such token. A sender locks the recipient's row, so
+ * this waits for it. Served by the primary keys, mail_items_recipient and mail_items_due.
  */
 export async function unsubscribe(database: Database, token: string): Promise<boolean> {
   return transaction(database, async (client) => {
