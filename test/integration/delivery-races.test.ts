@@ -20,6 +20,7 @@ import { until } from '../support/until.ts';
 
 const OLD = 'https://old.test/';
 const NEW = 'https://new.test/';
+const THIRD = 'https://third.test/';
 const HOLDER = 1;
 const LATER_MS = 3_600_000;
 /** Longer than what waits for another endpoint is read again. */
@@ -76,6 +77,33 @@ async function readEndpoints(database: Database, id: Uuid): Promise<readonly str
     [id],
   );
   return [rows[0].endpoint, rows[0].factKey, rows[0].rowKey];
+}
+
+/** Its next transaction waits before its commit for the call of `commit`. */
+function committingLate(database: Database) {
+  let commit: () => void = () => undefined;
+  const moment = new Promise<void>((resolve) => {
+    commit = resolve;
+  });
+  let isThere = false;
+  async function connect(): ReturnType<Database['connect']> {
+    const client = await database.connect();
+    const query = client.query.bind(client) as (...statement: readonly unknown[]) => Promise<unknown>;
+    const waiting = async (...statement: readonly unknown[]): Promise<unknown> => {
+      if (statement[0] !== 'commit') return query(...statement);
+      Reflect.deleteProperty(client, 'query');
+      isThere = true;
+      await moment;
+      return query(...statement);
+    };
+    return Object.assign(client, { query: waiting as typeof client.query });
+  }
+  const untilThere = (): Promise<unknown> =>
+    until(
+      async () => isThere,
+      (is) => is,
+    );
+  return { database: { query: database.query.bind(database), connect }, untilThere, commit: () => commit() };
 }
 
 const untilSomebodyWaits = (database: Database, count = 1) =>
@@ -180,6 +208,26 @@ test('what its endpoint alone held back is let in, however many others wait for 
   assert.equal(await claim(next), undefined);
   const due = await settle(delivery);
   assert.ok(due.some(({ id }) => id === next));
+});
+
+test('a second resend to a third endpoint, while the attempt ends, moves the row there too', async (t) => {
+  for (const isFine of [true, false]) {
+    const { database, search, pointTo, claim, settle, seedOld, keyOf, resendOne } = await openScene(t);
+    const [id] = (await seedOld(OLD)) as [Uuid];
+    const delivery = (await claim(id)) as ClaimedDelivery;
+    await pointTo(NEW);
+    await resendOne(id);
+    await pointTo(THIRD);
+    const late = committingLate(database);
+    const second = resendDelivery(late.database, search.clientId, id);
+    await late.untilThere();
+    const settled = settle(delivery, isFine);
+    await untilSomebodyWaits(database);
+    late.commit();
+    await Promise.all([second, settled]);
+    assert.deepEqual(await readEndpoints(database, id), [THIRD, keyOf(THIRD), keyOf(THIRD)]);
+    assert.equal((await claim(id))?.endpoint, THIRD);
+  }
 });
 
 test('endpoints of one match whose keys have one hash neither wait for each other nor stand before each other', async (t) => {

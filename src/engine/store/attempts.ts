@@ -62,6 +62,7 @@ export async function recordAttempts(
   return [...dueOf(2, 'first'), ...dueOf(1, 'again')];
 }
 
+/** Locks a resent row however its attempt ended: no other resend moves it before the next statement reads whereto. */
 const SETTLE = `
   with settled as materialized (
     select id, holder, number, started_at, duration_ms, status_code, error, said ->> 0 as reason, said ->> 1 as response_head,
@@ -88,7 +89,7 @@ const SETTLE = `
   update open_deliveries o
   set lane = -1, claimed_by = null, due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
   from settled s
-  where o.id = any($1::uuid[]) and o.id = s.id and s.state = 'retry_wait' and o.claimed_by = s.holder
+  where o.id = any($1::uuid[]) and o.id = s.id and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder
     and o.attempt_count = s.number`;
 
 /** A delivery whose first attempt has ended, or takes place at another endpoint now. */
