@@ -230,6 +230,17 @@ test('a second resend to a third endpoint, while the attempt ends, moves the row
   }
 });
 
+test('what waits for a first attempt that is given back to another endpoint is let in', async (t) => {
+  const { database, pointTo, claim, seedOld, resendOne } = await openScene(t);
+  const [first, next] = (await seedOld(OLD, OLD)) as [Uuid, Uuid];
+  await claim(first);
+  assert.equal(await claim(next), undefined, 'the first is being sent');
+  await pointTo(NEW);
+  await resendOne(first);
+  await giveBack(database, HOLDER, [first]);
+  assert.equal((await claim(next))?.endpoint, OLD);
+});
+
 test('endpoints of one match whose keys have one hash neither wait for each other nor stand before each other', async (t) => {
   const { database, claim, settle, seedOld, keyOf } = await openScene(t);
   const [first, second, third, fourth] = (await seedOld(OLD, OLD, NEW, NEW)) as [Uuid, Uuid, Uuid, Uuid];

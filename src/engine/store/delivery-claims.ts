@@ -8,9 +8,10 @@
 import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
 import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
+import { type Decided, letIn } from './attempts.ts';
 import { passFence } from './claim-fence.ts';
 import { PROCESS } from './couriers.ts';
-import { type Database, pipelinedTransaction, type Statement } from './database.ts';
+import { type Database, pipelinedTransaction, type Statement, transaction } from './database.ts';
 import { laneOf } from './deliveries.ts';
 import { isAtEndpoint, isInMatch, NEVER_DELIVERED } from './delivery-states.ts';
 
@@ -162,22 +163,36 @@ export async function claimDeliveries(
 
 /**
  * Releases claimed and unsent deliveries, uncounted: those of `ids` that `holder` has, whichever of its claims it was.
- * After a resend during the attempt its number stays counted, because the attempts spent before the new series include
- * it. Served by the primary key.
+ * After a resend during the attempt its number stays
+ * counted, because the attempts spent before the new series include it, and what waited for it at the endpoint that it
+ * leaves is let in. Served by the primary key.
  */
 export async function giveBack(database: Database, holder: number, ids: readonly Uuid[]): Promise<void> {
   const values = [holder, arrayLiteral(ids)];
-  const lock = { name: 'lock-claims', text: LOCK_CLAIMS, values };
-  const release = { name: 'give-back', text: GIVE_BACK, values };
-  await pipelinedTransaction(database, async () => ({ last: [lock, release], result: null }));
+  await transaction(database, async (connection) => {
+    const { rows } = await connection.query<Decided & { isMoving: boolean }>({ ...LOCK_CLAIMS, values });
+    await connection.query({ ...GIVE_BACK, values });
+    await letIn(
+      connection,
+      rows.filter(({ isMoving }) => isMoving),
+    );
+  });
 }
 
-const LOCK_CLAIMS = 'select from open_deliveries where id = any($2::uuid[]) and claimed_by = $1 order by id for update';
+const LOCK_CLAIMS = {
+  name: 'lock-claims',
+  text: `
+  select match_id as "matchId", endpoint_key as "endpointKey", is_resent as "isMoving"
+  from open_deliveries where id = any($2::uuid[]) and claimed_by = $1 order by id for update`,
+};
 
 /** A separate statement, after the one that locks the rows: it sees to which endpoint a resend has moved each. */
-const GIVE_BACK = `
+const GIVE_BACK = {
+  name: 'give-back',
+  text: `
   update open_deliveries o
   set claimed_by = null, attempt_count = o.attempt_count - (not is_resent)::integer, is_resent = false,
     endpoint_key = d.endpoint_key
   from deliveries d
-  where o.id = any($2::uuid[]) and claimed_by = $1 and d.id = any($2::uuid[]) and d.id = o.id`;
+  where o.id = any($2::uuid[]) and claimed_by = $1 and d.id = any($2::uuid[]) and d.id = o.id`,
+};
