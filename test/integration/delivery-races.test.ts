@@ -241,6 +241,20 @@ test('what waits for a first attempt that is given back to another endpoint is l
   assert.equal((await claim(next))?.endpoint, OLD);
 });
 
+test('a claim whose answer was lost is given back, also when PostgreSQL commits it later', async (t) => {
+  const { database, claim, seedOld } = await openScene(t);
+  const [id] = (await seedOld(OLD)) as [Uuid];
+  const late = committingLate(database);
+  const lost = claimDeliveries(late.database, HOLDER, [id], new Date());
+  await late.untilThere();
+  const given = giveBack(database, HOLDER, [id]);
+  await Promise.race([given, untilSomebodyWaits(database)]);
+  late.commit();
+  assert.equal((await lost).claimed.length, 1);
+  await given;
+  assert.equal((await claim(id))?.attemptCount, 1);
+});
+
 test('endpoints of one match whose keys have one hash neither wait for each other nor stand before each other', async (t) => {
   const { database, claim, settle, seedOld, keyOf } = await openScene(t);
   const [first, second, third, fourth] = (await seedOld(OLD, OLD, NEW, NEW)) as [Uuid, Uuid, Uuid, Uuid];

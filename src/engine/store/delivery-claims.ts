@@ -162,8 +162,8 @@ export async function claimDeliveries(
 }
 
 /**
- * Releases claimed and unsent deliveries, uncounted: those of `ids` that `holder` has, whichever of its claims it was.
- * After a resend during the attempt its number stays
+ * Releases claimed and unsent deliveries, uncounted: those of `ids` that `holder` has, whichever of its claims it was,
+ * and a claim whose commit is under way though its answer was lost. After a resend during the attempt its number stays
  * counted, because the attempts spent before the new series include it, and what waited for it at the endpoint that it
  * leaves is let in. Served by the primary key.
  */
@@ -179,11 +179,12 @@ export async function giveBack(database: Database, holder: number, ids: readonly
   });
 }
 
+/** Whoever has claimed them: a row that is being claimed does not show it yet. */
 const LOCK_CLAIMS = {
   name: 'lock-claims',
   text: `
-  select match_id as "matchId", endpoint_key as "endpointKey", is_resent as "isMoving"
-  from open_deliveries where id = any($2::uuid[]) and claimed_by = $1 order by id for update`,
+  select match_id as "matchId", endpoint_key as "endpointKey", claimed_by = $1 and is_resent as "isMoving"
+  from open_deliveries where id = any($2::uuid[]) order by id for update`,
 };
 
 /** A separate statement, after the one that locks the rows: it sees to which endpoint a resend has moved each. */
