@@ -41,6 +41,22 @@ test('what is announced once more while it is being sent waits again when that h
   assert.equal(again?.isRetry, true);
 });
 
+test('what a resend moves to another endpoint waits no longer for a slot of the former one, which may hang', async (t) => {
+  const { database, round, store } = await openScene(t);
+  const search = await seedSearch(database);
+  const [fetched, announced] = await seedDeliveries(database, search, ['https://new.test/', 'https://new.test/']);
+  assert.ok(fetched && announced);
+  for (const due of [fetched, announced]) store.admit([{ ...due, endpointKey: 'former' }]);
+  assert.deepEqual(store.admit([announced]), []);
+  await until(
+    async () => round.lane(fetched.endpointKey).waiting,
+    (waiting) => waiting === 2,
+  );
+  assert.equal(round.waiting, 2);
+  assert.equal(round.lane('former').hasWork(true), false);
+  await store.stop();
+});
+
 test('what waits is let in when it is old, though a slow claim made it wait late or the clock was set back', async (t) => {
   let setBackMs = 0;
   const clock = (): Date => new Date(Date.now() - setBackMs);

@@ -39,8 +39,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     maintenance.noteAlert(settled);
     dependencies.onAttempt(settled);
   };
-  const onDue = (due: readonly DueDelivery[]): void => announcer.announce(due);
-  const settlement: Settlement = startSettlement({ ...dependencies, onAttempt }, onDue);
+  const settlement: Settlement = startSettlement({ ...dependencies, onAttempt }, announcer.announce);
   const sending = new Sending(dependencies, {
     scheduler,
     holder: () => maintenance.number,
@@ -55,7 +54,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     },
   });
   maintenance.start({ due, settlement, pump: sending.pump });
-  const retries = startRetries(dependencies, onDue);
+  const retries = startRetries(dependencies);
   return {
     get inFlight() {
       return scheduler.waiting + scheduler.inFlight + settlement.unrecorded;

@@ -34,7 +34,7 @@ export class DueQueue {
   readonly #clock: () => Date;
   readonly #scheduler: FairScheduler<DueDelivery>;
   readonly #pump: () => void;
-  readonly #waiting = new Set<Uuid>();
+  readonly #waiting = new Map<Uuid, string>();
   /** Being claimed, sent or recorded, and what was announced of it meanwhile, which may be its next step. */
   readonly #taken = new Map<Uuid, DueDelivery | null>();
   readonly #stopping = new AbortController();
@@ -63,9 +63,13 @@ export class DueQueue {
   admit(due: readonly DueDelivery[]): readonly DueDelivery[] {
     const left: DueDelivery[] = [];
     for (const each of due) {
-      if (this.#taken.has(each.id)) this.#taken.set(each.id, each);
-      else if (this.#waiting.has(each.id)) continue;
-      else if (this.#scheduler.add(each.endpointKey, each, each.lane, each.id)) this.#waiting.add(each.id);
+      const { id, endpointKey } = each;
+      const formerKey = this.#waiting.get(id) ?? endpointKey;
+      // A resend has moved it: it no longer waits for a slot of its former endpoint.
+      if (formerKey !== endpointKey) this.empty(this.#scheduler.lane(formerKey));
+      if (this.#taken.has(id)) this.#taken.set(id, each);
+      else if (this.#waiting.has(id)) continue;
+      else if (this.#scheduler.add(endpointKey, each, each.lane, id)) this.#waiting.set(id, endpointKey);
       else left.push(each);
     }
     this.#pump();
@@ -105,6 +109,7 @@ export class DueQueue {
     for (const { id, endpointKey, lane: kind } of entries) {
       this.#waiting.delete(id);
       this.#scheduler.noteBacklog(endpointKey, kind);
+      lane.noteArrival(kind, id);
     }
     return entries;
   }
@@ -133,13 +138,13 @@ export class DueQueue {
       const fetched = due.filter((each) => each.endpointKey === endpointKey && each.lane === kind);
       for (const each of fetched) {
         if (this.#taken.has(each.id) || this.#waiting.has(each.id)) continue;
-        this.#waiting.add(each.id);
+        this.#waiting.set(each.id, endpointKey);
         this.#scheduler.addFetched(endpointKey, each, kind);
       }
       const last = fetched.length < count ? null : (fetched.at(-1)?.id ?? null);
       this.#scheduler.noteFetched(this.#scheduler.lane(endpointKey), kind, last);
     }
-    this.#pump();
+    this.admit(due.filter(({ id }) => this.#waiting.has(id)));
     this.refill();
   }
 

@@ -11,13 +11,8 @@ import { BrokerUnavailableError } from '../broker/outage.ts';
 import { acknowledgeAll, type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages.ts';
 import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
-import type { DueDelivery } from '../domain/delivery.ts';
 import { type OverduePlace, readOverdueRetries, releaseRetries, type WaitingRetry } from '../store/retries.ts';
 import type { CourierDependencies } from './settle.ts';
-
-export interface Retries {
-  stop(): Promise<void>;
-}
 
 interface DueRetry {
   readonly retry: RetryMessage;
@@ -36,12 +31,9 @@ const ANSWER_MAX_MS = 400;
 const OVERDUE_MS = 5_000;
 const LOOKED_FOR_MAX = 100;
 
-export function startRetries(dependencies: CourierDependencies, onDue: (due: readonly DueDelivery[]) => void): Retries {
-  const { broker, database, gate, supervisor, onTransientError } = dependencies;
-  const release: Release = async (retries) => {
-    await releaseRetries(database, retries);
-    onDue(retries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'again' })));
-  };
+export function startRetries(dependencies: CourierDependencies): Pick<Task, 'stop'> {
+  const { broker, database, announcer, gate, supervisor, onTransientError } = dependencies;
+  const release: Release = async (retries) => announcer.announce(await releaseRetries(database, retries));
   const actor = spawn<DueRetry>({
     name: 'retries',
     mailboxMax: RELEASED_MAX,

@@ -1,5 +1,6 @@
 /** Deliveries that wait for a retry. */
 
+import type { DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
@@ -11,16 +12,21 @@ export interface WaitingRetry {
   readonly attemptCount: number;
 }
 
-/** Makes due the deliveries whose last attempt is still the named one. Served by the primary key. */
-export async function releaseRetries(client: Queryable, retries: readonly WaitingRetry[]): Promise<void> {
-  await client.query({
+/** Makes due the deliveries whose last attempt is still the named one; resolves with them. Served by the primary key. */
+export async function releaseRetries(
+  client: Queryable,
+  retries: readonly WaitingRetry[],
+): Promise<readonly DueDelivery[]> {
+  const { rows } = await client.query<Omit<DueDelivery, 'lane'>>({
     name: 'release-retries',
     text: `
       update open_deliveries o set lane = 2, due_at = clock_timestamp()
       from unnest($1::uuid[], $2::smallint[]) as retry(id, number)
-      where o.id = any($1::uuid[]) and o.id = retry.id and o.lane = -1 and o.attempt_count = retry.number`,
+      where o.id = any($1::uuid[]) and o.id = retry.id and o.lane = -1 and o.attempt_count = retry.number
+      returning o.id, o.endpoint_key as "endpointKey"`,
     values: [arrayLiteral(retries.map(({ id }) => id)), arrayLiteral(retries.map(({ attemptCount }) => attemptCount))],
   });
+  return rows.map((row) => ({ ...row, lane: 'again' }));
 }
 
 /** The position after which a page begins; `dueAt` is PostgreSQL's text: a `Date` would lose the microseconds. */
