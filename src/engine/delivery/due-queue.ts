@@ -24,9 +24,10 @@ const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
 const AGED_EVERY_MS = 1_000;
 const AGED_PAGE = 1_000;
-/** Read again, for rows that a slow claim has made wait meanwhile: longer than a claim is used. */
-const AGED_AGAIN_MS = 8_000;
-const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
+/** Read every second, for rows that a slow claim has made wait meanwhile: longer than a claim is used. */
+const AGED_SPAN_MS = 8_000;
+/** At most as often, all that wait: a commit may wait for a standby, and a client comes from another cell with its rows. */
+const AGED_ALL_EVERY_MS = 10_000;
 
 /** `pump`: called when deliveries have arrived. */
 export class DueQueue {
@@ -40,7 +41,6 @@ export class DueQueue {
   readonly #stopping = new AbortController();
   readonly #tasks: readonly Task[];
   readonly #fetching: Task;
-  #agedPlace = BEFORE_ALL;
 
   constructor(
     { database, clock, onTransientError }: Pick<CourierDependencies, 'database' | 'clock' | 'onTransientError'>,
@@ -55,8 +55,13 @@ export class DueQueue {
       startTask({ what, everyMs, isDueAtOnce: everyMs < SCAN_MAX_MS, work, onTransientError });
     this.#fetching = task('fetch due deliveries', Number.POSITIVE_INFINITY, () => this.#fetch());
     const scanning = task('scan for due deliveries', SCAN_MIN_MS, () => this.#scan());
-    const aging = task('order', AGED_EVERY_MS, (stopping) => this.#letIn(stopping));
-    this.#tasks = [this.#fetching, scanning, aging];
+    const aging = task('order', AGED_EVERY_MS, (stopping) => this.#letIn(stopping, AGED_SPAN_MS));
+    const agingAll = task('order', AGED_ALL_EVERY_MS, async (stopping) => {
+      const startedAt = performance.now();
+      await this.#letIn(stopping, Number.POSITIVE_INFINITY);
+      return Math.max(AGED_ALL_EVERY_MS, SCAN_REST_FACTOR * (performance.now() - startedAt));
+    });
+    this.#tasks = [this.#fetching, scanning, aging, agingAll];
   }
 
   /** Returns what exceeds the capacity: it waits in the table. */
@@ -157,15 +162,14 @@ export class DueQueue {
     return Math.min(SCAN_MAX_MS, Math.max(SCAN_MIN_MS, SCAN_REST_FACTOR * (performance.now() - startedAt)));
   }
 
-  /** A clock that is set back sets back the place as well: new ids are as low as it says. */
-  async #letIn(stopping: AbortSignal): Promise<void> {
+  /** Those that have been old enough for `spanMs` at most. */
+  async #letIn(stopping: AbortSignal, spanMs: number): Promise<void> {
     const beforeMs = this.#clock().getTime() - HELD_BACK_MAX_MS;
-    const before = firstUuidAt(new Date(beforeMs));
-    for (let isMore = true; isMore && !stopping.aborted; ) {
-      const { due, last } = await letInAged(this.#database, this.#agedPlace, before, AGED_PAGE);
+    let place: Uuid | null = firstUuidAt(new Date(Math.max(0, beforeMs - spanMs)));
+    while (place !== null && !stopping.aborted) {
+      const { due, last } = await letInAged(this.#database, place, firstUuidAt(new Date(beforeMs)), AGED_PAGE);
       this.admit(due);
-      this.#agedPlace = last ?? firstUuidAt(new Date(beforeMs - AGED_AGAIN_MS));
-      isMore = last !== null;
+      place = last;
     }
   }
 }
