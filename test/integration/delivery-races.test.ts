@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { pause } from '../../src/engine/actor/waiting.ts';
 import { afterAttempt, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { firstUuidAt, type Uuid } from '../../src/engine/domain/ids.ts';
-import { recordAttempts } from '../../src/engine/store/attempts.ts';
-import { PROCESS } from '../../src/engine/store/couriers.ts';
+import { readAbandoned, recordAttempts } from '../../src/engine/store/attempts.ts';
+import { declareDead, PROCESS } from '../../src/engine/store/couriers.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
 import { letInAged } from '../../src/engine/store/deliveries.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
@@ -253,6 +254,24 @@ test('a claim whose answer was lost is given back, also when PostgreSQL commits 
   assert.equal((await lost).claimed.length, 1);
   await given;
   assert.equal((await claim(id))?.attemptCount, 1);
+});
+
+test('a claim that its courier made while it was declared dead is found among what it abandoned', async (t) => {
+  const { database, seedOld } = await openScene(t);
+  const [id] = (await seedOld(OLD)) as [Uuid];
+  const late = committingLate(database);
+  const claiming = claimDeliveries(late.database, HOLDER, [id], new Date());
+  await late.untilThere();
+  const declaring = declareDead(database, [{ number: HOLDER, beat: '0' }]).then((dead) =>
+    readAbandoned(database, dead, 2),
+  );
+  await Promise.race([declaring, pause(200)]);
+  late.commit();
+  await claiming;
+  assert.deepEqual(
+    (await declaring).map((abandoned) => abandoned.id),
+    [id],
+  );
 });
 
 test('endpoints of one match whose keys have one hash neither wait for each other nor stand before each other', async (t) => {

@@ -1,6 +1,7 @@
 /** The active couriers, each with a number that its claims carry. A few rows, served by the primary key. */
 
 import { randomUuid } from '../domain/ids.ts';
+import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 
 /** A database that was restored to an older state may give out the number of a living courier again. */
@@ -36,7 +37,8 @@ export async function beat(client: Queryable, number: number): Promise<readonly 
 /**
  * Declares dead those that have not beaten since, and returns their numbers: no process has them any more, so that none
  * of them claims (delivery-claims.ts), should it wake up, before it has a new number. What they had claimed is theirs
- * until `removeCouriers`, and is found again should this process end before. Served by the primary key.
+ * until `removeCouriers`, and is found again should this process end before; a claim under way has ended when this
+ * resolves. Served by the primary key.
  */
 export async function declareDead(client: Queryable, silent: readonly CourierBeat[]): Promise<readonly number[]> {
   const { rows } = await client.query<{ number: number }>(
@@ -45,6 +47,7 @@ export async function declareDead(client: Queryable, silent: readonly CourierBea
      where couriers.number = silent.number and couriers.beat = silent.beat returning couriers.number`,
     [silent.map(({ number }) => number), silent.map((courier) => courier.beat)],
   );
+  await passed(client);
   return rows.map(({ number }) => number);
 }
 
