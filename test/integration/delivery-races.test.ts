@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { pause } from '../../src/engine/actor/waiting.ts';
 import { afterAttempt, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
-import { firstUuidAt, type Uuid } from '../../src/engine/domain/ids.ts';
+import { firstUuidAt, timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { readAbandoned, recordAttempts } from '../../src/engine/store/attempts.ts';
 import { declareDead, PROCESS } from '../../src/engine/store/couriers.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
@@ -15,6 +15,8 @@ import { type ClaimedDelivery, claimDeliveries, giveBack } from '../../src/engin
 import { pauseEndpoint } from '../../src/engine/store/endpoints.ts';
 import { lockForResending, resend, resendDelivery } from '../../src/engine/store/resends.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
+import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
+import { createRecovery, readRecovery } from '../../src/features/recoveries/recovery-rows.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -272,6 +274,31 @@ test('a claim that its courier made while it was declared dead is found among wh
     (await declaring).map((abandoned) => abandoned.id),
     [id],
   );
+});
+
+test('a recovery counts what it has delivered as delivered, also what is resent during that attempt', async (t) => {
+  const { database, search, claim, settle, resendOne } = await openScene(t);
+  const [due] = await seedDeliveries(database, search, [OLD]);
+  const id = due?.id as Uuid;
+  await putInState(database, [id], 'failed', 6);
+  const announcer = { announce: () => undefined };
+  const work = startRecoveries({ database, announcer, attemptsInFlightMax: 4, onTransientError: () => undefined });
+  const { id: recoveryId } = await createRecovery(database, {
+    ...{ id: timeOrderedUuid(new Date()), clientId: search.clientId, searchNumber: null, endpoint: null },
+    ...{ since: new Date(Date.now() - LATER_MS), until: new Date(Date.now() + LATER_MS), includesDelivered: false },
+  });
+  const delivery = await until(
+    () => claim(id),
+    (claimed) => claimed !== undefined,
+  );
+  await resendOne(id);
+  await settle(delivery as ClaimedDelivery, true);
+  const done = await until(
+    () => readRecovery(database, search.clientId, recoveryId),
+    (recovery) => recovery?.sent === 1,
+  );
+  await work.stop();
+  assert.deepEqual([done?.delivered, done?.failed], [1, 0]);
 });
 
 test('endpoints of one match whose keys have one hash neither wait for each other nor stand before each other', async (t) => {

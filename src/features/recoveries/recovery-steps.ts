@@ -126,9 +126,8 @@ export async function settleItems(connection: Queryable, { id }: OpenRecovery): 
        delete from recovery_items i using now_so
        where i.recovery_id = $1 and i.delivery_id = now_so.delivery_id and not now_so.waits
          and (now_so.is_gone or now_so.is_closed or now_so.is_attempted)
-       returning i.delivery_id, case when now_so.is_gone then 'cancelled' when now_so.is_closed then coalesce(now_so.ending,
-           case when now_so.is_delivered then 'delivered' else 'failed' end)
-         else 'failed' end as state
+       returning i.delivery_id, case when now_so.is_gone then 'cancelled'
+         else coalesce(now_so.ending, case when now_so.is_delivered then 'delivered' else 'failed' end) end as state
      ), counts as (
        select count(*) filter (where state = 'delivered') as delivered, count(*) filter (where state = 'failed') as failed,
          count(*) filter (where state = 'cancelled') as skipped
