@@ -179,7 +179,9 @@ test('couriers that do everything at once take each attempt once, and lose nothi
         await Promise.all(
           steps.map(async ([at, step]) => {
             const id = due[at]?.id as Uuid;
-            await statements[step](id, await readRow(database, id));
+            const row = await readRow(database, id);
+            // Only what was claimed has an outcome.
+            if (row.state !== 'queued' || (step !== 'deliver' && step !== 'retry')) await statements[step](id, row);
           }),
         );
         // Whatever happened, it ends when somebody goes on.
