@@ -283,6 +283,29 @@ test('beyond twenty e-mails a day the rest is gathered into one of the next morn
   assert.equal(scene.smtp.mails.at(-1)?.parsed.subject, '3 biens pour « Toulon »');
 });
 
+test('what turns to another address does not wait for the morning of the former one', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  const search = await scene.newSearch(client, 'former@example.org');
+  await scene.record(search, 1);
+  const now = new Date();
+  const [first] = await readMailTurns(scene.database, 10);
+  assert.ok(first);
+  assert.ok(await claimMail(scene.database, first, { leaseMs: 60_000, now }));
+  await scene.database.query('update mail_recipients set mails = $1', [RECIPIENT_MAILS_MAX]);
+  await scene.record(search, 1);
+  await updateSearch(scene.database, client, search.id, {
+    merge: ({ members }) => ({ ...members, notificationRecipient: JO }),
+  });
+  const claim = async (): Promise<string | undefined> => {
+    const [turn] = await readMailTurns(scene.database, 10);
+    assert.ok(turn);
+    return (await claimMail(scene.database, turn, { leaseMs: 60_000, now }))?.address;
+  };
+  assert.equal(await claim(), undefined);
+  assert.equal(await claim(), JO);
+});
+
 test('beyond its e-mails of a day a client waits for the next morning, and another one does not', async (t) => {
   const scene = await openMailScene(t);
   const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];

@@ -173,9 +173,9 @@ function takeText(open: string): string {
         attempt_count = attempt_count + (verdict = 'taken')::integer,
         attempts_spent = case verdict when 'turned' then attempt_count else attempts_spent end,
         attempt_started_at = case verdict when 'taken' then clock_timestamp() else attempt_started_at end,
-        gathers_from = case when verdict in ('turned', 'put off') then coalesce($3, clock_timestamp()) else gathers_from end,
+        gathers_from = case verdict when 'turned' then clock_timestamp() when 'put off' then $3 else gathers_from end,
         due_at = case verdict when 'taken' then clock_timestamp() + $5 * interval '1 millisecond'
-          when 'cancelled' then due_at else coalesce($3, clock_timestamp()) end,
+          when 'turned' then clock_timestamp() when 'put off' then $3 else due_at end,
         finished_at = case verdict when 'cancelled' then clock_timestamp() end
       from judged where mail_items.id = judged.id
       returning mail_items.*, verdict, mail_to
