@@ -11,7 +11,7 @@ import {
   revokeApiKey,
 } from '../engine/store/clients.ts';
 import type { Database } from '../engine/store/database.ts';
-import { CommandError, print } from './terminal.ts';
+import { CommandError, print, printable } from './terminal.ts';
 
 /** Creates the client when it is new; prints only the key on standard output, so that scripts can read it. */
 export async function createKey(database: Database, clientName: string, keyName: string): Promise<void> {
@@ -31,10 +31,12 @@ function displayNameOf(option: string, name: string): string {
 
 export async function listKeys(database: Database): Promise<void> {
   for (const client of await listClients(database)) {
-    print(`${client.name}  (client ${client.id})`);
+    print(printable(`${client.name}  (client ${client.id})`));
     for (const key of await listApiKeys(database, client.id)) {
       const state = key.revokedAt === null ? 'active' : `revoked ${key.revokedAt.toISOString()}`;
-      print(`  ${key.id}  vigie_${key.prefix}_…  ${key.name}  created ${key.createdAt.toISOString()}  ${state}`);
+      print(
+        printable(`  ${key.id}  vigie_${key.prefix}_…  ${key.name}  created ${key.createdAt.toISOString()}  ${state}`),
+      );
     }
   }
 }

@@ -17,6 +17,12 @@ export function print(line = ''): void {
   stdout.write(`${line}\n`);
 }
 
+/** External text must not control the terminal. */
+export function printable(text: string): string {
+  // oxlint-disable-next-line eslint/no-control-regex -- exactly those
+  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
+}
+
 /** The prefix that a person types before another command: as this one was started in a checkout, by npx, or by name. */
 export const commandLine = commandLineOf(process.argv[1] ?? '');
 

@@ -8,7 +8,9 @@ import { after, before, test } from 'node:test';
 import { VERSION } from '../../src/version.ts';
 import { type CommandResult, createApiKey, runVigie, type Settings } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
+import { connectCrawler, numberedUuid } from '../support/intake.ts';
 import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
+import { restClient } from '../support/rest-client.ts';
 import { until } from '../support/until.ts';
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
@@ -267,4 +269,47 @@ test('headers of a dead letter are shown by their names', async () => {
   );
   const { stdout } = await admin('dead-letters', 'show', letter?.name ?? '');
   assert.match(stdout, /^nats-msg-id +\S+$/im);
+});
+
+test('texts of crawlers and clients do not control the terminal, whatever shows them', async (t) => {
+  // The first character of a control sequence: of those beyond ASCII, JSON escapes none.
+  const control = '\u009b';
+  const crawler = await connectCrawler(t, scene.servers.nats.url);
+  const { id } = await restClient(scene.daemon, scene.key).createSearch({
+    title: 'Vue mer',
+    expressions: [{ word: `vue ${control}2J mer` }],
+  });
+  const message = {
+    kind: 'upsert',
+    crawledAt: new Date().toISOString(),
+    property: { uuid: numberedUuid('property', 1), transactionType: 0, propertyType: 0 },
+    advert: { uuid: numberedUuid('advert', 1), title: `Appartement ${control}2J`, price: 200_000, surface: 50 },
+  };
+  await crawler.publish(
+    message,
+    { kind: 'upsert', note: `${control}2J`, property: { uuid: '\u001b[2J' } },
+    '\u001b[2J',
+  );
+  const { deadLetters } = await until(
+    async () =>
+      JSON.parse((await admin('dead-letters', 'list', '--json')).stdout) as { deadLetters: { name: string }[] },
+    (seen) => seen.deadLetters.length >= 2,
+  );
+  const { deliveries } = await until(
+    async () =>
+      JSON.parse((await admin('deliveries', 'list', '--property', message.property.uuid, '--json')).stdout) as {
+        deliveries: { name: string }[];
+      },
+    (seen) => seen.deliveries.length > 0,
+  );
+  const shown = [
+    ...(await Promise.all(deadLetters.map(({ name }) => admin('dead-letters', 'show', name)))),
+    await admin('deliveries', 'show', deliveries[0]?.name ?? '', '--body'),
+    await admin('explain', id, message.property.uuid),
+  ];
+  for (const { code, stdout } of shown) {
+    assert.equal(code, 0);
+    // oxlint-disable-next-line eslint/no-control-regex -- exactly those
+    assert.doesNotMatch(stdout, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+  }
 });

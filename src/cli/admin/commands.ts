@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { readConfig } from '../../config.ts';
 import type { Input, Command as PlainCommand } from '../command.ts';
-import { print } from '../terminal.ts';
+import { print, printable } from '../terminal.ts';
 import { type ConnectionFlags, connectAdmin } from './client.ts';
 import { type Command, commandOf, type MethodCommand } from './command.ts';
 import { EXPLANATION_COMMANDS, RECOVERY_COMMANDS, WATCH_ACTIVITY } from './composed-commands.ts';
@@ -58,7 +58,7 @@ const DELIVERIES: readonly MethodCommand[] = [
       print();
       const shown = '#=number STARTED=startTime MS=durationMs STATUS=statusCode ERROR=error REASON=reason';
       printTable(listOf(attempts), columns(shown));
-      if (body) print(`\n${textOf(body)}`);
+      if (body) print(`\n${printable(textOf(body))}`);
     },
   },
   {
@@ -77,8 +77,8 @@ const DELIVERIES: readonly MethodCommand[] = [
 
 const showFeed = ({ complaints, notices, ...feed }: JsonObject): void => {
   printFacts(feed);
-  for (const complaint of (complaints ?? []) as string[]) print(`not understood: ${complaint}`);
-  for (const notice of (notices ?? []) as string[]) print(`note: ${notice}`);
+  for (const complaint of (complaints ?? []) as string[]) print(printable(`not understood: ${complaint}`));
+  for (const notice of (notices ?? []) as string[]) print(printable(`note: ${notice}`));
 };
 
 const FEEDS: readonly MethodCommand[] = [
@@ -108,7 +108,7 @@ const DEAD_LETTERS: readonly MethodCommand[] = [
     ...{ words: 'dead-letters show', method: 'GetDeadLetter', args: 'ID', example: 'ID' },
     show({ headers, body, ...facts }) {
       printFacts(facts, (headers ?? {}) as JsonObject);
-      print(`\n${Buffer.from(textOf(body), 'base64').toString('utf8')}`);
+      print(`\n${printable(Buffer.from(textOf(body), 'base64').toString('utf8'))}`);
     },
   },
   {

@@ -9,14 +9,13 @@ import type { ServiceError } from '@grpc/grpc-js';
 import { pause } from '../../engine/actor/waiting.ts';
 import { flag, type Input, UsageError, valued } from '../command.ts';
 import { startProgress } from '../progress.ts';
-import { InterruptedError, interruptSignal, print, styled } from '../terminal.ts';
+import { InterruptedError, interruptSignal, print, printable, styled } from '../terminal.ts';
 import { type AdminClient, call, callError, follow } from './client.ts';
 import { type Command, commandOf } from './command.ts';
 import {
   columns,
   idOf,
   listOf,
-  printable,
   printFacts,
   printJson,
   printMore,
@@ -77,17 +76,17 @@ function showExplanation({ satisfied, verdicts, pair, deliveries, reasons }: Jso
   print(styled('bold', satisfied === true ? 'satisfied' : 'not satisfied'));
   for (const { criterion, holds, expected, actual } of listOf(verdicts)) {
     print(`  ${holds === true ? 'yes' : styled('bold', 'no ')}  ${textOf(criterion)}`);
-    print(`         asked  ${withoutBlanks(textOf(expected))}`);
-    print(`         found  ${withoutBlanks(textOf(actual))}`);
+    print(`         asked  ${printable(withoutBlanks(textOf(expected)))}`);
+    print(`         found  ${printable(withoutBlanks(textOf(actual)))}`);
   }
   print();
   const { match = '', beginTime = '', updateTime = '' } = (pair ?? {}) as JsonObject;
   printFacts({ match, began: beginTime, updated: updateTime });
   for (const { delivery, explanation } of listOf(deliveries)) {
     const { name = '', kind = '' } = (delivery ?? {}) as JsonObject;
-    print(`${textOf(name)}  ${textOf(kind)}\n  ${textOf(explanation)}`);
+    print(`${textOf(name)}  ${textOf(kind)}\n  ${printable(textOf(explanation))}`);
   }
-  for (const { code, sentence } of listOf(reasons)) print(`${textOf(code)}: ${textOf(sentence)}`);
+  for (const { code, sentence } of listOf(reasons)) print(printable(`${textOf(code)}: ${textOf(sentence)}`));
 }
 
 function showAll({ property, explanations, totalSize, ...page }: JsonObject): void {

@@ -1,7 +1,7 @@
 /** What `vigie admin` shows: tables for people, protobuf's JSON for scripts. */
 
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { print, styled } from '../terminal.ts';
+import { print, printable, styled } from '../terminal.ts';
 
 export interface Column {
   readonly title: string;
@@ -112,10 +112,4 @@ function short(value: JsonValue | undefined): string {
 function full(value: JsonValue | undefined): string {
   const text = printable(textOf(value));
   return /^STATE_[A-Z_]+$/.test(text) ? text.slice('STATE_'.length).toLowerCase() : text;
-}
-
-/** External text must not control the terminal. */
-export function printable(text: string): string {
-  // oxlint-disable-next-line eslint/no-control-regex -- exactly those
-  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
 }

@@ -19,7 +19,7 @@ import { FEATURES } from '../../features.ts';
 import { Problem, type Violation } from '../../rest/problem.ts';
 import { type InputRules, readNewSearch } from '../../rest/search-input.ts';
 import { REFUSALS } from '../../rest/sentences.ts';
-import { CommandError, cannotRead, print } from '../terminal.ts';
+import { CommandError, cannotRead, print, printable } from '../terminal.ts';
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -51,7 +51,7 @@ export async function importSearches(
   const counts = { created: 0, present: 0, refused: 0, lines: 0, matchesPerMille: 0 };
   const report = (line: string): void => {
     counts.lines += 1;
-    print(line);
+    print(printable(line));
   };
   for (const document of documents) {
     if (stopping.aborted) break;

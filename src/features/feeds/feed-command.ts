@@ -3,7 +3,7 @@
 import { type Input, UsageError } from '../../cli/command.ts';
 import { natsUrlOf, withDatabase } from '../../cli/connect.ts';
 import { startProgress } from '../../cli/progress.ts';
-import { CommandError, cannotRead, InterruptedError, interruptSignal, print } from '../../cli/terminal.ts';
+import { CommandError, cannotRead, InterruptedError, interruptSignal, print, printable } from '../../cli/terminal.ts';
 import { type Config, readConfig } from '../../config.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { decodeIntakeMessage } from '../../engine/domain/intake-message.ts';
@@ -112,8 +112,8 @@ async function readSnapshot(
       },
     });
     progress.end();
-    for (const difference of differences) print(await describe(database, source, difference));
-    if (broker === null) for (const reference of outcome.gone) print(`gone     ${reference}`);
+    for (const difference of differences) print(printable(await describe(database, source, difference)));
+    if (broker === null) for (const reference of outcome.gone) print(printable(`gone     ${reference}`));
     summarise(outcome, broker === null ? `${source} would bring` : source);
   } finally {
     progress.end();
@@ -121,8 +121,8 @@ async function readSnapshot(
 }
 
 function summarise({ counts, complaints, notices }: SnapshotOutcome, subject: string): void {
-  for (const complaint of complaints) print(`not understood: ${complaint}`);
-  for (const notice of notices) print(`note: ${notice}`);
+  for (const complaint of complaints) print(printable(`not understood: ${complaint}`));
+  for (const notice of notices) print(printable(`note: ${notice}`));
   const { adverts, new: created, changed, republished, unchanged, gone, notUnderstood } = counts;
   print(
     `${subject}: ${adverts} adverts; ${created} new, ${changed} changed, ${gone} gone, ${unchanged} unchanged` +
