@@ -60,14 +60,14 @@ export async function openDelivery(parts: Parts): Promise<void> {
     onTransientError,
   });
   draining('courier', () => courier.drain());
-  waiting = () => courier.inFlight;
+  waiting = () => courier.waiting() + courier.inFlight();
   const tasks = FEATURES.flatMap(({ name, start }): FeatureTask | [] => {
     const task = start?.(parts, gate) ?? null;
     if (task === null) return [];
     draining(name, () => task.drain());
     return task;
   });
-  inFlight = () => tasks.reduce((sum, { inFlight: own = 0 }) => sum + own, courier.inFlight);
+  inFlight = () => tasks.reduce((sum, { inFlight: own = 0 }) => sum + own, courier.inFlight());
   measureStage(metrics, 'deliver', gate, inFlight);
   const cancellations = startCancellations({ database: parts.database, onTransientError });
   draining('cancellations', () => cancellations.stop());

@@ -90,7 +90,7 @@ test('what a courier that is cut off was told of, another one has within seconds
   proxy.stall();
   await publish(paths);
   await until(
-    async () => cutOff.inFlight,
+    async () => cutOff.inFlight(),
     (count) => count > 0,
   );
   const other = await stage.start();

@@ -53,7 +53,7 @@ test('one client with very many URLs on a host does not stand before its neighbo
   const courier = await stage.start();
   // The flood's first attempts hang; whatever they hold, something is left for another client.
   await until(
-    async () => courier.inFlight,
+    async () => courier.waiting() + courier.inFlight(),
     (count) => count >= SLOTS,
   );
   await receiver.until((posts) => posts.some(({ path }) => path === '/neighbour'));

@@ -19,8 +19,9 @@ import { Sending } from './send.ts';
 import { type CourierDependencies, type Settlement, startSettlement } from './settle.ts';
 
 export interface Courier {
-  /** Deliveries in memory: waiting for a slot, being sent, being recorded. */
-  readonly inFlight: number;
+  /** Deliveries being sent or recorded; `waiting`: due ones in memory at which no attempt has begun. */
+  inFlight(): number;
+  waiting(): number;
   /** Claims nothing further; resolves when the attempts under way are recorded. */
   drain(): Promise<void>;
 }
@@ -56,9 +57,8 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   maintenance.start({ due, settlement, pump: sending.pump });
   const retries = startRetries(dependencies);
   return {
-    get inFlight() {
-      return scheduler.waiting + scheduler.inFlight + settlement.unrecorded;
-    },
+    inFlight: () => scheduler.inFlight + settlement.unrecorded,
+    waiting: () => scheduler.waiting,
     async drain() {
       endListening();
       await Promise.all([retries.stop(), due.stop()]);

@@ -1,0 +1,38 @@
+/** Draining the stage that delivers, while more is due than is being sent. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runVigie } from '../support/daemon.ts';
+import { metricOf, startScene } from '../support/operator-scene.ts';
+import { until } from '../support/until.ts';
+
+const DUE = 40;
+
+test('a drained stage waits for attempts under way, and not for deliveries that wait for it', async (t) => {
+  const { servers, daemon, receiver, publishAdverts } = await startScene(t);
+  let answer = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  receiver.script('/hook', { type: 'gated', gate, status: 200 });
+  await publishAdverts(DUE);
+  await until(
+    () => metricOf(daemon, 'vigie_deliveries_total'),
+    (created) => created === DUE,
+  );
+  await receiver.until((posts) => posts.length > 0);
+  const admin = (...args: string[]) =>
+    runVigie(['admin', ...args, '--address', daemon.adminAddress, '--json'], servers);
+
+  const { stdout } = await admin('stages', 'pause', 'deliver');
+  assert.equal(JSON.parse(stdout).state, 'pausing');
+  answer();
+  const drained = await admin('stages', 'drain', 'deliver', '--timeout', '15');
+  assert.equal(drained.code, 0, drained.stderr);
+  assert.equal(JSON.parse(drained.stdout).state, 'paused');
+  assert.equal(JSON.parse(drained.stdout).inFlight, 0);
+  assert.ok(receiver.posts.length < DUE, 'deliveries are due while nothing is under way');
+
+  await admin('stages', 'resume', 'deliver');
+  await receiver.until((posts) => posts.length === DUE);
+});
