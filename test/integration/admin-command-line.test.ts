@@ -276,7 +276,7 @@ test('texts of crawlers and clients do not control the terminal, whatever shows 
   const control = '\u009b';
   const crawler = await connectCrawler(t, scene.servers.nats.url);
   const { id } = await restClient(scene.daemon, scene.key).createSearch({
-    title: 'Vue mer',
+    title: 'Vue mer\nstate  delivered',
     expressions: [{ word: `vue ${control}2J mer` }],
   });
   const message = {
@@ -302,11 +302,14 @@ test('texts of crawlers and clients do not control the terminal, whatever shows 
       },
     (seen) => seen.deliveries.length > 0,
   );
+  const fact = await admin('index', 'search', id);
   const shown = [
+    fact,
     ...(await Promise.all(deadLetters.map(({ name }) => admin('dead-letters', 'show', name)))),
     await admin('deliveries', 'show', deliveries[0]?.name ?? '', '--body'),
     await admin('explain', id, message.property.uuid),
   ];
+  assert.match(fact.stdout, /^title +Vue mer state {2}delivered$/m, 'one fact is one line');
   for (const { code, stdout } of shown) {
     assert.equal(code, 0);
     // oxlint-disable-next-line eslint/no-control-regex -- exactly those

@@ -61,7 +61,8 @@ export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
     textOf(value) === '' ? [] : [[printable(name), value] as const],
   );
   const width = Math.max(0, ...shown.map(([name]) => name.length));
-  for (const [name, value] of shown) print(`${styled('dim', name.padEnd(width))}${GAP}${full(value)}`);
+  for (const [name, value] of shown)
+    print(`${styled('dim', name.padEnd(width))}${GAP}${full(value).replaceAll('\n', ' ')}`);
 }
 
 /** How to get the rest of an incomplete list. */
