@@ -36,3 +36,22 @@ test('an endpoint at which no attempt has ended is listed and shown like the oth
   }
   assert.equal(await readAdminEndpoint(database, urlKeyOf('https://d.example/')), null);
 });
+
+test('the list says of a paused URL and of its clients what each shows by itself', async (t) => {
+  const { url } = await startTestPostgres(t);
+  await migrate(url);
+  const database = connectDatabase(t, url);
+  const search = await seedSearch(database);
+  await seedDeliveries(database, search, [HANGING, KNOWN]);
+  const [client, everyone] = [endpointKeyOf(search.clientId, KNOWN), urlKeyOf(KNOWN)];
+  await database.query(
+    `insert into endpoints (key, url, failure_streak, last_failure_at, last_error, paused_at, pause_reason)
+     values ($1, $3, 3, now(), 'status', null, null), ($2, $3, 0, null, null, now(), 'theirs')`,
+    [client, everyone, KNOWN],
+  );
+  const listed = await listAdminEndpoints(database, { pausedOnly: false, offset: 0, limit: 10 });
+  for (const endpoint of listed) assert.deepEqual(endpoint, await readAdminEndpoint(database, endpoint.key));
+  const ofKnown = listed.filter((endpoint) => endpoint.url === KNOWN);
+  assert.deepEqual(ofKnown.map(({ key }) => key).sort(), [everyone, client]);
+  for (const { pauseReason, failureStreak } of ofKnown) assert.deepEqual([pauseReason, failureStreak], ['theirs', 3]);
+});

@@ -30,6 +30,13 @@ const COUNTS = `left join lateral (
     where endpoint_key >= key and endpoint_key < key || 'g' and state = 'failed'
   ) as failed on true`;
 
+/** Its own, or that of its URL. Served by the primary key. */
+const PAUSE = `left join lateral (
+    select paused_at, pause_reason from endpoints
+    where endpoints.key in (named.key, left(named.key, 16)) and paused_at is not null
+    order by endpoints.key desc limit 1
+  ) as pause on true`;
+
 /**
  * Keys of open deliveries, from one to the next of index `open_endpoint`, however many lie between; with the URLs of
  * those that no courier has written yet, because no attempt at them has ended.
@@ -49,7 +56,10 @@ const NEVER_ANSWERED = `
     where not exists (select from endpoints where endpoints.key = waiting.key)
   )`;
 
-/** Those with most open deliveries first. Reads every endpoint: there are thousands at most. */
+/**
+ * Those with most open deliveries first, each as `readAdminEndpoint` answers it; `pausedOnly`: those that are paused
+ * themselves. Reads every endpoint: there are thousands at most.
+ */
 export async function listAdminEndpoints(
   database: Queryable,
   page: { readonly pausedOnly: boolean; readonly offset: number; readonly limit: number },
@@ -57,11 +67,15 @@ export async function listAdminEndpoints(
   const { rows } = await database.query<AdminEndpoint>(
     `${NEVER_ANSWERED}
      select ${COLUMNS} from (
-       select key, url, paused_at, pause_reason, failure_streak, last_error, last_success_at, last_failure_at
-       from endpoints
+       select key, url, paused_at is not null as "isPaused" from endpoints
        union all
-       select key, url, null, null, 0, null, null, null from never_answered
-     ) as known ${COUNTS} where not $1 or paused_at is not null
+       select key, url, false from never_answered
+     ) as named left join lateral (
+       select coalesce(max(failure_streak), 0) as failure_streak,
+         (array_agg(last_error order by last_failure_at desc nulls last))[1] as last_error,
+         max(last_success_at) as last_success_at, max(last_failure_at) as last_failure_at
+       from endpoints where endpoints.key >= named.key and endpoints.key < named.key || 'g'
+     ) as known on true ${PAUSE} ${COUNTS} where not $1 or "isPaused"
      order by "openCount" desc, "failedCount" desc, key limit $2 offset $3`,
     [page.pausedOnly, page.limit, page.offset],
   );
@@ -88,10 +102,7 @@ export async function readAdminEndpoint(database: Queryable, key: string): Promi
          (select endpoint, 0, null, null, null from endings e join deliveries d on d.id = e.delivery_id
           where e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g' and e.state = 'failed' limit 1)
        ) as known having count(*) > 0
-     ) as named left join lateral (
-       select paused_at, pause_reason from endpoints
-       where endpoints.key in ($1, left($1, 16)) and paused_at is not null order by endpoints.key desc limit 1
-     ) as pause on true ${COUNTS}`,
+     ) as named ${PAUSE} ${COUNTS}`,
     [key],
   );
   return rows[0] ?? null;
