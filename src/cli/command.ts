@@ -89,7 +89,7 @@ export function inputOf(args: readonly string[], values: Values): Input {
 }
 
 function wholeOf(option: string, value: string): number {
-  if (!/^[1-9]/.test(value)) throw new UsageError(`--${option} takes a whole number`);
+  if (!/^[1-9]/.test(value)) throw new UsageError(`--${option} takes a whole number from 1`);
   return countOf(option, value);
 }
 

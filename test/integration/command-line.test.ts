@@ -37,6 +37,7 @@ test('unknown words and options are told with the nearest one, exit code 2', asy
     ['admin status --jsn', /^vigie: Unknown option '--jsn'; the nearest one is --json\nvigie admin status --help /],
     ['demo --seconds', /^vigie: Option '--seconds <value>' argument missing\nvigie demo --help /],
     ['demo --seconds soon', /^vigie: --seconds takes a whole number\nvigie demo --help /],
+    ['admin status --timeout 0', /^vigie: --timeout takes a whole number from 1\n/],
     ['publish a b', /^vigie: publish takes \[FILE\]\n/],
     ['keys create', /^vigie: keys create needs --client NAME\n/],
   ] as const) {
