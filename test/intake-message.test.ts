@@ -134,6 +134,11 @@ const POISON: readonly [symptom: string, message: unknown, reason: RegExp][] = [
   ['no kind', upsertJson({ root: { kind: undefined } }), /^kind: /],
   ['no crawl time', upsertJson({ root: { crawledAt: undefined } }), /^crawledAt: /],
   ['a crawl time without offset', upsertJson({ root: { crawledAt: '2026-03-10T08:15:00' } }), /^crawledAt: /],
+  [
+    'a crawl time without seconds, which is ISO 8601 all the same',
+    upsertJson({ root: { crawledAt: '2026-03-10T08:15Z' } }),
+    /^crawledAt: must be a date and time such as 2026-03-10T08:15:00\+01:00 or /,
+  ],
   ['a crawl time that is a number', upsertJson({ root: { crawledAt: 1_773_130_500 } }), /^crawledAt: /],
   ['a day that is not', upsertJson({ root: { crawledAt: '2026-02-29T08:15:00Z' } }), /^crawledAt: /],
   ['no property UUID', upsertJson({ property: { uuid: undefined } }), /^property.uuid: is missing$/],

@@ -78,7 +78,7 @@ export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
       const year = new Date(value).getUTCFullYear();
       return year >= 1 && year <= YEAR_MAX;
     },
-    demand: `must be an ISO 8601 date and time with Z or an offset, in the years 1 to ${YEAR_MAX}`,
+    demand: `must be a date and time such as 2026-03-10T08:15:00+01:00 or 2026-03-10T07:15:00Z, in the years 1 to ${YEAR_MAX}`,
     published: { format: 'date-time', pattern: DATE_TIME.source.replaceAll('\\d', '[0-9]') },
   },
   text: {
