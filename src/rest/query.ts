@@ -230,8 +230,13 @@ function instantParameter(description: string): ParameterRule<Date | null> {
 export function instantOf(text: string): Date | null {
   const at = INSTANT.test(text) ? new Date(text.replace(' ', '+')) : null;
   const year = at?.getUTCFullYear() ?? Number.NaN;
-  // PostgreSQL knows no year 0.
-  return year >= 1 && year <= 9_999 ? at : null;
+  // PostgreSQL knows no year 0; JavaScript takes the 30th of February for a day in March.
+  return year >= 1 && year <= 9_999 && isDay(text.slice(0, 10)) ? at : null;
+}
+
+function isDay(date: string): boolean {
+  const at = new Date(date);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(date);
 }
 
 /** Both are inside, as in API Platform. */

@@ -197,7 +197,14 @@ describe('deliveries', () => {
     });
     assert.equal(none.body['hydra:totalItems'], 0);
     assert.equal((await api.call('POST', `/deliveries/${row.id}/resend`, undefined, stranger)).status, 404);
-    for (const bad of ['yesterday', '2026-13-01', '0000-01-01', '2026-01-01T10:00']) {
+    for (const bad of [
+      'yesterday',
+      '2026-13-01',
+      '0000-01-01',
+      '2026-01-01T10:00',
+      '2026-02-30',
+      '2026-04-31T10:00Z',
+    ]) {
       assert.equal((await api.call('GET', `/deliveries?createdAt[after]=${bad}`, undefined, { key })).status, 400, bad);
     }
   });

@@ -197,6 +197,7 @@ describe('the interface of recoveries', () => {
       { since: 'yesterday' },
       { since: '2020-01-01' },
       { since, until: '2020-01-01' },
+      { since, until: '2999-02-30T00:00:00Z' },
       { since, search: 7 },
       { since, search: '/matches/x' },
       { since, includeDelivered: 'yes' },
