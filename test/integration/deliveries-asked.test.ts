@@ -158,6 +158,24 @@ describe('deliveries', () => {
     }
   });
 
+  it('are inside a range that begins and ends at the time that they are answered with', async () => {
+    const key = await api.newClient('to the millisecond');
+    const [row] = await seedRows(key);
+    assert.ok(row);
+    await database.query(`update deliveries set created_at = '2026-01-02T03:04:05.678901Z' where id = $1`, [row.id]);
+    await database.query(`update matches set created_at = '2026-01-02T03:04:05.678901Z' where id = $1`, [row.match]);
+    for (const path of [`/deliveries/${row.id}`, `/matches/${row.match}`]) {
+      const { createdAt } = (await api.call('GET', path, undefined, { key })).body;
+      const collection = path.slice(0, path.lastIndexOf('/'));
+      const range = `createdAt[after]=${createdAt}&createdAt[before]=${createdAt}`;
+      const { body } = await api.call('GET', `${collection}?${range}`, undefined, { key });
+      assert.deepEqual(
+        body['hydra:member'].map((one: Record<string, string>) => one['@id']),
+        [path],
+      );
+    }
+  });
+
   it('of an advert that nobody holds, or of two properties at once, are none', async () => {
     const key = await api.newClient('elsewhere');
     const [row] = await seedRows(key);
