@@ -102,6 +102,22 @@ describe('a recovery', () => {
     assert.equal((await readRecovery(database, search.clientId, id))?.finishedAt === null, false);
   });
 
+  it('sends what was created in the millisecond in which it ends, as deliveries tell it', async (t) => {
+    const { receiver, work, untilState, database, search, ids } = await openScene(t, 4);
+    await database.query(`update deliveries set created_at = date_trunc('second', created_at) + interval '123456 us'`);
+    const { rows } = await database.query('select created_at as "createdAt" from deliveries where id = $1', [ids[1]]);
+    const [{ createdAt }] = rows as [{ createdAt: Date }];
+    const id = timeOrderedUuid(new Date());
+    await createRecovery(database, {
+      ...{ id, clientId: search.clientId, searchNumber: null, endpoint: null, includesDelivered: false },
+      ...{ since: createdAt, until: createdAt },
+    });
+    const worker = work();
+    const done = await untilState(id, 'finished');
+    await worker.stop();
+    assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [2, 2, 2]);
+  });
+
   it('ends, though between two of its steps there is always something new', async (t) => {
     const { receiver, stage, search, seed, ask, untilState } = await openScene(t, 40);
     const busy = Object.create(stage.database, {

@@ -45,8 +45,11 @@ export async function lockOpenRecoveries(connection: Queryable): Promise<readonl
 }
 
 const UNDELIVERED = ['failed', 'retry_wait'] as const;
-/** For a delivery `d` and its search `s`. A first attempt that has not been made needs no recovery: it will be made. */
-const FITS = `s.client_id = $3 and d.created_at between $4 and $5
+/**
+ * For a delivery `d` and its search `s`. A first attempt that has not been made needs no recovery: it will be made. Times
+ * are answered in milliseconds and kept in microseconds.
+ */
+const FITS = `s.client_id = $3 and d.created_at >= $4 and d.created_at < $5::timestamptz + interval '1 millisecond'
   and ($6::integer is null or d.search_number = $6) and ($7::text is null or d.endpoint_key = $7)
   and (d.state in (${UNDELIVERED.map((state) => `'${state}'`).join()}) or d.state = 'delivered' and $8) and not ${IS_CANCELLED}
   and ${IS_WANTED}`;
