@@ -105,6 +105,7 @@ export const FAULTS = {
       `doit être dans les ${days} jours où les envois sont conservés`,
     ),
   afterUntil: said('must not be after until', 'ne doit pas suivre la fin de la période'),
+  future: said('must not be in the future', 'ne doit pas être dans le futur'),
   usedEndpoint: said(
     'must be an endpoint that something was sent to',
     'doit être une adresse à laquelle quelque chose a été envoyé',

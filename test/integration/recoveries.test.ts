@@ -214,6 +214,7 @@ describe('the interface of recoveries', () => {
       { since: '2020-01-01' },
       { since, until: '2020-01-01' },
       { since, until: '2999-02-30T00:00:00Z' },
+      { since: '2999-01-01T00:00:00Z', until: '2999-01-02T00:00:00Z' },
       { since, search: 7 },
       { since, search: '/matches/x' },
       { since, includeDelivered: 'yes' },

@@ -130,6 +130,8 @@ async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Pro
   if (!isWithinKept(since, present, deliveriesKeptDays))
     violations.add(['since'], FAULTS.withinKept(deliveriesKeptDays), 'too_old');
   if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
+  // A later end is cut to the present.
+  else if (since > present) violations.add(['since'], FAULTS.future, 'min_above_max');
   const sentSearch = body.search ?? null;
   const searchId = sentSearch === null ? null : referenceOf(sentSearch, 'searches', String(ctx.state.baseUrl ?? ''));
   if (sentSearch !== null && searchId === null) violations.add(['search'], FAULTS.iriOf('searches'), 'invalid_iri');
