@@ -107,7 +107,8 @@ function decimal(isAllowed: (value: number) => boolean, rule: Sentence, descript
   return single(
     z
       .union([z.number(accepted), text], accepted)
-      .refine((value) => isAllowed(Number(value)), zodMessage(FAULTS.decimalWithin(rule)))
+      // As sent and as kept: a tiny one is kept as 0.
+      .refine((value) => [value, decimalOf(value)].map(Number).every(isAllowed), zodMessage(FAULTS.decimalWithin(rule)))
       .transform(decimalOf)
       .nullable(),
     z.unknown().meta({

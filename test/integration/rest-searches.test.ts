@@ -96,6 +96,8 @@ describe('a search that is created', () => {
     ['a radius without a centre', { radius: 5 }, 'lat'],
     ['a centre without a radius', { lat: 1, lon: 1 }, 'radius'],
     ['a radius of 0', { lat: 1, lon: 1, radius: 0 }, 'radius'],
+    ['a radius beyond all bounds', { lat: 1, lon: 1, radius: '1e100' }, 'radius'],
+    ['a radius that would be kept as 0', { lat: 1, lon: 1, radius: '1e-25' }, 'radius'],
     ['an unknown city', { includedCities: ['/cities/1'] }, 'includedCities[0]'],
     ['a private address', { endpointRecipient: 'https://127.0.0.1/' }, 'endpointRecipient'],
     ['a private address in decimal', { endpointRecipient: 'https://2130706433/' }, 'endpointRecipient'],
