@@ -222,6 +222,7 @@ test('a delivered webhook is sent again, and a recovery sends what it is asked f
     [{ startTime: undefined }, 'invalid_argument', 'BadRequest'],
     [{ startTime: '2020-01-01T00:00:00Z' }, 'invalid_argument', 'BadRequest'],
     [{ endTime: '2020-01-01T00:00:00Z' }, 'invalid_argument', 'BadRequest'],
+    [{ startTime: '9000-01-01T00:00:00Z', endTime: '9000-01-02T00:00:00Z' }, 'invalid_argument', 'BadRequest'],
     [{ client: '' }, 'invalid_argument', 'BadRequest'],
     [{ endpointUrl: 'x'.repeat(3_000) }, 'invalid_argument', 'BadRequest'],
     [{ endpointUrl: 'https://nobody.example.com/hook' }, 'invalid_argument', 'BadRequest'],

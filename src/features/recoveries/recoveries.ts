@@ -113,6 +113,7 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
   const { startTime: since, endTime: until = present } = request;
   if (since === undefined) throw invalidArgument('start_time', 'must be set');
   if (since > until) throw invalidArgument('start_time', 'must not be after end_time');
+  if (since > present) throw invalidArgument('start_time', 'must not be in the future');
   if (!isWithinKept(since, present, retentionDays.deliveries)) {
     throw invalidArgument('start_time', `must be within the ${retentionDays.deliveries} days that deliveries are kept`);
   }
