@@ -4,6 +4,7 @@
  */
 
 import type { Context } from 'koa';
+import { z } from 'zod';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { isStorable } from '../engine/domain/text.ts';
 import { NUMBER, ownPath } from './member-rules.ts';
@@ -231,12 +232,7 @@ export function instantOf(text: string): Date | null {
   const at = INSTANT.test(text) ? new Date(text.replace(' ', '+')) : null;
   const year = at?.getUTCFullYear() ?? Number.NaN;
   // PostgreSQL knows no year 0; JavaScript takes the 30th of February for a day in March.
-  return year >= 1 && year <= 9_999 && isDay(text.slice(0, 10)) ? at : null;
-}
-
-function isDay(date: string): boolean {
-  const at = new Date(date);
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(date);
+  return year >= 1 && year <= 9_999 && z.regexes.date.test(text.slice(0, 10)) ? at : null;
 }
 
 /** Both are inside, as in API Platform. */

@@ -19,7 +19,7 @@ import { Sending } from './send.ts';
 import { type CourierDependencies, type Settlement, startSettlement } from './settle.ts';
 
 export interface Courier {
-  /** Deliveries being sent or recorded; `waiting`: due ones in memory at which no attempt has begun. */
+  /** Deliveries being sent or recorded; `waiting`: due ones in memory, without an attempt under way. */
   inFlight(): number;
   waiting(): number;
   /** Claims nothing further; resolves when the attempts under way are recorded. */

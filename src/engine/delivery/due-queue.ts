@@ -26,7 +26,7 @@ const AGED_EVERY_MS = 1_000;
 const AGED_PAGE = 1_000;
 /** Read every second, for rows that a slow claim has made wait meanwhile: longer than a claim is used. */
 const AGED_SPAN_MS = 8_000;
-/** At most as often, all that wait: a commit may wait for a standby, and a client comes from another cell with its rows. */
+/** All that wait are read at most this often: a commit may have waited for a standby, or a client's move brought rows. */
 const AGED_ALL_EVERY_MS = 10_000;
 
 /** `pump`: called when deliveries have arrived. */
@@ -35,7 +35,7 @@ export class DueQueue {
   readonly #clock: () => Date;
   readonly #scheduler: FairScheduler<DueDelivery>;
   readonly #pump: () => void;
-  readonly #waiting = new Map<Uuid, string>();
+  readonly #waiting = new Map<Uuid, DueDelivery['endpointKey']>();
   /** Being claimed, sent or recorded, and what was announced of it meanwhile, which may be its next step. */
   readonly #taken = new Map<Uuid, DueDelivery | null>();
   readonly #stopping = new AbortController();

@@ -62,7 +62,7 @@ export async function recordAttempts(
   return [...dueOf(2, 'first'), ...dueOf(1, 'again')];
 }
 
-/** Locks a resent row however its attempt ended: no other resend moves it before the next statement reads whereto. */
+/** Locks a resent row however its attempt ended: no other resend moves it before the next statement reads its endpoint. */
 const SETTLE = `
   with settled as materialized (
     select id, holder, number, started_at, duration_ms, status_code, error, said ->> 0 as reason, said ->> 1 as response_head,

@@ -4,6 +4,7 @@ import { pipeline, Readable } from 'node:stream';
 import { JSONParser, TokenType } from '@streamparser/json';
 import { parse as parseCsv } from 'csv-parse';
 import { SaxesParser } from 'saxes';
+import { z } from 'zod';
 import { nearestName } from '../../engine/domain/nearest-name.ts';
 import {
   type FeedContent,
@@ -353,9 +354,9 @@ function instantOf(text: string): string | undefined {
   const [, date, time = '00:00:00', offset = 'Z'] =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
   const instant = new Date(`${date}T${time}${offset}`);
-  if (date === undefined || Number.isNaN(instant.getTime())) return undefined;
   // JavaScript takes the 30th of February for a day in March.
-  return new Date(date).toISOString().startsWith(date) ? instant.toISOString() : undefined;
+  const isDay = date !== undefined && z.regexes.date.test(date);
+  return isDay && !Number.isNaN(instant.getTime()) ? instant.toISOString() : undefined;
 }
 
 function textOf(value: unknown): string {
