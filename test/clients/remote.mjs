@@ -61,8 +61,9 @@ const commands = {
     await page.mouse.move(x, y);
     await page.mouse.wheel({ deltaY });
   },
-  async look({ width, height, scheme, language }) {
+  async look({ width, height, scheme, language, timeZone }) {
     if (language !== undefined) await page.setExtraHTTPHeaders({ 'Accept-Language': language });
+    if (timeZone !== undefined) await page.emulateTimezone(timeZone);
     await page.emulateMediaFeatures([
       { name: 'prefers-color-scheme', value: scheme },
       { name: 'prefers-reduced-motion', value: 'reduce' },

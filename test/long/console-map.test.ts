@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
   const { page, rest, publish, enter } = scene;
-  await page.do('look', { width: 1280, height: 800, scheme: 'light' });
+  await page.do('look', { width: 1280, height: 800, scheme: 'light', timeZone: 'America/Guadeloupe' });
   const receiver = { notificationEnabled: true, endpointRecipient: scene.receiver.urlOf('/') };
   await rest.createSearch({ title: 'Partout', ...receiver });
   await rest.createSearch({ title: 'Près du port', lat: '43.1258', lon: '5.9306', radius: '5', ...receiver });
@@ -169,7 +169,7 @@ async function choosePlaces({ page, rest, go, picture }: ConsoleScene): Promise<
   await marked('saved', RING);
 }
 
-async function preview({ page, go, picture }: ConsoleScene): Promise<void> {
+async function preview({ page, receiver, go, picture }: ConsoleScene): Promise<void> {
   await go('searches', 'new');
   await page.do('click', { selector: '::-p-text(Discard the changes)' });
   const counts = async (count: number): Promise<void> => {
@@ -180,9 +180,12 @@ async function preview({ page, go, picture }: ConsoleScene): Promise<void> {
   await page.do('click', { selector: '.whole' });
   await page.do('until', { expression: ALL_IN_SIGHT });
   const told = await page.do<string>('text', { selector: '.preview' });
-  const today = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
   assert.match(told, /4\s+a day/);
-  assert.ok(told.includes(`A mean since ${today.format()}: this service knows nothing of the time before.`), told);
+  // The days of a preview are those of Paris, wherever it is read; the first match began with the first change.
+  const { match } = JSON.parse(String(receiver.posts[0]?.body)) as { match: { createdAt: string } };
+  const inParis = { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'Europe/Paris' } as const;
+  const since = new Intl.DateTimeFormat('en-GB', inParis).format(new Date(match.createdAt));
+  assert.ok(told.includes(`A mean since ${since}: this service knows nothing of the time before.`), told);
   await picture('previewed');
   // The one at Dunkerque alone, though another search has all of them.
   await page.do('fill', { selector: 'input[name=budgetMax]', text: '160000' });

@@ -8,6 +8,7 @@ export interface Formats {
   euros(value: number | null): string;
   /** `10 mars, 08:15` */
   moment(iso: string): string;
+  /** A date alone (`2026-03-10`) is that day wherever the reader is; a moment is on the reader's day. */
   day(iso: string): string;
   percent(value: number): string;
   /** `59:08`, `1:00:00` */
@@ -25,12 +26,14 @@ function formatsOf(tag: string): Formats {
   const euros = new Intl.NumberFormat(tag, { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 });
   const percent = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' });
   const moment = new Intl.DateTimeFormat(tag, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
-  const day = new Intl.DateTimeFormat(tag, { day: 'numeric', month: 'short', year: 'numeric' });
+  const inFull = { day: 'numeric', month: 'short', year: 'numeric' } as const;
+  const day = new Intl.DateTimeFormat(tag, inFull);
+  const date = new Intl.DateTimeFormat(tag, { ...inFull, timeZone: 'UTC' });
   return {
     number: (value) => number.format(value),
     euros: (value) => (value === null ? '–' : euros.format(value)),
     moment: (iso) => moment.format(new Date(iso)),
-    day: (iso) => day.format(new Date(iso)),
+    day: (iso) => (iso.includes('T') ? day : date).format(new Date(iso)),
     percent: (value) => percent.format(value / 100),
     clock: (ms) => clockOf(Math.max(0, Math.ceil(ms / 1_000))),
   };
