@@ -62,6 +62,7 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
     if (parsed instanceof BadParameter) faults.push(ofParameter(name, parsed.message));
     return [name, parsed];
   });
+  if ([...found.keys()].filter((name) => name.startsWith('order[')).length > 1) faults.push(REFUSALS.oneOrder);
   if (faults.length > 0) {
     throw new Problem(400, joined(faults, '; '), { members: { 'hydra:search': searchTemplate(ctx.path, rules) } });
   }

@@ -117,6 +117,7 @@ test('what is not there is 3, what is not possible 6', async () => {
   const start = ['recoveries', 'start', '--client', 'tests', '--since', '1h', '--delivered'];
   const planned = await admin(...start, '--dry-run');
   assert.match(planned.stdout, /^matched[a-z ]* +1$/im, planned.stderr);
+  assert.doesNotMatch(planned.stdout, /unspecified/i);
   const { stdout } = await admin(...start, '--json');
   await fails(start, 6, /the client has a recovery that is not finished/);
   await admin('recoveries', 'stop', (JSON.parse(stdout) as { name: string }).name);

@@ -292,6 +292,7 @@ describe('the list of searches', () => {
     'order[title]=up',
     'notificationEnabled=2',
     'order[price]=asc',
+    'order[title]=asc&order[id]=desc',
     '__proto__=1',
     `page=${'9'.repeat(40)}`,
   ]) {

@@ -76,9 +76,9 @@ export function idOf(name: JsonValue | undefined): string {
   return text.slice(text.lastIndexOf('/') + 1);
 }
 
-/** Empty of what is absent, a list or an object. */
+/** Empty of what is absent or unspecified, a list or an object. */
 export function textOf(value: JsonValue | undefined): string {
-  return value === undefined || typeof value === 'object' ? '' : String(value);
+  return value === undefined || value === 'STATE_UNSPECIFIED' || typeof value === 'object' ? '' : String(value);
 }
 
 export function listOf(value: JsonValue | undefined): readonly JsonObject[] {

@@ -17,7 +17,7 @@ import { acceptable, acceptableAs, answer, answerBytes, isAsked } from '../../re
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { collection, identityOf, linkNext, offsetOf } from '../../rest/hydra.ts';
 import { jsonBody } from '../../rest/json-body.ts';
-import { notFound, Problem } from '../../rest/problem.ts';
+import { notFound } from '../../rest/problem.ts';
 import {
   BadParameter,
   choiceParameter,
@@ -30,7 +30,7 @@ import {
 } from '../../rest/query.ts';
 import { readPreviewedSearch } from '../../rest/search-input.ts';
 import { idOf, inputRules } from '../../rest/searches.ts';
-import { FAULTS, REFUSALS, THINGS } from '../../rest/sentences.ts';
+import { FAULTS, THINGS } from '../../rest/sentences.ts';
 import type { FoundOrder, ListedProperties, ListedProperty, NearMiss, NearMissPlace } from './found-properties.ts';
 import type { CountedPlace, PreviewFigures } from './preview-figures.ts';
 import { queriesOf } from './queries.ts';
@@ -80,7 +80,6 @@ function orderOf(query: ParsedQuery<typeof FOUND_PROPERTY_PARAMETERS>): FoundOrd
     const direction = query[`order[${by}]`];
     return direction === null ? [] : [{ by, direction }];
   });
-  if (orders.length > 1) throw new Problem(400, REFUSALS.oneOrder);
   return orders[0] ?? { by: 'updatedAt', direction: 'desc' };
 }
 

@@ -10,9 +10,9 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** Endpoints: the URLs that deliveries go to, each treated apart. */
 
-/** One URL, over all searches that name it. */
+/** A URL of one client, over all its searches; or one of all clients, which an operator pauses at once. */
 export interface Endpoint {
-  /** `endpoints/{endpoint}`: sixteen hexadecimal digits of the URL's SHA-256. */
+  /** `endpoints/{endpoint}`: thirty-two hexadecimal digits of a client and a URL, or sixteen of a URL for all clients. */
   name: string;
   /** The URL. */
   url: string;

@@ -55,7 +55,7 @@ export interface Recovery {
 
 /** What it is at. */
 export const Recovery_State = {
-  /** STATE_UNSPECIFIED - Never sent. */
+  /** STATE_UNSPECIFIED - Not started, but counted alone (`validate_only`). */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
   /** STATE_COUNTING - Counts what fits; nothing is sent yet. */
   STATE_COUNTING: "STATE_COUNTING",
