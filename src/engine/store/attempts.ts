@@ -77,14 +77,16 @@ const SETTLE = `
     set duration_ms = excluded.duration_ms, status_code = excluded.status_code, error = excluded.error,
       reason = excluded.reason, response_head = excluded.response_head
     where attempts.error = 'aborted'
-  ), gone as (
+  ), delivered as (
+    delete from open_deliveries where id = any(array(select id from settled where state = 'delivered')) and not is_resent
+  ), failed as (
     delete from open_deliveries o using settled s
-    where o.id = any($1::uuid[]) and o.id = s.id and not o.is_resent and (s.state = 'delivered'
-      or s.state = 'failed' and o.claimed_by = s.holder and o.attempt_count = s.number)
-    returning o.id, o.endpoint_key, o.attempt_count, s.state
+    where o.id = any(array(select id from settled where state = 'failed')) and o.id = s.id and not o.is_resent
+      and o.claimed_by = s.holder and o.attempt_count = s.number
+    returning o.id, o.endpoint_key, o.attempt_count
   ), ended as (
     insert into endings (delivery_id, endpoint_key, state, attempt_count)
-    select id, endpoint_key, state, attempt_count from gone where state = 'failed' and ${NEVER_DELIVERED}
+    select id, endpoint_key, 'failed', attempt_count from failed where ${NEVER_DELIVERED}
   )
   update open_deliveries o
   set lane = -1, claimed_by = null, due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'

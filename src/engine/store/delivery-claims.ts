@@ -66,6 +66,14 @@ const LEADER = `
    order by hashtext(e.endpoint_key), e.lane, e.id limit 1)
   limit 1`;
 
+/** What the search of a row of `due`, and its client, say of it. Served by their primary keys. */
+const NOTIFYING = `
+  select s.generation, s.client_id, s.token, s.context,
+    s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted,
+    s.deleted_at = 'infinity' or c.moved_to is not null or c.moving_until > clock_timestamp() as is_closed
+  from searches s, lateral (select moved_to, moving_until, deleted_at from clients where id = s.client_id offset 0) c
+  where s.number = due.search_number offset 0`;
+
 function isEarlier(): string {
   return `due.lane = 1 and due.follows and ${isInMatch('e', 'due.match_id')} and e.id < due.id and e.lane in (0, 1)
     and e.generation >= due.generation`;
@@ -74,23 +82,17 @@ function isEarlier(): string {
 /**
  * A held row leaves its lane, so that no scan reads it, under a lock on its predecessor: the predecessor's settling
  * either waits for this and sees it, or holds the lock, and then the row stays. The lock comes before the claims of the
- * same statement, which it could not follow. `between 0 and 1` and not `in (0, 1)`: open_undecided could serve that, by
+ * same statement, which it could not follow. The claimed rows are locked: they are taken all, or none. `between 0 and 1` and not `in (0, 1)`: open_undecided could serve that, by
  * reading all of it.
  */
 const CLAIM = `
   with named as materialized (
-    select id, search_number, endpoint_key, match_id, generation, lane, follows, claimed_by
+    select id, search_number, endpoint_key, match_id, generation, lane, follows, claimed_by, attempt_count
     from open_deliveries where id = any($2::uuid[]) order by id for update skip locked
   ), due as materialized (
     select * from named where claimed_by is null and lane > 0
-  ), telling as materialized (
-    select s.number, s.generation, s.client_id, s.token, s.context,
-      s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted,
-      s.deleted_at = 'infinity' or c.moved_to is not null or c.moving_until > clock_timestamp() as is_closed
-    from searches s, lateral (select moved_to, moving_until, deleted_at from clients where id = s.client_id offset 0) c
-    where s.number = any(array(select search_number from due))
   ), judged as materialized (
-    select due.id, leader.id as leader_id, client_id, token, context, case
+    select due.id, due.lane, due.attempt_count, leader.id as leader_id, client_id, token, context, case
       when is_closed then 'closed'
       when is_wanted is not true or due.generation < telling.generation then 'cancelled'
       when exists (
@@ -98,7 +100,9 @@ const CLAIM = `
         then 'paused'
       when leader.id is not null then 'held'
       else 'claimed' end as verdict
-    from due left join telling on telling.number = due.search_number left join lateral (${LEADER}) leader on true
+    from due
+      left join lateral (${NOTIFYING}) telling on true
+      left join lateral (${LEADER}) leader on true
   ), leaders as materialized (
     select l.id from open_deliveries l
     where l.id = any(array(select leader_id from judged where verdict = 'held')) and l.lane between 0 and 1
@@ -107,7 +111,7 @@ const CLAIM = `
     update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = $4
     where o.id = any(array(select id from judged where verdict = 'claimed')) and (select count(*) from leaders) >= 0
       and exists (select from couriers where number = $1 and process = $5)
-    returning o.id, o.lane, o.attempt_count
+    returning o.id
   ), demoted as (
     update open_deliveries o set lane = 0
     where o.id = any(array(
@@ -121,10 +125,11 @@ const CLAIM = `
     insert into endings (delivery_id, endpoint_key, state, attempt_count)
     select id, endpoint_key, 'cancelled', attempt_count from ended where ${NEVER_DELIVERED}
   )
-  select taken.id, 'claimed' as verdict, taken.lane, taken.attempt_count as "attemptCount",
+  select d.id, 'claimed' as verdict, lane, attempt_count + 1 as "attemptCount",
     client_id as "clientId", token, context, d.search_number as "searchNumber", d.match_id as "matchId", endpoint,
     endpoint_key as "endpointKey", head, snapshot_id as "snapshotId", sequence, attempts_spent as "attemptsSpent", traceparent
-  from taken join judged using (id), lateral (select * from deliveries where id = taken.id offset 0) d
+  from judged, lateral (select * from deliveries where id = judged.id offset 0) d
+  where verdict = 'claimed' and exists (select from taken)
   union all
   select id, case when verdict = 'held' and id not in (select id from demoted) then 'contended' else verdict end,
     null, null, null, null, null, null, null, null, null, null, null, null, null, null
