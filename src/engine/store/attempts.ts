@@ -5,7 +5,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
 import { laneOf } from './deliveries.ts';
-import { isAtEndpoint, isInMatch, NEVER_DELIVERED } from './delivery-states.ts';
+import { isAtEndpoint, isUndecidedOf, NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface SettledAttempt {
   readonly id: Uuid;
@@ -111,7 +111,7 @@ function lettingIn(decided: readonly Decided[]): Statement {
   return { name: 'let-in', text: LET_IN, values: columns.map(arrayLiteral) };
 }
 
-const IS_WAITING = `${isInMatch('o', 'settled.match_id')} and lane in (0, 1) and lane < 1`;
+const IS_WAITING = `${isUndecidedOf('o', 'settled.match_id')} and lane < 1`;
 /** Of open_undecided within a match, so that no other index serves. */
 const IN_ORDER = 'order by hashtext(endpoint_key), lane, id';
 const waitingAt = (endpoint: string, limit: number): string => `

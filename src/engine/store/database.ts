@@ -70,7 +70,12 @@ const PLANS = {
    * one. All are served by indexes, so the plan must use them, however small a table is at that moment. What is joined is
    * bounded by the keys of the statement; by hash it costs a row as much in a batch of 200 as in one of 10.
    */
-  pipeline: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', enable_mergejoin: 'off' },
+  pipeline: {
+    plan_cache_mode: 'force_generic_plan',
+    enable_seqscan: 'off',
+    enable_bitmapscan: 'off',
+    enable_mergejoin: 'off',
+  },
 } as const;
 
 /** Planner settings for our statements, whatever the server's own. */

@@ -7,7 +7,7 @@ import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
-import { IN_ANY_LANE, isAtEndpoint, isInMatch } from './delivery-states.ts';
+import { isAtEndpoint, isInAnyLane, isUndecidedOf } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
 /** Of a written delivery, but for its longest members. */
@@ -79,7 +79,7 @@ export async function readDue(client: Queryable, ranges: readonly BacklogRange[]
         lateral (
           select id from open_deliveries
           where endpoint_key = wanted.key and lane = wanted.lane and id > wanted.place and claimed_by is null
-            and ${IN_ANY_LANE}
+            and ${isInAnyLane()}
           order by id limit wanted.count
         ) due`,
     values: [
@@ -103,9 +103,9 @@ export async function readDueLanes(
     name: 'read-due-lanes',
     text: `
       with recursive found as (
-        (select endpoint_key as key from open_deliveries where ${IN_ANY_LANE} order by endpoint_key limit 1)
+        (select endpoint_key as key from open_deliveries where ${isInAnyLane()} order by endpoint_key limit 1)
         union all
-        select (select endpoint_key from open_deliveries where endpoint_key > found.key and ${IN_ANY_LANE}
+        select (select endpoint_key from open_deliveries where endpoint_key > found.key and ${isInAnyLane()}
           order by endpoint_key limit 1)
         from found where found.key is not null
       )
@@ -113,7 +113,7 @@ export async function readDueLanes(
       where key is not null
         and exists (
           select from open_deliveries o
-          where o.endpoint_key = key and o.lane = lane.lane and o.${IN_ANY_LANE} offset 0)
+          where o.endpoint_key = key and o.lane = lane.lane and ${isInAnyLane('o')} offset 0)
         and not exists (select from endpoints e where e.key in (found.key, left(found.key, 16)) and paused_at is not null)`,
   });
   return rows.map(({ endpointKey, lane }) => ({ endpointKey, lane: laneOf(lane) }));
@@ -141,8 +141,8 @@ export async function letInAged(client: Queryable, after: Uuid, before: Uuid, li
         update open_deliveries o set lane = 1 where o.lane = 0 and o.id = any(array(
           select page.id from page where (
             select true from open_deliveries e
-            where ${isInMatch('e', 'page.match_id')} and ${isAtEndpoint('e', 'page.endpoint_key')}
-              and e.id < page.id and e.lane in (0, 1) and e.generation >= page.generation
+            where ${isUndecidedOf('e', 'page.match_id')} and ${isAtEndpoint('e', 'page.endpoint_key')}
+              and e.id < page.id and e.generation >= page.generation
             order by e.lane, e.id limit 1) is null))
         returning o.id, o.endpoint_key
       )

@@ -13,7 +13,7 @@ import { passFence } from './claim-fence.ts';
 import { PROCESS } from './couriers.ts';
 import { type Database, pipelinedTransaction, type Statement, transaction } from './database.ts';
 import { laneOf } from './deliveries.ts';
-import { isAtEndpoint, isInMatch, NEVER_DELIVERED } from './delivery-states.ts';
+import { isAtEndpoint, isUndecidedOf, NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface ClaimedDelivery {
   readonly id: Uuid;
@@ -75,15 +75,14 @@ const NOTIFYING = `
   where s.number = due.search_number offset 0`;
 
 function isEarlier(): string {
-  return `due.lane = 1 and due.follows and ${isInMatch('e', 'due.match_id')} and e.id < due.id and e.lane in (0, 1)
+  return `due.lane = 1 and due.follows and ${isUndecidedOf('e', 'due.match_id')} and e.id < due.id
     and e.generation >= due.generation`;
 }
 
 /**
  * A held row leaves its lane, so that no scan reads it, under a lock on its predecessor: the predecessor's settling
  * either waits for this and sees it, or holds the lock, and then the row stays. The lock comes before the claims of the
- * same statement, which it could not follow. The claimed rows are locked: they are taken all, or none. `between 0 and 1` and not `in (0, 1)`: open_undecided could serve that, by
- * reading all of it.
+ * same statement, which it could not follow. The claimed rows are locked: they are taken all, or none.
  */
 const CLAIM = `
   with named as materialized (
@@ -105,7 +104,7 @@ const CLAIM = `
       left join lateral (${LEADER}) leader on true
   ), leaders as materialized (
     select l.id from open_deliveries l
-    where l.id = any(array(select leader_id from judged where verdict = 'held')) and l.lane between 0 and 1
+    where l.id = any(array(select leader_id from judged where verdict = 'held')) and l.lane in (0, 1)
     order by l.id for share skip locked
   ), taken as (
     update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = $4

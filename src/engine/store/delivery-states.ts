@@ -16,19 +16,22 @@ export const NOT_YET_DELIVERED = listOf(STEPS.deliver.from);
 export const NEVER_DELIVERED =
   'not exists (select from attempts a where a.delivery_id = id and a.error is null offset 0)';
 
-/** Holds for every open delivery, and must be stated where index open_endpoint is to serve. */
-export const IN_ANY_LANE = 'lane between -1 and 2';
+/** Holds for every open delivery. Index open_endpoint serves the statements that have it. */
+export function isInAnyLane(row = 'open_deliveries'): string {
+  return `(${row}.lane between -1 and 2) is true`;
+}
 
 /**
- * For an open delivery: by index open_undecided, which holds a part of its match's id, and a hash of its endpoint.
- * `is true` keeps index open_endpoint from serving the same statement, which would read an endpoint's whole backlog.
+ * For an open delivery whose first attempt has not ended. Index open_undecided, which holds a part of its match's id and
+ * a hash of its endpoint, serves the statements that have it.
  */
-export function isInMatch(row: string, matchId: string): string {
+export function isUndecidedOf(row: string, matchId: string): string {
   const partOf = (id: string): string => `substring(uuid_send(${id}) from 3 for 7)`;
-  return `${partOf(`${row}.match_id`)} = ${partOf(matchId)} and ${row}.match_id = ${matchId}`;
+  const isOfMatch = `${partOf(`${row}.match_id`)} = ${partOf(matchId)} and ${row}.match_id = ${matchId}`;
+  return `${isOfMatch} and (${row}.lane in (0, 1)) is true`;
 }
 export function isAtEndpoint(row: string, key: string): string {
-  return `hashtext(${row}.endpoint_key) = hashtext(${key}) and (${row}.endpoint_key = ${key}) is true`;
+  return `hashtext(${row}.endpoint_key) = hashtext(${key}) and ${row}.endpoint_key = ${key}`;
 }
 
 function listOf(states: readonly DeliveryState[]): string {

@@ -1,7 +1,7 @@
 /** Endpoints as operators see them; `endpoints.ts` is the couriers' side. */
 
 import type { Queryable } from './database.ts';
-import { IN_ANY_LANE } from './delivery-states.ts';
+import { isInAnyLane } from './delivery-states.ts';
 
 export interface AdminEndpoint {
   readonly key: string;
@@ -24,7 +24,7 @@ const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason
 /** The key of a URL stands for those of all its clients. Served by open_endpoint and endings_failed. */
 const COUNTS = `left join lateral (
     select count(*)::integer as "openCount", min(due_at) filter (where claimed_by is null) as "oldestDueAt"
-    from open_deliveries where endpoint_key >= key and endpoint_key < key || 'g' and ${IN_ANY_LANE}
+    from open_deliveries where endpoint_key >= key and endpoint_key < key || 'g' and ${isInAnyLane()}
   ) as open on true left join lateral (
     select count(*)::integer as "failedCount" from endings
     where endpoint_key >= key and endpoint_key < key || 'g' and state = 'failed'
@@ -43,15 +43,15 @@ const PAUSE = `left join lateral (
  */
 const NEVER_ANSWERED = `
   with recursive waiting as (
-    (select endpoint_key as key from open_deliveries where ${IN_ANY_LANE} order by endpoint_key limit 1)
+    (select endpoint_key as key from open_deliveries where ${isInAnyLane()} order by endpoint_key limit 1)
     union all
-    select (select endpoint_key from open_deliveries where endpoint_key > waiting.key and ${IN_ANY_LANE}
+    select (select endpoint_key from open_deliveries where endpoint_key > waiting.key and ${isInAnyLane()}
       order by endpoint_key limit 1)
     from waiting where waiting.key is not null
   ), never_answered as (
     select key, url from waiting, lateral (
       select endpoint as url from open_deliveries o join deliveries d using (id)
-      where o.endpoint_key = waiting.key and o.${IN_ANY_LANE} limit 1
+      where o.endpoint_key = waiting.key and ${isInAnyLane('o')} limit 1
     ) as one
     where not exists (select from endpoints where endpoints.key = waiting.key)
   )`;
@@ -97,7 +97,7 @@ export async function readAdminEndpoint(database: Queryable, key: string): Promi
          from endpoints where key >= $1 and key < $1 || 'g'
          union all
          (select endpoint, 0, null, null, null from open_deliveries o join deliveries d using (id)
-          where o.endpoint_key >= $1 and o.endpoint_key < $1 || 'g' and o.${IN_ANY_LANE} limit 1)
+          where o.endpoint_key >= $1 and o.endpoint_key < $1 || 'g' and ${isInAnyLane('o')} limit 1)
          union all
          (select endpoint, 0, null, null, null from endings e join deliveries d on d.id = e.delivery_id
           where e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g' and e.state = 'failed' limit 1)

@@ -9,7 +9,7 @@ import {
 } from '../domain/endpoint.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
-import { IN_ANY_LANE, isInMatch } from './delivery-states.ts';
+import { isInAnyLane, isUndecidedOf } from './delivery-states.ts';
 
 /** Adds up the observations of several couriers. Served by the primary key. */
 export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
@@ -88,8 +88,8 @@ async function letInBehind(client: Queryable, key: string): Promise<readonly Due
        where lane = 0 order by match_id, endpoint_key, generation, id
      ), behind as materialized (
        select id from first where exists (
-         select from open_deliveries e where ${isInMatch('e', 'first.match_id')} and e.id < first.id
-           and e.lane in (0, 1) and e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g')
+         select from open_deliveries e where ${isUndecidedOf('e', 'first.match_id')} and e.id < first.id
+           and e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g')
      ), held as materialized (
        select id from open_deliveries
        where id = any(array(select id from behind)) and lane = 0 order by id for update skip locked
@@ -128,7 +128,7 @@ export async function readEndpointHealth(
      left join endpoints everybodys on everybodys.key = left(named.key, 16) and everybodys.paused_at is not null
      left join lateral (
        select count(*)::integer as backlog, min(due_at) as oldest_due_at from open_deliveries
-       where endpoint_key = named.key and ${IN_ANY_LANE}
+       where endpoint_key = named.key and ${isInAnyLane()}
      ) as open on true
      where own.key is not null or everybodys.key is not null`,
     [keys],

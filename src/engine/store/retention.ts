@@ -16,7 +16,7 @@ import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
 import type { Market } from '../domain/price-coherence.ts';
 import type { ForgetfulTable } from '../domain/retention.ts';
 import type { Queryable } from './database.ts';
-import { IN_ANY_LANE } from './delivery-states.ts';
+import { isInAnyLane } from './delivery-states.ts';
 import { forgetFeed, readForgetfulClients, removeFeedItems } from './feed-batches.ts';
 import { removeIdempotencyKeys } from './idempotency-keys.ts';
 import { forgetInstances } from './instances.ts';
@@ -212,7 +212,7 @@ export async function* removeUnusedEndpoints(client: Queryable, before: Date): B
     client,
     `delete from endpoints
      where paused_at is null and greatest(last_success_at, last_failure_at) < $1
-       and not exists (select from open_deliveries where endpoint_key = key and ${IN_ANY_LANE})
+       and not exists (select from open_deliveries where endpoint_key = key and ${isInAnyLane()})
        and not exists (select from endings where endpoint_key = key and state = 'failed')`,
     [before],
   );

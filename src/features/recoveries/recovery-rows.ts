@@ -6,7 +6,7 @@
 import { firstUuidAt, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
 import type { ListedPage } from '../../engine/store/client-listings.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { IN_ANY_LANE } from '../../engine/store/delivery-states.ts';
+import { isInAnyLane } from '../../engine/store/delivery-states.ts';
 
 /** `counting` → `running` → `finished`, or `stopped` by its client; clients see that it is paused as well. */
 export const RECOVERY_STATES = ['counting', 'running', 'finished', 'stopped'] as const;
@@ -91,7 +91,7 @@ export async function createRecovery(database: Queryable, recovery: NewRecovery)
 export async function isEndpointKnown(database: Queryable, key: string): Promise<boolean> {
   const { rows } = await database.query<{ isKnown: boolean }>(
     `select exists (select from endpoints where key = $1)
-       or exists (select from open_deliveries where endpoint_key = $1 and ${IN_ANY_LANE}) as "isKnown"`,
+       or exists (select from open_deliveries where endpoint_key = $1 and ${isInAnyLane()}) as "isKnown"`,
     [key],
   );
   return rows[0]?.isKnown === true;

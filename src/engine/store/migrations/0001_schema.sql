@@ -440,14 +440,14 @@ create table open_deliveries (
 ) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);
 -- The due deliveries of an endpoint, in the order of ids, and its open ones.
--- Every lane lies in its range, which a statement that is to use the index states: one by id, planned while the queue
--- was empty, would otherwise find this index as cheap as the primary key, and read all of it in a backlog.
-create index open_endpoint on open_deliveries (endpoint_key, lane, id) where lane between -1 and 2;
+-- This index and the next serve the statements alone that state their conditions (`is true`: others do not imply it). One
+-- by id, planned while the queue was empty, would find them as cheap as the primary key, and read all of it in a backlog.
+create index open_endpoint on open_deliveries (endpoint_key, lane, id) where (lane between -1 and 2) is true;
 -- Deliveries that may hold back a later one of their match: those at its endpoint are found, however many of another
 -- lie between. Of the match seven bytes, with its time and eighteen random bits, and of the endpoint a hash: an entry is
 -- as long as with the match's id alone.
 create index open_undecided on open_deliveries
-  (substring(uuid_send(match_id) from 3 for 7), hashtext(endpoint_key), lane, id) where lane in (0, 1);
+  (substring(uuid_send(match_id) from 3 for 7), hashtext(endpoint_key), lane, id) where (lane in (0, 1)) is true;
 -- Deliveries that only an earlier one holds back.
 create index open_waiting on open_deliveries (id) where lane = 0;
 -- Deliveries with a resend after the present attempt.
