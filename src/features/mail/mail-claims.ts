@@ -177,7 +177,7 @@ function takeText(open: string): string {
         due_at = case verdict when 'taken' then clock_timestamp() + $5 * interval '1 millisecond'
           when 'turned' then clock_timestamp() when 'put off' then $3 else due_at end,
         finished_at = case verdict when 'cancelled' then clock_timestamp() end
-      from judged where mail_items.id = judged.id
+      from judged where mail_items.id = any(array(select id from judged)) and mail_items.id = judged.id
       returning mail_items.*, verdict, mail_to
     )
     select id, search_number as "searchNumber", property_uuid as "propertyUuid", reason, letter,

@@ -54,12 +54,12 @@ const RECORD = `
     order by number for no key update
   ), noted as (
     update searches set last_alert_at = greatest(last_alert_at, $3::timestamptz + $4 * interval '1 millisecond')
-    from notified where searches.number = notified.number
+    where number = any(array(select number from notified))
   ), refusing as materialized (
     select number from searches where mail_key = $11 order by number for no key update
   ), refused as (
     update searches set mail_refused_at = coalesce(mail_refused_at, clock_timestamp())
-    from refusing where searches.number = refusing.number
+    where number = any(array(select number from refusing))
   )
   update mail_items
   set state = $9, letter = case when $9 = 'retry_wait' then letter end,

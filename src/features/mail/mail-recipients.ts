@@ -134,7 +134,8 @@ export async function claimConfirmation(client: Queryable, leaseMs: number): Pro
       with due as materialized (
         select key, unsubscribed_at, (
           select members from searches where mail_key = key and deleted_at is null order by number limit 1) as members
-        from mail_recipients join clients on clients.id = client_id
+        from mail_recipients,
+          lateral (select moved_to, moving_until from clients where id = client_id offset 0) as client
         where confirmation_due_at <= clock_timestamp() and moved_to is null
           and coalesce(moving_until < clock_timestamp(), true)
         order by confirmation_due_at limit 1 for update of mail_recipients skip locked
@@ -144,7 +145,7 @@ export async function claimConfirmation(client: Queryable, leaseMs: number): Pro
         confirmation_due_at = case
           when due.unsubscribed_at is not null and members is not null and confirmation_attempts < ${ATTEMPTS_MAX}
           then clock_timestamp() + $1 * interval '1 millisecond' end
-      from due where recipient.key = due.key
+      from due where recipient.key = (select key from due)
       returning confirmation_id as id, client_id as "clientId", recipient.key, confirmation_attempts as attempt,
         clock_timestamp() as "startedAt", confirmation_letter as letter,
         case when confirmation_due_at is not null then members end as members`,
