@@ -51,12 +51,6 @@ export const ROUTES: readonly Route[] = [
     details:
       'Deletes a search. Its open deliveries are cancelled: after the answer no attempt begins. Its matches go with it.',
   }),
-  route('post /searches/{id}/email-confirmation', 'Search', 'item', 'Asks whether an unsubscription still holds', {
-    ...{ status: 202, refusals: [409] },
-    details:
-      'Asks the recipient, by one e-mail for ever, whether to receive e-mails again: `emailStatus` stays `unsubscribed` until ' +
-      'the recipient says so. 409 when the recipient is not unsubscribed, or was asked before.',
-  }),
   route('get /searches/{id}/matches', 'Match', 'collection', 'Lists the matches of a search, newest first', {
     parameters: SEARCH_MATCH_PARAMETERS,
     details: 'The properties that began to satisfy the search, the newest match first.',

@@ -328,15 +328,6 @@ export const REFUSALS = {
       `Vous pouvez avoir ${count(maximum)} ${what.fr} en tout, et en avez ${count(used)}${isEstimated ? ` par estimation ; ceci en ajouterait ${count(added)}` : ''}.`,
     );
   },
-  notUnsubscribed: (status: string) =>
-    said(
-      `its emailStatus is ${status}: only a recipient who has unsubscribed can be asked`,
-      `Son emailStatus est ${status} : on ne demande qu’à un destinataire qui s’est désabonné.`,
-    ),
-  askedBefore: said(
-    'this recipient was asked before, and is asked only once',
-    'Ce destinataire a déjà été interrogé, et ne l’est qu’une fois.',
-  ),
 } as const;
 
 /** zod only carries text: the sentence is found by its English text. Filled while modules are loaded only. */

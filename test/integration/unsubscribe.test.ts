@@ -145,36 +145,6 @@ describe('the link to unsubscribe', () => {
     assert.equal((await ask('POST', `${path.slice(0, -2)}zz?again`)).status, 404);
   });
 
-  it('lets the client ask the recipient once, and never again, whatever search asks', async () => {
-    const { iri, path, address } = await sent('asked-again@example.org');
-    const confirm = async (search: string, key?: string) => {
-      const { status, body } = await api.call('POST', `${search}/email-confirmation`, undefined, {
-        key: key ?? api.key,
-      });
-      return [status, status === 202 ? body.emailStatus : body.detail];
-    };
-    const active = [409, 'its emailStatus is active: only a recipient who has unsubscribed can be asked'];
-    assert.deepEqual(await confirm(iri), active);
-    await ask('POST', path);
-    assert.equal((await confirm(iri, await api.newClient('stranger')))[0], 404);
-    const other = { title: 'y', notificationEnabled: true, notificationRecipient: address.toUpperCase() };
-    const second = String((await api.call('POST', '/searches', other)).body['@id']);
-    const answers = await Promise.all([iri, second, iri, second].map((search) => confirm(search)));
-    assert.deepEqual(answers.map(([status]) => status).sort(), [202, 409, 409, 409]);
-    assert.deepEqual(
-      answers.find(([status]) => status === 202),
-      [202, 'unsubscribed'],
-    );
-    const before = [409, 'this recipient was asked before, and is asked only once'];
-    assert.deepEqual(await confirm(iri), before);
-    await ask('POST', `${path}?again`);
-    assert.deepEqual(await confirm(second), active);
-    await ask('POST', path);
-    assert.deepEqual(await confirm(second), before);
-    await api.call('PUT', iri, { notificationRecipient: null });
-    assert.match(String((await confirm(iri))[1]), /emailStatus is off/);
-  });
-
   it('takes the form of the page, and any other body', async () => {
     const { iri, path } = await sent('form@example.org');
     const form = new FormData();

@@ -113,7 +113,6 @@ export const GROUPS = {
     'integration/search-limits',
   ],
   mail: [
-    'integration/email-confirmation',
     'integration/mail-contents',
     'integration/mail-members',
     'integration/mail-recording',

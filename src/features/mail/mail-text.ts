@@ -39,21 +39,6 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
   return inBothForms(subjectOf(contents, words), parts, language);
 }
 
-/** Asks whether an unsubscription still applies; the page to unsubscribe takes the answer. */
-export function confirmationText(searchTitle: string, foot: MailFoot, language: MailLanguage): MailText {
-  const words = MAIL_WORDS[language];
-  const { subject, question, silence, answer } = words.confirmation;
-  const [search, sender] = [cleanText(searchTitle), cleanText(foot.sender)];
-  const parts = {
-    entries: [],
-    notes: [question(sender, search), silence],
-    why: words.from(sender),
-    link: { text: answer, url: foot.unsubscribeUrl },
-    words,
-  };
-  return inBothForms(shortened(subject(search)), parts, language);
-}
-
 function inBothForms(subject: string, parts: MailParts, language: MailLanguage): MailText {
   return { subject, text: plainText(parts), html: htmlText(subject, parts, language) };
 }

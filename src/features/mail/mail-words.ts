@@ -36,12 +36,6 @@ export interface MailWords {
   readonly show: string;
   readonly why: string;
   readonly unsubscribe: string;
-  readonly confirmation: {
-    readonly subject: (search: string) => string;
-    readonly question: (sender: string, search: string) => string;
-    readonly silence: string;
-    readonly answer: string;
-  };
   readonly page: Readonly<Record<'title' | 'question' | 'confirm' | 'done' | 'takeBack' | 'again' | 'unknown', string>>;
 }
 
@@ -81,13 +75,6 @@ const FRENCH: MailWords = {
   show: "Voir l'annonce",
   why: 'Vous recevez cet e-mail parce que des recherches enregistrées portent votre adresse.',
   unsubscribe: 'Ne plus recevoir ces e-mails',
-  confirmation: {
-    subject: (search) => `Recevoir à nouveau les annonces de « ${search} » ?`,
-    question: (sender, search) =>
-      `Vous ne recevez plus les annonces de la recherche « ${search} » : vous y avez renoncé. ${sender} vous demande si vous souhaitez les recevoir à nouveau.`,
-    silence: 'Sans réponse de votre part, rien ne change, et cette question ne sera plus posée.',
-    answer: 'Répondre',
-  },
   page: {
     title: 'Désinscription',
     question: 'Ne plus recevoir par e-mail les annonces de ces recherches ?',
@@ -135,13 +122,6 @@ const ENGLISH: MailWords = {
   show: 'See the advert',
   why: 'You receive this e-mail because saved searches have your address.',
   unsubscribe: 'Receive no more of these e-mails',
-  confirmation: {
-    subject: (search) => `Receive the adverts of “${search}” again?`,
-    question: (sender, search) =>
-      `You no longer receive the adverts of the search “${search}”: you unsubscribed. ${sender} asks whether you want to receive them again.`,
-    silence: 'Without an answer nothing changes, and you will not be asked again.',
-    answer: 'Answer',
-  },
   page: {
     title: 'Unsubscribe',
     question: 'Receive no more adverts of these searches by e-mail?',

@@ -1,15 +1,8 @@
 /** Deliveries by e-mail: the engine decides which pairs are notified, and this folder does everything else. */
 
 import { readFileSync } from 'node:fs';
-import type Router from '@koa/router';
 import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
-import {
-  emailStatusOf,
-  type MailFrequency,
-  type MailLanguage,
-  mailEndpointOf,
-  nextMorning,
-} from '../../engine/domain/mail.ts';
+import { type MailFrequency, type MailLanguage, mailEndpointOf, nextMorning } from '../../engine/domain/mail.ts';
 import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
 import type { Requeued } from '../../engine/store/resends.ts';
@@ -18,15 +11,9 @@ import { statementShares } from '../../engine/store/statement-share.ts';
 import type { Feature } from '../../feature.ts';
 import type { Log } from '../../log.ts';
 import { keptForScrapes, type Metrics } from '../../metrics.ts';
-import { acceptable } from '../../rest/content.ts';
-import type { ApiDependencies } from '../../rest/dependencies.ts';
-import { Problem } from '../../rest/problem.ts';
-import { answerSearch, ownSearch } from '../../rest/searches.ts';
-import { REFUSALS } from '../../rest/sentences.ts';
 import { countOpenMailItems } from './mail-claims.ts';
 import { mailReasonsOf, type NewMailItem, newMailItems } from './mail-contents.ts';
 import type { SettledMail } from './mail-outcomes.ts';
-import { askConfirmation } from './mail-recipients.ts';
 import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS, type MailSenderOptions } from './mail-sender.ts';
 import { startMailing } from './mailing.ts';
 import { unsubscribeRoutes } from './unsubscribe.ts';
@@ -53,7 +40,6 @@ export const mail: Feature = {
     yield* removeMailRecipients(database);
   },
   routes(router, dependencies) {
-    confirmationRoute(router, dependencies);
     unsubscribeRoutes(router, dependencies);
   },
   requeue: requeueMailItem,
@@ -100,19 +86,6 @@ function serverOf({ url, authoritiesFile, isTlsInsecure }: ServerSettings): Mail
     ...(authoritiesFile === null ? {} : { authorities: readFileSync(authoritiesFile, 'utf8') }),
     isInsecure: isTlsInsecure,
   };
-}
-
-/** `POST /searches/{id}/email-confirmation`: asks an unsubscribed recipient, once, whether that still applies. */
-function confirmationRoute(router: Router, dependencies: ApiDependencies): void {
-  const { database, settings, now } = dependencies;
-  router.post('/searches/:id/email-confirmation', acceptable, async (ctx) => {
-    const search = await ownSearch(ctx, dependencies);
-    const { mail, members } = search;
-    const status = emailStatusOf(mail, members.notificationEnabled, settings.isMailAvailable);
-    if (status !== 'unsubscribed') throw new Problem(409, REFUSALS.notUnsubscribed(status));
-    if (!(await askConfirmation(database, search.id, now()))) throw new Problem(409, REFUSALS.askedBefore);
-    await answerSearch(ctx, search, dependencies, 202);
-  });
 }
 
 const MAIL_STATES = ['queued', 'sending', 'retry_wait', 'failed'] as const;
@@ -245,13 +218,12 @@ export async function* removeMailItems(client: Queryable, before: Date): Batches
 }
 
 /**
- * Recipients without a link. Unsubscriptions stay, and whether a recipient was asked about one. Reads each recipient
- * and token; items by mail_items_recipient.
+ * Recipients without a link. Unsubscriptions stay. Reads each recipient and token; items by mail_items_recipient.
  */
 export async function* removeMailRecipients(client: Queryable): Batches {
   const { rowCount } = await client.query(
     `delete from mail_recipients
-     where unsubscribed_at is null and confirmation_id is null
+     where unsubscribed_at is null
        and not exists (select from mail_tokens where recipient_key = key)
        and not exists (select from mail_items where endpoint_key = key and state = 'queued')`,
   );

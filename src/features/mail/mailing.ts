@@ -30,15 +30,8 @@ import {
 } from './mail-claims.ts';
 import { itemsByProperty, mailContents } from './mail-contents.ts';
 import { keepMail, readNotifiedPrices, readTitles, recordMail, type SettledMail } from './mail-outcomes.ts';
-import {
-  type ClaimedConfirmation,
-  claimConfirmation,
-  keepConfirmation,
-  noteLink,
-  recordConfirmation,
-} from './mail-recipients.ts';
 import type { MailOutcome, MailSender } from './mail-sender.ts';
-import { confirmationText, type MailText, mailText } from './mail-text.ts';
+import { type MailText, mailText } from './mail-text.ts';
 
 export interface MailingDependencies {
   readonly database: Database;
@@ -107,11 +100,7 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
       if (resting.has(turn.key)) continue;
       hasStarted = slots.start(turn.key, () => mailOnce(turn, dependencies, retrying)) || hasStarted;
     }
-    await slots.untilFree();
-    if (draining.signal.aborted || !gate.isOpen) return false;
-    const asked = await claimConfirmation(database, dependencies.attemptTimeoutMs + LEASE_MARGIN_MS);
-    if (asked === null) return hasStarted;
-    return slots.start(asked.id, () => confirmOnce(asked, dependencies, retrying));
+    return hasStarted;
   }
 
   /** Polls at once when one has ended; before, it would only find the same ones again. */
@@ -271,37 +260,6 @@ async function settleAbandoned(
   const settled = { id: mailId, ...abandoned, outcome, after, retryInMs, isRecipientRefused: false };
   await recordMail(database, settled);
   onMail(settled, 0);
-}
-
-/** Asks a recipient once whether an unsubscription still applies: an e-mail retried like the others. */
-async function confirmOnce(
-  asked: ClaimedConfirmation,
-  dependencies: MailingDependencies,
-  retrying: Retrying,
-): Promise<void> {
-  const { database, from, sender, retryDelayMs: retryInMs, onMail } = dependencies;
-  const { id, key, attempt, address, startedAt } = asked;
-  const bytes = asked.letter ?? (await writeConfirmation(asked, dependencies, retrying));
-  const { isFinal, isRecipientRefused, ...outcome } = await sender.send(
-    { from: from.address, to: address, bytes },
-    startedAt,
-  );
-  const after = isFinal ? { state: 'failed' as const, dueAt: null } : afterAttempt(attempt, outcome, retryInMs);
-  await retrying(() => recordConfirmation(database, asked, after.state === 'retry_wait' ? retryInMs : null));
-  onMail({ id, key, attempt, outcome, after, retryInMs, isRecipientRefused }, 0);
-}
-
-async function writeConfirmation(
-  { id, key, clientId, address, members }: ClaimedConfirmation,
-  { database, from, publicUrl, language }: MailingDependencies,
-  retrying: Retrying,
-): Promise<Buffer> {
-  const token = await retrying(() => noteLink(database, key));
-  const unsubscribeUrl = `${publicUrl}${unsubscribePath(clientId, token)}`;
-  const text = confirmationText(members.title, { unsubscribeUrl, sender: from.name || from.address }, language);
-  const bytes = await messageBytes({ id, from, to: address, text, unsubscribeUrl });
-  await retrying(() => keepConfirmation(database, key, bytes));
-  return bytes;
 }
 
 interface Mailbox {

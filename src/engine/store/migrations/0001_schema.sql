@@ -598,15 +598,8 @@ create table mail_recipients (
   client_id uuid not null,
   day date,
   mails integer not null default 0,
-  unsubscribed_at timestamptz,
-  -- The e-mail that asks once whether an unsubscription still holds; kept, so that there is never a second one.
-  confirmation_id uuid,
-  -- The time of its next attempt, or the end of the present lease; null when nothing is left to do.
-  confirmation_due_at timestamptz,
-  confirmation_attempts smallint not null default 0,
-  confirmation_letter bytea
+  unsubscribed_at timestamptz
 ) with (fillfactor = 70);
-create index mail_recipients_confirmation on mail_recipients (confirmation_due_at) where confirmation_due_at is not null;
 
 -- The same for all recipients of a client.
 create table mail_clients (
@@ -864,7 +857,7 @@ create trigger living_secrets_kept_from_moving after delete on webhook_secrets
   execute function refuse_moving_of_row();
 create trigger recoveries_kept_from_moving after insert on recoveries
   for each row execute function refuse_moving_of_row();
-create trigger recipients_kept_from_moving after update of unsubscribed_at, confirmation_id on mail_recipients
+create trigger recipients_kept_from_moving after update of unsubscribed_at on mail_recipients
   for each row execute function refuse_moving_of_row();
 
 -- Feeds (features/feeds): the last publication of each source, a row for each advert that it contains, and one with an
