@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { migrate } from '../../src/engine/store/database.ts';
 import { NEWEST_MIGRATION } from '../../src/engine/store/schema.ts';
@@ -46,6 +48,46 @@ test('a database of another line of versions is refused by the name of what it l
   const database = connectDatabase(t, url);
   await database.query(`insert into schema_migrations (name, run_on) values ('9000_other', now())`);
   await assert.rejects(migrateToNext(url), { code: 'SCHEMA_REFUSED', message: /lacks \d+_next: another line/ });
+});
+
+test('a database of before this schema is refused with what it is and the three ways on', async (t) => {
+  const servers = await startTestServers(t);
+  const database = connectDatabase(t, servers.postgres.url);
+  // As it was made, by the library that ran migrations.
+  await database.query(`
+    create table schema_migrations (id serial primary key, name varchar(255) not null, run_on timestamp not null);
+    insert into schema_migrations (name, run_on) values ('0001_schema', now()), ('0019_client-moves', now())`);
+  for (const command of [['serve'], ['keys', 'list'], ['doctor', '--json']]) {
+    const { code, stdout, stderr } = await runVigie(command, servers);
+    assert.equal(code, 1);
+    assert.match(
+      stdout + stderr,
+      /has a schema of before 0\.1\.0 \(0001_schema; this version's is 0001_schema_[0-9a-f]{8}\), of which nothing is carried over: .*DATABASE_URL .*VIGIE_DATA_DIR.*, delete .*, or continue with the program that made it\./,
+    );
+  }
+  const { rows } = await database.query("select from pg_tables where schemaname = 'public'");
+  assert.equal(rows.length, 1, 'nothing was changed');
+});
+
+test('until the first release an edited schema has another name; a comment or a later migration does not matter', async (t) => {
+  const { url } = await startTestPostgres(t);
+  const {
+    migrated: [name],
+  } = await migrate(url);
+  const edit = async (before: string, after: string) => {
+    const root = await nextVersion(t);
+    const file = join(root, 'src/engine/store/migrations/0001_schema.sql');
+    const text = await readFile(file, 'utf8');
+    assert.ok(text.includes(before));
+    await writeFile(file, text.replace(before, after));
+    return migrateOf(root);
+  };
+  const edited = await edit('create table clients (', 'create table clients (edited text,');
+  await assert.rejects(edited(url), ({ code, message }: Error & { readonly code: string }) => {
+    return code === 'SCHEMA_REFUSED' && message.includes(`(${name}; this version's is 0001_schema_`);
+  });
+  const commented = await edit('-- Clients.', '-- Those who ask.');
+  assert.deepEqual(await commented(url), { migrated: [NEXT_NAME], unknown: [] });
 });
 
 test('a database that a newer version has taken something away from is refused with what to do', async (t) => {

@@ -15,8 +15,7 @@ import type { Cleanup } from './servers.ts';
 
 export const NEXT = NEWEST_MIGRATION + 1;
 export const NEXT_NAME = `${String(NEXT).padStart(4, '0')}_next`;
-const NEXT_MIGRATION = `-- Up Migration
-alter table searches add column next_version text;
+const NEXT_MIGRATION = `alter table searches add column next_version text;
 alter table deliveries add column next_version integer not null default 1;
 `;
 

@@ -7,6 +7,7 @@ import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { startClockWatch } from '../../engine/maintenance/clock-watch.ts';
 import { readCellState, readDatabaseLabel } from '../../engine/store/cell.ts';
 import { assertReachable, type DatabasePool, openDatabase } from '../../engine/store/database.ts';
+import { assertNotFormer } from '../../engine/store/schema.ts';
 import { checkSessions } from '../../engine/store/session-check.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { readRunning } from '../../local/servers.ts';
@@ -91,11 +92,14 @@ async function openOrFind<T>(
 async function openChecked(url: string): Promise<DatabasePool> {
   await assertReachable(url);
   const database = openDatabase({ url, connectionsMax: CONNECTIONS_MAX, onConnectionLost: () => undefined });
-  await checkSessions(database).catch(async (error: Error) => {
+  try {
+    await checkSessions(database);
+    await assertNotFormer(database);
+    return database;
+  } catch (error) {
     await database.end();
     throw error;
-  });
-  return database;
+  }
 }
 
 /** Null for a database that no daemon has prepared. */

@@ -6,9 +6,8 @@
  * and one that is found working ends.
  */
 
-import { readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { pause } from '../actor/waiting.ts';
 
@@ -30,15 +29,24 @@ export interface UpgradeOptions {
   readonly onWaiting?: (reason: string) => void;
 }
 
-const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url));
+interface Migration {
+  readonly name: string;
+  readonly sql: string;
+}
+
+const DIRECTORY = new URL('migrations/', import.meta.url);
 const TABLE = 'schema_migrations';
-const KNOWN: readonly string[] = readdirSync(MIGRATIONS)
+const MIGRATIONS: readonly Migration[] = readdirSync(DIRECTORY)
   .filter((file) => file.endsWith('.sql'))
-  .map((file) => file.replace(/\.sql$/, ''))
-  .sort();
+  .sort()
+  .map(readMigration);
+const KNOWN: readonly string[] = MIGRATIONS.map(({ name }) => name);
 
 /** The number of the newest migration that this version knows. */
 export const NEWEST_MIGRATION = Math.max(...KNOWN.map(numberOf));
+
+/** Of the session that runs migrations: arbitrary, and the same in all versions. */
+const LOCK_ID = 7_241_865_325_823_964;
 
 /**
  * A migration that waits for a table makes all later users wait. When a reader holds the table for longer than this (a
@@ -57,25 +65,55 @@ export async function bringUp(
   dbClient: pg.Client,
   { onWaiting = () => undefined }: UpgradeOptions,
 ): Promise<SchemaState> {
-  await dbClient.query(`select pg_advisory_lock(${PG_MIGRATE_LOCK_ID})`);
+  await dbClient.query(`select pg_advisory_lock(${LOCK_ID})`);
   const run = await readRun(dbClient);
+  assertFirst(run);
   assertOneLine(run);
   await assertCompatible(dbClient);
-  const missing = KNOWN.filter((name) => !run.includes(name));
-  if (missing.length > 0) await runPatiently(dbClient, onWaiting);
-  return { migrated: missing, unknown: run.filter((name) => !KNOWN.includes(name)) };
+  const missing = MIGRATIONS.filter(({ name }) => !run.includes(name));
+  if (missing.length > 0) await runPatiently(dbClient, missing, onWaiting);
+  return { migrated: missing.map(({ name }) => name), unknown: run.filter((name) => !KNOWN.includes(name)) };
+}
+
+/** Throws `SchemaError` for a database of before this schema. An empty one passes, and so does a newer one. */
+export async function assertNotFormer(database: Pick<pg.Client, 'query'>): Promise<void> {
+  assertFirst(await readRun(database));
+}
+
+/**
+ * Until the first release the initial migration is edited in place, so its name ends with a hash of its statements.
+ * From then on it stays as it is.
+ */
+function readMigration(file: string): Migration {
+  const sql = readFileSync(new URL(file, DIRECTORY), 'utf8');
+  const stem = file.replace(/\.sql$/, '');
+  if (numberOf(stem) !== 1) return { name: stem, sql };
+  const statements = sql.replace(/--.*$/gm, '').replace(/\s+/g, ' ');
+  return { name: `${stem}_${createHash('sha256').update(statements).digest('hex').slice(0, 8)}`, sql };
 }
 
 /** In order. A database without any has no table either. */
-async function readRun(client: pg.Client): Promise<readonly string[]> {
+async function readRun(client: Pick<pg.Client, 'query'>): Promise<readonly string[]> {
   if (!(await hasTable(client, TABLE))) return [];
   const { rows } = await client.query<{ name: string }>(`select name from ${TABLE} order by name`);
   return rows.map(({ name }) => name);
 }
 
-async function hasTable(client: pg.Client, name: string): Promise<boolean> {
+async function hasTable(client: Pick<pg.Client, 'query'>, name: string): Promise<boolean> {
   const { rows } = await client.query<{ exists: boolean }>('select to_regclass($1) is not null as exists', [name]);
   return rows[0]?.exists === true;
+}
+
+/** Newer versions begin with the same initial migration. Former names: `0001_schema`, and that with another hash. */
+function assertFirst(run: readonly string[]): void {
+  const first = KNOWN[0] as string;
+  const former = run.find((name) => numberOf(name) === 1 && name !== first);
+  if (former === undefined) return;
+  throw new SchemaError(
+    `The database or data directory has a schema of before 0.1.0 (${former}; this version's is ${first}), of which ` +
+      'nothing is carried over: name an empty database in DATABASE_URL or another directory in VIGIE_DATA_DIR, delete ' +
+      'what is there and let the crawlers publish again, or continue with the program that made it.',
+  );
 }
 
 /** The applied migrations are a prefix or an extension of the known ones: none is ever inserted between others. */
@@ -106,22 +144,22 @@ export function refusalOf(from: number): string | null {
 }
 
 /** Each migration is a transaction of its own: after a cancelled wait for a lock, the remaining ones start anew. */
-async function runPatiently(dbClient: pg.Client, onWaiting: (reason: string) => void): Promise<void> {
+async function runPatiently(
+  dbClient: pg.Client,
+  missing: readonly Migration[],
+  onWaiting: (reason: string) => void,
+): Promise<void> {
   await dbClient.query(`set lock_timeout = ${LOCK_WAIT_MS}`);
-  for (let tries = 1; ; tries++) {
+  await dbClient.query(
+    `create table if not exists ${TABLE} (name text primary key, run_on timestamptz not null default now())`,
+  );
+  const waiting = [...missing];
+  for (let tries = 1; waiting[0] !== undefined; tries++) {
+    const { name, sql } = waiting[0];
     try {
-      await runner({
-        dbClient,
-        dir: MIGRATIONS,
-        direction: 'up',
-        migrationsTable: TABLE,
-        noLock: true,
-        checkOrder: false,
-        log: () => undefined,
-      });
-      return;
+      await dbClient.query(`begin; ${sql}\n; insert into ${TABLE} (name) values ('${name}'); commit`);
+      waiting.shift();
     } catch (error) {
-      // The library leaves its transaction open on a connection that it was given.
       await dbClient.query('rollback').catch(() => {
         throw error;
       });

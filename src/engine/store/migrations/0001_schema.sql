@@ -1,5 +1,3 @@
--- Up Migration
-
 -- The whole schema, by topic: clients, reference, searches, properties, matches and their deliveries, e-mail, the feed,
 -- endpoints, intake, operation. Changes after the first release are migrations of their own (store/schema.ts). Rows of
 -- adverts and of deliveries leave as fast as they come (domain/retention.ts): vacuum's default of a fifth of the table
