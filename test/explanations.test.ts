@@ -8,7 +8,6 @@ import {
   criterionReason,
   evaluate,
   failuresOf,
-  relativeDistance,
   removableCriteria,
   satisfies,
   shortValues,
@@ -182,18 +181,6 @@ test('an advert is found by its URL whatever its fragment, and however long it i
   assert.ok(keys.includes(lookupKey('insee', '83137')));
   assert.ok(!keys.includes(lookupKey('zipcode', '83137')));
   for (const key of keys) assert.equal(BigInt.asIntN(64, BigInt(key)), BigInt(key));
-});
-
-test('the distance of a miss is relative to the bound that it misses', () => {
-  const search = criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax: 200_000, withCoherentPrice: null }, () => null);
-  const held = heldAfter(upsertAt(0, { advert: { price: 210_000 } }));
-  const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
-  const miss = evaluate(search, property).find(({ holds }) => !holds);
-  assert.ok(miss);
-  assert.equal(relativeDistance(miss), 0.05);
-  const unknown = evaluate(search, { ...property, price: null }).find(({ holds }) => !holds);
-  assert.ok(unknown);
-  assert.equal(relativeDistance(unknown), null);
 });
 
 /** The French sentence of a criterion that is asked for, of an advert that says `Vue mer, travaux à prévoir`. */

@@ -105,14 +105,11 @@ async function beside<T>(server: Served, crawler: SampleCrawler, work: () => Pro
 
 async function benchKinds(asking: Asking, say: Say) {
   const kinds: Record<string, object> = {};
-  const all = { previewOfPlace: [] as Latencies, previewAnywhere: [] as Latencies, nearMisses: [] as Latencies };
+  const all = { previewOfPlace: [] as Latencies, previewAnywhere: [] as Latencies };
   for (const [name, search] of Object.entries(SEARCHES)) {
-    const saved = (await post(asking, '/searches', { title: 'bench', ...search })) as { '@id': string };
     const preview = await timed(asking, () => post(asking, '/searches/preview', search));
-    const misses = await timed(asking, () => get(asking, `${saved['@id']}/near-misses`));
     (PLACELESS.includes(name) ? all.previewAnywhere : all.previewOfPlace).push(...preview.latencies);
-    all.nearMisses.push(...misses.latencies);
-    kinds[name] = say(name, { preview: preview.figures, nearMisses: misses.figures });
+    kinds[name] = say(name, preview.figures);
   }
   return {
     kinds,

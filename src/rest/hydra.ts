@@ -15,8 +15,6 @@ export interface CollectionPage {
   readonly paging: Paging;
   /** Every parameter that the collection knows. */
   readonly parameters: Rules;
-  /** For collections paged by cursor: where the next page begins; null on the last one. */
-  readonly next?: string | null;
   /** Of estimated collections: there may be more members than `totalItems`. */
   readonly estimated?: boolean;
 }
@@ -31,7 +29,7 @@ export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: num
 }
 
 export function collection(ctx: Context, page: CollectionPage): object {
-  const { context, members, totalItems, paging, parameters, next, estimated } = page;
+  const { context, members, totalItems, paging, parameters, estimated } = page;
   return {
     '@context': `/contexts/${context}`,
     '@id': ctx.path,
@@ -39,7 +37,7 @@ export function collection(ctx: Context, page: CollectionPage): object {
     collectionType: collectionClassOf(context),
     'hydra:member': members,
     'hydra:totalItems': totalItems,
-    'hydra:view': view(ctx, paging, totalItems, next),
+    'hydra:view': view(ctx, paging, totalItems),
     'hydra:search': searchTemplate(ctx.path, parameters),
     ...(estimated === undefined ? {} : { estimated }),
   };
@@ -54,16 +52,13 @@ export function collectionClassOf(resource: string): string {
 }
 
 /** Links only when there is more than one page; next and previous only where there is one. */
-function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number, cursor?: string | null): object {
+function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number): object {
   const last = Math.max(1, Math.ceil(totalItems / itemsPerPage));
-  const link = (value: number | string): string => {
+  const link = (number: number): string => {
     const parameters = new URLSearchParams(ctx.querystring);
-    const [name, other] = typeof value === 'number' ? ['page', 'cursor'] : ['cursor', 'page'];
-    parameters.delete(other);
-    parameters.set(name, String(value));
+    parameters.set('page', String(number));
     return `${ctx.path}?${parameters.toString()}`;
   };
-  const next = cursor === undefined && page < last ? page + 1 : cursor;
   const identity = { '@id': viewId(ctx), '@type': 'hydra:PartialCollectionView' };
   if (last === 1) return identity;
   return {
@@ -71,7 +66,7 @@ function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number, 
     'hydra:first': link(1),
     'hydra:last': link(last),
     ...(page > 1 ? { 'hydra:previous': link(Math.min(page - 1, last)) } : {}),
-    ...(next === undefined || next === null ? {} : { 'hydra:next': link(next) }),
+    ...(page < last ? { 'hydra:next': link(page + 1) } : {}),
   };
 }
 

@@ -85,10 +85,6 @@ export const FAULTS = {
   iriOf: (collection: string) => said(`must be an IRI of /${collection}`, `doit être une IRI de /${collection}`),
   uuids: said('must be UUIDs', 'doit être une suite d’UUID'),
   uuidsMost: (most: number) => said(`must be at most ${most} UUIDs`, `a au plus ${most} UUID`),
-  cursor: said(
-    'is no cursor of this list: follow hydra:next',
-    'n’est pas un curseur de cette liste : suivez hydra:next',
-  ),
   twice: said('was sent more than once', 'a été envoyé plusieurs fois'),
   instant: said(
     'must be a date or a date and time with an offset, ISO 8601',
@@ -170,10 +166,7 @@ export type Thing = (typeof THINGS)[keyof typeof THINGS];
 
 /** The kind of thing that is limited. */
 export const LIMITED = {
-  queries: said(
-    'previews, near-misses, lists of properties and of explanations',
-    'aperçus, biens proches, listes de biens et d’explications',
-  ),
+  queries: said('previews, lists of properties and of explanations', 'aperçus, listes de biens et d’explications'),
   singleQueries: said('explanations and completions', 'explications et recherches de lieux'),
   webhookTests: said('webhook tests', 'essais de webhook'),
   feedPolls: said('waiting polls of the feed', 'attentes du flux'),

@@ -1,23 +1,16 @@
-/** What if, and what nearly: previews and near-misses against all properties judged one by one by the definition. */
+/** Previews against all properties evaluated one by one by the definition, and the limits of queries. */
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
 import { createWorkerThread } from '../../src/engine/actor/worker-thread.ts';
-import {
-  type Criteria,
-  failuresOf,
-  removableCriteria,
-  satisfies,
-  withoutCriterion,
-} from '../../src/engine/domain/criteria.ts';
+import { removableCriteria, satisfies, withoutCriterion } from '../../src/engine/domain/criteria.ts';
 import { CRITERIA } from '../../src/engine/domain/criterion-table.ts';
 import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
 import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
-import { nearMisses } from '../../src/features/explanations/found-properties.ts';
 import { dayInParis, previewFigures } from '../../src/features/explanations/preview-figures.ts';
 import { sampleStartAt } from '../../src/features/explanations/property-scans.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -65,7 +58,6 @@ const tools = (sampleStart = 0): QueryTools => ({
   median,
   cancellation: { throwIfCancelled: () => undefined },
 });
-const isLive = ({ facts }: KnownProperty): boolean => facts.adverts.length > 0;
 
 describe('a preview', () => {
   it('counts what judging every property one by one counts', async () => {
@@ -167,105 +159,6 @@ describe('a preview', () => {
   });
 });
 
-describe('near-misses', () => {
-  it('are what fails by exactly one criterion, the nearest first', async () => {
-    const random = createRandom(32);
-    let found = 0;
-    for (let i = 0; i < SEARCHES; i++) {
-      const criteria = criteriaOf(randomMembers(random, properties, categories), siteCategoryName);
-      const misses = await nearMisses(criteria, '', tools());
-      const expected = properties.filter(
-        (property) => isLive(property) && failuresOf(criteria, property.facts, 2).length === 1,
-      );
-      found += expected.length;
-      assert.deepEqual(
-        misses.map(({ uuid }) => uuid).sort(),
-        expected.map(({ uuid }) => uuid),
-        JSON.stringify(criteria),
-      );
-      for (const { uuid, evaluation } of misses) {
-        const { facts } = expected.find((property) => property.uuid === uuid) as KnownProperty;
-        assert.deepEqual(failuresOf(criteria, facts, 2), [evaluation.criterion]);
-      }
-      const distances = misses.map(({ distance }) => distance ?? Infinity);
-      assert.deepEqual(
-        distances,
-        distances.toSorted((a, b) => a - b),
-      );
-    }
-    assert.ok(found > SEARCHES);
-  });
-
-  it('leave out what was not seen lately', async () => {
-    const random = createRandom(3);
-    const draw = () => criteriaOf(randomMembers(random, properties, categories), siteCategoryName);
-    const nearOf = (criteria: Criteria) => nearMisses(criteria, '', tools());
-    let criteria = draw();
-    let all = await nearOf(criteria);
-    for (let draws = 0; all.length < 2 && draws < 200; draws++) {
-      criteria = draw();
-      all = await nearOf(criteria);
-    }
-    const crawlOf = (uuid: string): string => {
-      const { held, summary } = properties.find((property) => property.uuid === uuid) as KnownProperty;
-      return (
-        summary.adverts
-          .map((advert) => held.crawls[advert.uuid]?.[0] ?? '')
-          .sort()
-          .at(-1) ?? ''
-      );
-    };
-    const times = all.map(({ uuid }) => crawlOf(uuid)).sort();
-    const since = times[times.length >> 1] ?? '';
-    const seen = await nearMisses(criteria, since, tools());
-    assert.deepEqual(
-      seen.map(({ uuid }) => uuid),
-      all.filter(({ uuid }) => crawlOf(uuid) >= since).map(({ uuid }) => uuid),
-    );
-    assert.ok(all.length > 1);
-  });
-
-  it('are listed for a search of one’s own', async () => {
-    const { body: search } = await api.call('POST', '/searches', {
-      title: 'x',
-      transactionType: 0,
-      budgetMax: 200_000,
-    });
-    const { status, body } = await api.call('GET', `${search['@id']}/near-misses?days=90&itemsPerPage=5`);
-    assert.equal(status, 200);
-    assert.ok(body['hydra:member'].length <= 5);
-    const { body: whole } = await api.call('GET', `${search['@id']}/near-misses?days=90&itemsPerPage=100`);
-    assert.ok(whole['hydra:totalItems'] > 5);
-    const uuids = whole['hydra:member'].map((miss: { property: string }) => miss.property.split('/').at(-1));
-    const { body: some } = await api.call('GET', `${search['@id']}/near-misses?days=90&criterion=budget`);
-    const { body: preview } = await api.call('POST', '/searches/preview', { transactionType: 0, budgetMax: 200_000 });
-    const wider = preview.withoutCriterion.find(({ criterion }: { criterion: string }) => criterion === 'budget');
-    assert.equal(some['hydra:totalItems'], wider.satisfiedNow - preview.satisfiedNow);
-    // The second page is of the same list, whatever has happened since the first.
-    await api.database.query('update property_summaries set is_live = false where property_uuid = $1', [uuids[0]]);
-    const { body: second } = await api.call('GET', `${search['@id']}/near-misses?days=90&itemsPerPage=5&page=2`);
-    assert.deepEqual(
-      second['hydra:member'].map((miss: { property: string }) => miss.property.split('/').at(-1)),
-      uuids.slice(5, 10),
-    );
-    await api.database.query('update property_summaries set is_live = true where property_uuid = $1', [uuids[0]]);
-    const followed: string[] = [];
-    for (let next = `${search['@id']}/near-misses?days=90&itemsPerPage=7`; next !== undefined; ) {
-      const { body: page } = await api.call('GET', next);
-      followed.push(...page['hydra:member'].map((miss: { property: string }) => miss.property.split('/').at(-1)));
-      next = page['hydra:view']['hydra:next'];
-      assert.ok(next === undefined || next.includes('cursor='), next);
-    }
-    assert.equal(followed.length, whole['hydra:totalItems']);
-    assert.deepEqual(followed.slice(0, uuids.length), uuids);
-    const badCursor = await api.call('GET', `${search['@id']}/near-misses?cursor=abc`);
-    assert.equal(badCursor.status, 400);
-    assert.match(badCursor.text, /cursor:? is no cursor of this list/);
-    const other = await api.newClient('other misses');
-    assert.equal((await api.call('GET', `${search['@id']}/near-misses`, undefined, { key: other })).status, 404);
-  });
-});
-
 /** Decisions, section 11. */
 const NAMES_OF_CRITERIA = (
   'liveAdvert transactionType propertyTypes budget pricePerMeter surface landSurface room bedroom advertPrice furnished ' +
@@ -287,7 +180,7 @@ describe('criteria', () => {
   };
   const namesIn = (list: readonly { criterion: string }[]) => list.map(({ criterion }) => criterion).toSorted();
 
-  it('have one list of names in previews, near-misses and explanations, and in what describes them', async () => {
+  it('have one list of names in previews and explanations, and in what describes them', async () => {
     const expected = NAMES_OF_CRITERIA.toSorted();
     const { status, body: preview } = await api.call('POST', '/searches/preview', EVERYTHING);
     assert.equal(status, 200);
@@ -295,25 +188,11 @@ describe('criteria', () => {
     const { body: search } = await api.call('POST', '/searches', EVERYTHING);
     const path = `${search['@id']}/explanation?property=${properties[0]?.uuid}`;
     assert.deepEqual(namesIn((await api.call('GET', path)).body.criteria), expected);
-    for (const name of NAMES_OF_CRITERIA) {
-      const { status: known } = await api.call('GET', `${search['@id']}/near-misses?criterion=${name}`);
-      assert.equal(known, 200, name);
-    }
     const { body: document } = await api.call('GET', '/openapi.json');
     const { schemas } = document.components;
-    for (const name of ['WiderSearch', 'NearMiss', 'ExplainedCriterion']) {
+    for (const name of ['WiderSearch', 'ExplainedCriterion']) {
       assert.deepEqual(schemas[name].properties.criterion.enum.toSorted(), expected, name);
     }
-  });
-
-  it('by which properties nearly match are those that a preview leaves out, excluded categories too', async () => {
-    const excluded = { transactionType: 0, excludedSiteCategories: ['/site_categories/1'] };
-    const { body: preview } = await api.call('POST', '/searches/preview', excluded);
-    const wider = preview.withoutCriterion.find(({ criterion }: { criterion: string }) => criterion === 'liveAdvert');
-    const { body: search } = await api.call('POST', '/searches', { title: 'excluded', ...excluded });
-    const { body: misses } = await api.call('GET', `${search['@id']}/near-misses?days=90&criterion=liveAdvert`);
-    assert.equal(misses['hydra:totalItems'], wider.satisfiedNow - preview.satisfiedNow);
-    assert.ok(misses['hydra:totalItems'] > 0);
   });
 });
 

@@ -140,7 +140,7 @@ async function seeMatch({ page, receiver, publish, picture }: ConsoleScene): Pro
   await page.do('wait', { selector: '.chart .line' });
   assert.match(await page.do<string>('text', { selector: '.property' }), /\/matches/);
   await page.do('until', {
-    expression: `/Drawn by hand\\s+satisfied/.test(document.querySelector('.for-whom').innerText)`,
+    expression: `/Drawn by hand/.test(document.querySelector('.for-whom').innerText)`,
   });
   assert.match(await page.do<string>('text', { selector: '.description' }), /<b onclick="x">/);
   assert.equal(await page.do('evaluate', { expression: `document.querySelectorAll('.pictures a').length` }), 1);
@@ -191,6 +191,11 @@ async function askWhy({ page, rest, publish, picture }: ConsoleScene): Promise<v
   await page.do('click', { selector: 'nav a[data-view=why]' });
   await page.do('fill', { selector: 'input[name=advert]', text: url });
   await page.do('click', { selector: 'main form button' });
+  await page.do('wait', { selector: 'main select option + option' });
+  const [search] = await page.do<string[]>('evaluate', {
+    expression: `[...document.querySelectorAll('main select option + option')].map(({ value }) => value)`,
+  });
+  await page.do('choose', { selector: 'main select', value: search });
   await page.do('wait', { selector: '.explanation' });
   assert.match(await page.do<string>('text', { selector: '.criteria li[data-holds=false]' }), /Budget/);
   await picture('why');

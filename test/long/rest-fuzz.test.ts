@@ -172,7 +172,7 @@ const PATHS = [
     '/webhook-tester',
   ],
   ...['/indicators/points_of_interest', search['@id'], `${search['@id']}/matches`, `${search['@id']}/deliveries`],
-  ...['/searches/preview', '/explanations', `${search['@id']}/explanation`, `${search['@id']}/near-misses`],
+  ...['/searches/preview', '/explanations', `${search['@id']}/explanation`],
   `${search['@id']}/properties`,
 ];
 const PARAMETERS = [

@@ -33,11 +33,11 @@ export const EXPLANATION_COMMANDS: readonly Command[] = [
     args: '[SEARCH] [PROPERTY|URL]',
     summary: 'why a property does or does not satisfy a search, and what was sent',
     details:
-      'With --client in the place of SEARCH: of every search of the client that it satisfies, or fails by one ' +
-      'criterion. URL is the address of one of its adverts on the portal.',
+      'With --client in the place of SEARCH: of every search of the client that it satisfies. ' +
+      'URL is the address of one of its adverts on the portal.',
     options: {
       ...optionsOf(FIELDS),
-      client: valued('ID|NAME', 'its searches that the property satisfies, or fails by one criterion'),
+      client: valued('ID|NAME', 'its searches that the property satisfies'),
       limit: valued('N', 'with --client, at most so many searches; 20 without it'),
     },
     example: 'vigie admin explain --client Acme https://portal.example/annonce/7',
@@ -90,7 +90,7 @@ function showExplanation({ satisfied, verdicts, pair, deliveries, reasons }: Jso
 }
 
 function showAll({ property, explanations, totalSize, ...page }: JsonObject): void {
-  printFacts({ property: property ?? '', 'searches that it satisfies, or fails by one criterion': totalSize ?? 0 });
+  printFacts({ property: property ?? '', 'searches that it satisfies': totalSize ?? 0 });
   for (const explained of listOf(explanations)) {
     print();
     printFacts({ search: explained.search ?? '', title: explained.searchTitle ?? '' });

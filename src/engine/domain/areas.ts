@@ -98,11 +98,6 @@ export const AREAS = {
     return { lat, lon, inseeCodes, zipcodes, departmentCode };
   },
   reason: areasReason,
-  /** Beyond the radius, relative to it. */
-  distance: ({ expected: { circle }, actual: { lat, lon } }: AreasEvaluated) => {
-    if (circle === null || lat === null || lon === null) return null;
-    return distanceKm(circle.lat, circle.lon, lat, lon) / circle.radiusKm - 1;
-  },
   shown: ({ holds, expected, actual }: AreasEvaluated) => ({
     expected: { ...expected, polygons: expected.polygons.length },
     actual: { ...actual, outsideKm: holds ? 0 : outsideKm(expected, actual) },

@@ -77,14 +77,6 @@ export function criterionReason(evaluation: Evaluation, language: Language): str
   return rowOf(evaluation).reason(evaluation, language);
 }
 
-/**
- * Relative distance of what fails: 0.1 is ten per cent beyond the bound or the radius. Null when there is no measure: the
- * value is unknown, or is one of a list.
- */
-export function relativeDistance(evaluation: Evaluation): number | null {
-  return rowOf(evaluation).distance?.(evaluation) ?? null;
-}
-
 const LISTED_MAX = 50;
 
 /** The requested and the actual values, for people. A long list (a search may name thousands of cities) is shortened. */

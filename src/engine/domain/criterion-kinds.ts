@@ -144,7 +144,6 @@ export function range<Name extends string, const S extends Source<number | null>
       source.of === 'property' ? [source.read(facts)] : adverts.map(source.read),
     reason: ({ holds, expected, actual }: RangeEvaluated, language: Language) =>
       rangeReason(words, holds, expected, actual, language),
-    distance: ({ expected, actual }: RangeEvaluated) => distanceToRange(expected, actual),
     shown: ({ expected, actual }: RangeEvaluated) => ({
       expected,
       actual: source.of === 'property' ? (actual[0] ?? null) : actual,
@@ -158,16 +157,6 @@ type RangeEvaluated = Evaluated<Range, readonly (number | null)[]>;
 export function rangeOf(min: number | null, max: number | null): Range {
   if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
-}
-
-/** Of the nearest value, relative to the bound. */
-function distanceToRange({ min, max }: Range, values: readonly (number | null)[]): number | null {
-  const distances = values.flatMap((value) => {
-    if (value === null) return [];
-    if (min !== null && value < min) return [(min - value) / min];
-    return max !== null && max > 0 && value > max ? [(value - max) / max] : [];
-  });
-  return distances.length === 0 ? null : Math.min(...distances);
 }
 
 interface CodeWords {

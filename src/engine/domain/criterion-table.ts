@@ -181,8 +181,6 @@ export interface Criterion {
   expected(criteria: Criteria): unknown;
   actual(considered: Considered): unknown;
   reason(evaluated: Evaluated, language: Language): string;
-  /** How far what fails is beyond what was asked for, relative to it; null, or absent, without a measure. */
-  distance?(evaluated: Evaluated): number | null;
   /** For people, where the compared values are not suitable. */
   shown?(evaluated: Evaluated): { readonly expected: unknown; readonly actual: unknown };
 }

@@ -26,12 +26,6 @@ export function boxesOf({ circle, polygons }: Pick<Areas, 'circle' | 'polygons'>
   return [...(circle === null ? [] : [boxOfCircle(circle)]), ...covering].flatMap(withinWorld);
 }
 
-/** As much again on every side. */
-export function grown({ west, south, east, north }: Box): readonly Box[] {
-  const [width, height] = [east - west, north - south];
-  return withinWorld({ west: west - width, south: south - height, east: east + width, north: north + height });
-}
-
 function boxOfCircle({ lat, lon, radiusKm }: Circle): Box {
   const arc = radiusKm / EARTH_RADIUS_KM;
   const [south, north] = [lat - arc / RADIANS, lat + arc / RADIANS];

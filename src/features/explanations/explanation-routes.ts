@@ -74,7 +74,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const page = await limiter.run(ctx, async (gone) => {
       const subject = await heldOf(query, explaining);
       const { clientId } = principalOf(ctx);
-      const numbers = await askQuery('nearSearches', { clientId, facts: subject.facts }, gone);
+      const numbers = await askQuery('satisfiedSearches', { clientId, facts: subject.facts }, gone);
       const { offset, limit } = offsetOf(query);
       const members: object[] = [];
       const wanted = numbers.slice(offset, offset + limit);

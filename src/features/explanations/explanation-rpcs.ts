@@ -1,7 +1,7 @@
 /**
  * Why a property does or does not satisfy a search, and why each delivery of the pair was or was not sent; for one
- * search, or for every search of a client that it satisfies or narrowly fails. Evaluated on PostgreSQL's present state
- * by `explain` of domain/criteria, the definition that the index agrees with.
+ * search, or for every search of a client that it satisfies. Evaluated on PostgreSQL's present state by `evaluate` of
+ * domain/criteria, the definition that the index agrees with.
  */
 
 import { withTexts } from '../../engine/domain/criteria.ts';
@@ -51,14 +51,15 @@ export async function explainProperty(
   const explaining = explainingOf(dependencies);
   const subject = await subjectOf(await heldPropertyOf(request, database), explaining);
   const { uuid } = subject.held.state;
-  const near = await queriesOf(dependencies.askThread)('nearSearches', { clientId, facts: subject.facts });
-  const { rows, nextPageToken } = pageOfList(near, request, { clientId, uuid }, SEARCHES_PER_PAGE);
+  const askQuery = queriesOf(dependencies.askThread);
+  const satisfied = await askQuery('satisfiedSearches', { clientId, facts: subject.facts });
+  const { rows, nextPageToken } = pageOfList(satisfied, request, { clientId, uuid }, SEARCHES_PER_PAGE);
   const explanations: ExplainMatchResponse[] = [];
   for (const number of rows) {
     const explanation = await explained(number, subject, explaining, dependencies);
     if (explanation !== null) explanations.push(explanation);
   }
-  return { property: nameOf.property(uuid), explanations, nextPageToken, totalSize: near.length };
+  return { property: nameOf.property(uuid), explanations, nextPageToken, totalSize: satisfied.length };
 }
 
 function explainingOf({ database, resolvePlace, retentionDays, now }: AdminDependencies): Explaining {

@@ -1,18 +1,11 @@
 /**
- * Queries about held properties: what a search would find or finds, what it nearly finds, and why a property is a match
- * or is not. Read-only; the engine does not depend on it.
+ * Queries about stored properties: what a search would find or finds, and why a property is a match or is not.
+ * Read-only; the engine does not depend on it.
  */
 
 import { z } from 'zod';
 import { keptFor } from '../../engine/actor/waiting.ts';
-import {
-  type Evaluation,
-  evaluate,
-  relativeDistance,
-  removableCriteria,
-  satisfier,
-  shortValues,
-} from '../../engine/domain/criteria.ts';
+import { evaluate, removableCriteria, satisfier } from '../../engine/domain/criteria.ts';
 import { CRITERION_NAMES, type RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
@@ -43,9 +36,6 @@ import {
   FOUND_PROPERTY_PARAMETERS,
   foundPropertyDocument,
   foundPropertyRoutes,
-  NEAR_MISS_PARAMETERS,
-  nearMissDocument,
-  nearMissRoutes,
   PREVIEW_PARAMETERS,
   previewDocument,
   previewRoutes,
@@ -124,17 +114,6 @@ const Preview = z.strictObject({
   withoutCriterion: list(WiderSearch, 'What the search would find without each of its criteria.'),
 });
 
-const NearMiss = z.strictObject({
-  ...identity('NearMiss'),
-  property: link('PropertyDocument', 'The property.'),
-  criterion,
-  expected: value('What was asked for; of a long list the first fifty.'),
-  actual: value('What the property has; null when that is unknown.'),
-  distance: z.number().nullable().meta({
-    description: 'How far beyond the bound or the radius, relative to it: 0.1 is ten per cent. Null without a measure.',
-  }),
-});
-
 const FoundProperty = z.strictObject({
   ...PropertyDocument.shape,
   ...identity('FoundProperty'),
@@ -159,24 +138,11 @@ const EXPLANATION_CONTRACT: Contract = {
         'when the match began and by what, and what was sent. Send one of `property`, `advert` and `url`. The words ' +
         'are for people, in French or English as `Accept-Language` prefers.',
     }),
-    route(
-      'get /explanations',
-      'Explanation',
-      'collection',
-      'Lists the searches that a property satisfies, or nearly does',
-      {
-        ...{ parameters: EXPLANATION_LIST_PARAMETERS, takesSome: true },
-        details:
-          'Your searches that a property satisfies, and then those that it fails by one criterion, each explained. Send one of ' +
-          '`property`, `advert` and `url`.',
-      },
-    ),
-    route('get /searches/{id}/near-misses', 'NearMiss', 'collection', 'Lists what nearly satisfies a search', {
-      parameters: NEAR_MISS_PARAMETERS,
+    route('get /explanations', 'Explanation', 'collection', 'Lists the searches that a property satisfies', {
+      parameters: EXPLANATION_LIST_PARAMETERS,
+      takesSome: true,
       details:
-        'Live properties seen within the last days that fail the search by exactly one criterion, the nearest first: what a ' +
-        'little more would have found. At most 10,000 are listed; among many properties, those elsewhere are looked for nearby ' +
-        'or in a sample.',
+        'Your searches that a property satisfies now, by title, each explained. Send one of `property`, `advert` and `url`.',
     }),
     route('get /searches/{id}/properties', 'FoundProperty', 'collection', 'Lists what satisfies a search now', {
       parameters: FOUND_PROPERTY_PARAMETERS,
@@ -186,11 +152,10 @@ const EXPLANATION_CONTRACT: Contract = {
         'changed last, and `estimated` says so. As `text/csv` the page has a line a property, and `Link` leads to the next.',
     }),
   ],
-  resources: { Explanation, Preview, NearMiss, FoundProperty },
+  resources: { Explanation, Preview, FoundProperty },
   groups: {
     Explanation: 'Why a property is a match of a search, or is not.',
     Preview: 'What a search would find, before it is saved.',
-    NearMiss: 'Properties that fail a search by one criterion.',
     FoundProperty: 'Properties that satisfy a search now, notified or not.',
   },
   parts: { ExplainedCriterion, PreviewedDay, PreviewedProperty, WiderSearch },
@@ -215,7 +180,6 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
     criteriaOf(members, () => null),
     facts,
   );
-  const missed = evaluations.find((evaluation) => evaluation.criterion === 'budget') as Evaluation;
   const satisfiedSince = at.toISOString();
   const now = { at: null };
   return {
@@ -246,9 +210,6 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
       },
       reference,
     ),
-    NearMiss: nearMissDocument({
-      ...{ uuid: property, criterion: missed.criterion, ...shortValues(missed), distance: relativeDistance(missed) },
-    }),
     FoundProperty: foundPropertyDocument(propertyDocument(state, crawls, resolvePlace, { withContacts: true }), {
       ...{ uuid: property, satisfiedSince, matchId: ids.match },
     }),
@@ -261,7 +222,6 @@ export const explanations: Feature = {
   routes(router, dependencies, limiter) {
     previewRoutes(router, dependencies, limiter);
     explanationRoutes(router, dependencies, limiter);
-    nearMissRoutes(router, dependencies, limiter);
     foundPropertyRoutes(router, dependencies, limiter);
   },
   rpcs: (usual) => ({ explainMatch: usual(explainMatch), explainProperty: usual(explainProperty) }),

@@ -9,7 +9,6 @@ import type { Areas } from '../../engine/domain/areas.ts';
 import type { Criteria } from '../../engine/domain/criteria.ts';
 import type { Range } from '../../engine/domain/criterion-kinds.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import type { Crawls } from '../../engine/domain/property.ts';
 import { lookupKey } from '../../engine/domain/property-summary.ts';
 import { PACKED_TEXTS, readState } from '../../engine/domain/stored-property.ts';
 import { arrayLiteral } from '../../engine/store/array-literal.ts';
@@ -77,17 +76,6 @@ export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresM
   const parameters = new Parameters();
   const places = [...keysIn(criteria.areas, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
   return scanPlaces(source, criteria, failuresMax, places, parameters);
-}
-
-/** Those in `boxes`, wherever the search's areas are. Served by property_summaries_location. */
-export function scanBoxes(
-  source: SampledDatabase,
-  criteria: Criteria,
-  failuresMax: 0 | 1,
-  boxes: readonly Box[],
-): Promise<SampleScan> {
-  const parameters = new Parameters();
-  return scanPlaces(source, criteria, failuresMax, boxesIn(boxes, parameters), parameters);
 }
 
 interface KeyRow {
@@ -342,13 +330,4 @@ export async function readTexts(
         ]),
     ]),
   );
-}
-
-/** Served by the primary key. */
-export async function readCrawls(database: Queryable, uuids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Crawls>> {
-  const { rows } = await database.query<{ uuid: Uuid; crawls: Crawls }>(
-    'select uuid, crawls from properties where uuid = any($1::uuid[])',
-    [uuids],
-  );
-  return new Map(rows.map(({ uuid, crawls }) => [uuid, crawls]));
 }

@@ -1,13 +1,10 @@
 /**
  * What a search finds, asked of the query thread: `/searches/{id}/properties` (decisions, section 7), what satisfies it now,
- * notified or not, as CSV on request; `POST /searches/preview`, what it would find before it is saved, and
- * `/searches/{id}/near-misses`, live properties that fail by one criterion, and by how much (decisions, section 11).
+ * notified or not, as CSV on request, and `POST /searches/preview`, what it would find before it is saved (section 11).
  */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { CRITERION_NAMES } from '../../engine/domain/criterion-table.ts';
-import { parseUuid } from '../../engine/domain/ids.ts';
 import { type PropertyDocument, propertyDocument, propertyIri } from '../../engine/domain/property-document.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
@@ -19,8 +16,6 @@ import { collection, identityOf, linkNext, offsetOf } from '../../rest/hydra.ts'
 import { jsonBody } from '../../rest/json-body.ts';
 import { notFound } from '../../rest/problem.ts';
 import {
-  BadParameter,
-  choiceParameter,
   numberParameter,
   orderParameter,
   PAGING,
@@ -30,8 +25,8 @@ import {
 } from '../../rest/query.ts';
 import { readPreviewedSearch } from '../../rest/search-input.ts';
 import { idOf, inputRules } from '../../rest/searches.ts';
-import { FAULTS, THINGS } from '../../rest/sentences.ts';
-import type { FoundOrder, ListedProperties, ListedProperty, NearMiss, NearMissPlace } from './found-properties.ts';
+import { THINGS } from '../../rest/sentences.ts';
+import type { FoundOrder, ListedProperties, ListedProperty } from './found-properties.ts';
 import type { CountedPlace, PreviewFigures } from './preview-figures.ts';
 import { queriesOf } from './queries.ts';
 
@@ -193,63 +188,5 @@ export function previewDocument(
     ...figures,
     sample: sample.map(({ uuid, satisfiedSince }) => ({ property: propertyIri(uuid), satisfiedSince })),
     places: places.map(placeOf).filter((place) => place !== null),
-  };
-}
-
-const DAY_MS = 86_400_000;
-const SEEN_DAYS = 7;
-const CURSOR_LENGTH_MAX = 80;
-
-export const NEAR_MISS_PARAMETERS = {
-  days: numberParameter('Days within which the property was seen.', { min: 1, max: 90, isInteger: true }, SEEN_DAYS),
-  criterion: choiceParameter(
-    'The one that they fail by, as `withoutCriterion` of a preview counts them.',
-    CRITERION_NAMES,
-  ),
-  ...PAGING,
-  cursor: {
-    description: 'The page behind the one whose `hydra:next` has it, whatever has changed since; goes before `page`.',
-    schema: { type: 'string', maxLength: CURSOR_LENGTH_MAX },
-    property: null,
-    parse: ([value]: readonly string[]) => (value === undefined || value === '' ? null : readCursor(value)),
-  },
-} as const;
-
-function writeCursor({ distance, uuid }: NearMissPlace): string {
-  return `${distance ?? ''}_${uuid}`;
-}
-
-function readCursor(value: string): NearMissPlace | BadParameter {
-  const [, distance = '', id = ''] = /^(\d+(?:\.\d+)?(?:e[-+]?\d+)?|)_(.*)$/.exec(value) ?? [];
-  const uuid = parseUuid(id);
-  return uuid === null
-    ? new BadParameter(FAULTS.cursor)
-    : { distance: distance === '' ? null : Number(distance), uuid };
-}
-
-export function nearMissRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
-  const askQuery = queriesOf(dependencies.askThread);
-  router.get('/searches/:id/near-misses', acceptable, async (ctx) => {
-    const query = readQuery(ctx, NEAR_MISS_PARAMETERS);
-    const { criterion, cursor } = query;
-    const since = new Date(dependencies.now().getTime() - query.days * DAY_MS);
-    const found = await limiter.run(ctx, async (gone) => {
-      const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
-      return askQuery('nearMisses', { ...search, since, criterion, after: cursor, ...offsetOf(query) }, gone);
-    });
-    if (found === null) throw notFound(THINGS.search);
-    const members = found.misses.map(nearMissDocument);
-    const last = found.hasMore ? found.misses.at(-1) : undefined;
-    const next = last === undefined ? null : writeCursor(last);
-    const page = { context: 'NearMiss', members, totalItems: found.total, paging: query, next };
-    answer(ctx, collection(ctx, { ...page, parameters: NEAR_MISS_PARAMETERS }));
-  });
-}
-
-export function nearMissDocument({ uuid, ...miss }: NearMiss): object {
-  return {
-    ...identityOf('NearMiss', propertyIri(uuid)),
-    property: propertyIri(uuid),
-    ...miss,
   };
 }

@@ -4,29 +4,19 @@
  */
 
 import { platform, setPriority } from 'node:os';
-import { LRUCache } from 'lru-cache';
 import { keptFor } from '../../engine/actor/waiting.ts';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';
-import { type Criteria, failuresOf, shortValues } from '../../engine/domain/criteria.ts';
+import { type Criteria, satisfies } from '../../engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
-import { criteriaOf, type Search, type SearchMembers } from '../../engine/domain/search.ts';
+import { criteriaOf, type SearchMembers } from '../../engine/domain/search.ts';
 import { cancellable } from '../../engine/store/cancellable.ts';
 import { openDatabase, type Queryable } from '../../engine/store/database.ts';
 import { readMedians } from '../../engine/store/market-medians.ts';
 import { membersOfStored, readSearch, type StoredMembers } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { createWorkSlices, type QueryTools } from './examination.ts';
-import {
-  compareMisses,
-  type EvaluatedMiss,
-  type FoundQuery,
-  foundProperties,
-  type ListedProperties,
-  type NearMiss,
-  type NearMissPlace,
-  nearMisses,
-} from './found-properties.ts';
+import { type FoundQuery, foundProperties, type ListedProperties } from './found-properties.ts';
 import { readMatchIds } from './pair-rows.ts';
 import { type PreviewQuery, previewFigures } from './preview-figures.ts';
 import { sampleStartAt } from './property-scans.ts';
@@ -52,19 +42,6 @@ interface OfSearch {
   readonly searchId: Uuid;
 }
 
-/** A part of a list. */
-interface Part {
-  readonly offset: number;
-  readonly limit: number;
-}
-
-interface NearMissQuery extends OfSearch, Part {
-  readonly since: Date;
-  readonly criterion: string | null;
-  /** Those behind this one, in place of those from the offset. */
-  readonly after: NearMissPlace | null;
-}
-
 /** By the name of the query. Null: there is no such search. */
 const ANSWERS = {
   async preview(
@@ -72,21 +49,6 @@ const ANSWERS = {
     tools: QueryTools,
   ) {
     return previewFigures({ ...query, criteria: await criteriaIn(members, tools) }, tools);
-  },
-
-  async nearMisses(
-    { clientId, searchId, since, criterion, after, offset, limit }: NearMissQuery,
-    tools: QueryTools,
-  ): Promise<{ readonly misses: readonly NearMiss[]; readonly total: number; readonly hasMore: boolean } | null> {
-    const search = await readSearch(tools.database, clientId, searchId);
-    if (search === null) return null;
-    const found = await allNearMisses(search, since, tools);
-    const all = criterion === null ? found : found.filter(({ evaluation }) => evaluation.criterion === criterion);
-    const behind = after === null ? all.slice(offset) : all.filter((miss) => compareMisses(miss, after) > 0);
-    const misses = behind.slice(0, limit).map(({ uuid, evaluation, distance }) => {
-      return { uuid, criterion: evaluation.criterion, ...shortValues(evaluation), distance };
-    });
-    return { misses, total: all.length, hasMore: behind.length > limit };
   },
 
   async foundProperties(
@@ -102,24 +64,21 @@ const ANSWERS = {
     return { ...found, page, hidePropertyContact: search.members.hidePropertyContact };
   },
 
-  /** Of a client's searches those that a property satisfies, then those that it fails by one criterion. */
-  async nearSearches(
+  /** The client's searches that a property satisfies, by title. */
+  async satisfiedSearches(
     { clientId, facts }: { readonly clientId: Uuid; readonly facts: PropertyFacts },
     { database, cancellation }: QueryTools,
   ): Promise<readonly SearchNumber[]> {
     const siteCategoryName = await siteCategoryNames(database);
     const slices = createWorkSlices({ cancellation });
     const satisfied: SearchNumber[] = [];
-    const missed: SearchNumber[] = [];
     for await (const searches of readMembersOf(database, clientId)) {
       for (const { number, members } of searches) {
-        const failures = failuresOf(criteriaOf(members, siteCategoryName), facts, 2).length;
-        if (failures === 0) satisfied.push(number);
-        else if (failures === 1) missed.push(number);
+        if (satisfies(criteriaOf(members, siteCategoryName), facts)) satisfied.push(number);
         await slices.take();
       }
     }
-    return [...satisfied, ...missed];
+    return inTitleOrder(database, clientId, satisfied);
   },
 };
 
@@ -144,24 +103,6 @@ answerRequests(async (query, cancellation: Cancellation) => {
 
 async function criteriaIn(members: SearchMembers, { database }: QueryTools): Promise<Criteria> {
   return criteriaOf(members, await siteCategoryNames(database));
-}
-
-/** Clients request the pages of a list one after the other: all come from the list computed for the first. */
-const LISTS_KEPT = { max: 16, ttl: 60_000 };
-const HOUR_MS = 3_600_000;
-const nearMissLists = new LRUCache<string, readonly EvaluatedMiss[]>(LISTS_KEPT);
-
-async function allNearMisses(
-  { id, members }: Search,
-  since: Date,
-  tools: QueryTools,
-): Promise<readonly EvaluatedMiss[]> {
-  const key = JSON.stringify([id, members, Math.round(since.getTime() / HOUR_MS)]);
-  const known = nearMissLists.get(key);
-  if (known !== undefined) return known;
-  const found = await nearMisses(await criteriaIn(members, tools), since.toISOString(), tools);
-  nearMissLists.set(key, found);
-  return found;
 }
 
 interface ListedSearch {
@@ -194,4 +135,18 @@ async function* readMembersOf(database: Queryable, clientId: Uuid): AsyncGenerat
     yield rows.map(({ number, members }) => ({ number, members: membersOfStored(members) }));
     after = last.number;
   }
+}
+
+/** Without those that have gone meanwhile. Served by searches_client_title. */
+async function inTitleOrder(
+  database: Queryable,
+  clientId: Uuid,
+  numbers: readonly SearchNumber[],
+): Promise<readonly SearchNumber[]> {
+  const { rows } = await database.query<{ number: SearchNumber }>(
+    `select number from searches where client_id = $1 and deleted_at is null and number = any($2)
+     order by title collate "fr-x-icu", number`,
+    [clientId, numbers],
+  );
+  return rows.map(({ number }) => number);
 }

@@ -262,17 +262,6 @@ readonly 'places': readonly (readonly [number, number])[];
 readonly 'withoutCriterion': readonly (WiderSearch)[];
 }
 
-export interface NearMiss {
-readonly '@context': "/contexts/NearMiss";
-readonly '@id': string;
-readonly '@type': "NearMiss";
-readonly 'property': string;
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "areas" | "excludedCities" | "expressions";
-readonly 'expected': unknown;
-readonly 'actual': unknown;
-readonly 'distance': number | null;
-}
-
 export interface FoundProperty {
 readonly '@context': "/contexts/FoundProperty";
 readonly '@id': string;

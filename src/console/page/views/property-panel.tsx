@@ -23,7 +23,7 @@ import { safeLink } from '../safe-link.ts';
 import { SETTINGS } from '../session.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useFormats } from '../words/formats.ts';
-import { language, useWords, type Words } from '../words/language.ts';
+import { useWords, type Words } from '../words/language.ts';
 import { Around } from './around.tsx';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { type PricePoint, pricesOf } from './price-history.ts';
@@ -112,13 +112,12 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
 
 const FOR_WHOM_MAX = 30;
 
-/** The searches that it satisfies, and those that it fails by one criterion. */
+/** The searches that it satisfies. */
 function ForWhom({ document, since }: { readonly document: PropertyDocument; readonly since: string | null }) {
   const words = useWords();
   const formats = useFormats();
   const { rest, searches } = useModel();
   const { byIri } = useValue(searches);
-  const tag = useValue(language);
   const read = useAnswer(
     (signal) =>
       rest.read<Collection<ExplanationDocument>>(
@@ -126,7 +125,7 @@ function ForWhom({ document, since }: { readonly document: PropertyDocument; rea
         { property: document['@id'], itemsPerPage: FOR_WHOM_MAX },
         signal,
       ),
-    [document['@id'], document.updatedAt, tag],
+    [document['@id'], document.updatedAt],
   );
   const list = read.value?.['hydra:member'] ?? [];
   return (
@@ -134,15 +133,11 @@ function ForWhom({ document, since }: { readonly document: PropertyDocument; rea
       <h2>{words.forWhom}</h2>
       <Loading isShown={read.value === null && read.isLoading} />
       <Problem text={read.problem} again={read.again} />
-      {read.value !== null && list.length === 0 && <p class="hint">{words.noneNear}</p>}
+      {read.value !== null && list.length === 0 && <p class="hint">{words.noneSatisfied}</p>}
       <ul class="plain">
-        {list.map(({ search, satisfied, criteria }) => (
-          <li key={search} data-satisfied={satisfied}>
-            <a href={hrefOf('searches', idOf(search))}>{byIri.get(search)?.title ?? search}</a>{' '}
-            <span class="tag" data-state={satisfied ? 'delivered' : 'retry_wait'}>
-              {satisfied ? words.satisfied : words.oneCriterionOff}
-            </span>
-            {!satisfied && <p class="hint">{criteria.find(({ holds }) => !holds)?.reason}</p>}
+        {list.map(({ search }) => (
+          <li key={search}>
+            <a href={hrefOf('searches', idOf(search))}>{byIri.get(search)?.title ?? search}</a>
           </li>
         ))}
       </ul>

@@ -1,4 +1,7 @@
-/** Why an advert is a match, or is not: its address on a portal, or an id, is pasted; every search that is near answers. */
+/**
+ * Why a property is a match, or is not. The user pastes the address of an advert, or an id: the searches that the property
+ * satisfies are listed, and any other one can be chosen.
+ */
 
 import { useEffect, useState } from 'preact/hooks';
 import { type Asked, useAnswer } from '../answer.ts';
@@ -64,7 +67,7 @@ function Answers({ asked }: { readonly asked: string }) {
   const tag = useValue(language);
   const { list } = useValue(model.searches);
   const [search, setSearch] = useState<string>('');
-  const near = useAnswer(
+  const satisfied = useAnswer(
     (signal) =>
       explain<Collection<ExplanationDocument>>(model.rest, '/explanations', asked, { itemsPerPage: 30 }, signal),
     [asked, tag],
@@ -74,17 +77,17 @@ function Answers({ asked }: { readonly asked: string }) {
       search === '' ? null : explain<ExplanationDocument>(model.rest, `${search}/explanation`, asked, {}, signal),
     [asked, search, tag],
   );
-  const property = one.value?.property ?? near.value?.['hydra:member'][0]?.property;
+  const property = one.value?.property ?? satisfied.value?.['hydra:member'][0]?.property;
   return (
     <>
-      <Loading isShown={near.isLoading || one.isLoading} />
-      <Problem text={near.problem} again={near.again} />
+      <Loading isShown={satisfied.isLoading || one.isLoading} />
+      <Problem text={satisfied.problem} again={satisfied.again} />
       {property !== undefined && <Named property={property} />}
-      {near.value !== null && (
+      {satisfied.value !== null && (
         <Field label={words.whichSearch}>
           {(ids) => (
             <select {...ids} value={search} onChange={({ currentTarget }) => setSearch(currentTarget.value)}>
-              <option value="">{words.nearSearches(near.value?.['hydra:totalItems'] ?? 0)}</option>
+              <option value="">{words.satisfiedSearches(satisfied.value?.['hydra:totalItems'] ?? 0)}</option>
               {list.map(({ '@id': iri, title }) => (
                 <option key={iri} value={iri}>
                   {title}
@@ -94,7 +97,7 @@ function Answers({ asked }: { readonly asked: string }) {
           )}
         </Field>
       )}
-      {search === '' ? <Near answer={near} /> : <Single answer={one} />}
+      {search === '' ? <Satisfied answer={satisfied} /> : <Single answer={one} />}
     </>
   );
 }
@@ -118,12 +121,12 @@ function Named({ property }: { readonly property: string }) {
   );
 }
 
-function Near({ answer }: { readonly answer: Asked<Collection<ExplanationDocument>> }) {
+function Satisfied({ answer }: { readonly answer: Asked<Collection<ExplanationDocument>> }) {
   const words = useWords();
   const list = answer.value?.['hydra:member'] ?? [];
   return (
     <>
-      {answer.value !== null && list.length === 0 && <p class="hint">{words.noneNear}</p>}
+      {answer.value !== null && list.length === 0 && <p class="hint">{words.noneSatisfied}</p>}
       {list.map((explanation, at) => (
         <Explanation key={explanation['@id']} explanation={explanation} isOpen={at === 0} />
       ))}

@@ -231,7 +231,7 @@ export const AdminServiceService = {
       Buffer.from(ExplainMatchResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ExplainMatchResponse => ExplainMatchResponse.decode(value),
   },
-  /** The same for every search of a client that a property satisfies or fails by one criterion, the satisfied ones first. */
+  /** The same for every search of a client that a property satisfies, by title. */
   explainProperty: {
     path: "/vigie.admin.v1.AdminService/ExplainProperty" as const,
     requestStream: false as const,
@@ -636,7 +636,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    * delivery of the pair was or was not sent.
    */
   explainMatch: handleUnaryCall<ExplainMatchRequest, ExplainMatchResponse>;
-  /** The same for every search of a client that a property satisfies or fails by one criterion, the satisfied ones first. */
+  /** The same for every search of a client that a property satisfies, by title. */
   explainProperty: handleUnaryCall<ExplainPropertyRequest, ExplainPropertyResponse>;
   /** Deliveries, newest first. */
   listDeliveries: handleUnaryCall<ListDeliveriesRequest, ListDeliveriesResponse>;
@@ -884,7 +884,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ExplainMatchResponse) => void,
   ): ClientUnaryCall;
-  /** The same for every search of a client that a property satisfies or fails by one criterion, the satisfied ones first. */
+  /** The same for every search of a client that a property satisfies, by title. */
   explainProperty(
     request: ExplainPropertyRequest,
     callback: (error: ServiceError | null, response: ExplainPropertyResponse) => void,

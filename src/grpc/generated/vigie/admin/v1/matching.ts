@@ -122,7 +122,7 @@ export interface ExplainPropertyRequest {
   pageToken: string;
 }
 
-/** The client's searches that the property satisfies, then those that it fails by one criterion. */
+/** The client's searches that the property satisfies, by title. */
 export interface ExplainPropertyResponse {
   /** `properties/{property}`. */
   property: string;
