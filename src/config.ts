@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { isCellName, UNNAMED_CELL } from './engine/domain/cell.ts';
+import { isNamespace, NO_NAMESPACE } from './engine/domain/namespace.ts';
 
 /** A rule for addresses. The messages of these rules never repeat the value: it may contain a password. */
 function url(...protocols: string[]) {
@@ -139,9 +139,9 @@ const roles = z.string().transform((value, context): readonly Role[] => {
   return Object.freeze(names as Role[]);
 });
 
-const cell = z.string().transform((name, context) => {
-  if (name === '' || name === UNNAMED_CELL) return null;
-  if (!isCellName(name)) context.addIssue('must be 1 to 32 lower-case letters, digits and hyphens between them');
+const namespace = z.string().transform((name, context) => {
+  if (name === '' || name === NO_NAMESPACE) return null;
+  if (!isNamespace(name)) context.addIssue('must be 1 to 32 lower-case letters, digits and hyphens between them');
   return name;
 });
 
@@ -207,7 +207,7 @@ const settings = z.object({
   VIGIE_NATS_PORT: integer(0, 65_535),
   VIGIE_DATA_DIR: path,
   VIGIE_ROLES: roles,
-  VIGIE_CELL: cell,
+  VIGIE_NAMESPACE: namespace,
   VIGIE_API_ADDRESS: address,
   VIGIE_PUBLIC_URL: optional(url('http:', 'https:')),
   VIGIE_OPERATIONS_ADDRESS: address,
@@ -263,6 +263,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
     ...mailProblems(values),
     ...mapProblems(values),
+    ...renamedProblems(environment),
   ];
   if (!parsed.success || problems.length > 0) {
     throw ConfigError.of(problems);
@@ -316,6 +317,13 @@ function mapProblems({ VIGIE_MAP_FILE: file, VIGIE_MAP_TILES_URL: tiles }: Envir
   return file && tiles ? ['VIGIE_MAP_FILE and VIGIE_MAP_TILES_URL exclude each other: name one of them'] : [];
 }
 
+/** Ignored, the old name would make the daemon take the consumer and the retries of the installation without a namespace. */
+function renamedProblems({ VIGIE_CELL: namespace }: Environment): readonly string[] {
+  return namespace
+    ? ['VIGIE_CELL is called VIGIE_NAMESPACE now: set that one to the same value, and unset this one']
+    : [];
+}
+
 const ANY_CERTIFICATE = 'any';
 
 /** Missing settings of a configured mail server. */
@@ -339,7 +347,7 @@ function serversOf(setting: z.output<typeof settings>) {
     natsUrl: setting.NATS_URL,
     natsReplicas: setting.VIGIE_NATS_REPLICAS,
     natsPort: setting.VIGIE_NATS_PORT,
-    cell: setting.VIGIE_CELL,
+    namespace: setting.VIGIE_NAMESPACE,
   };
 }
 

@@ -1,7 +1,6 @@
 /** The features beside the engine. Features never import each other. */
 
 import type { Feature } from './feature.ts';
-import { cells } from './features/cells/cells.ts';
 import { explanations } from './features/explanations/explanations.ts';
 import { feed } from './features/feed/feed.ts';
 import { feeds } from './features/feeds/feeds.ts';
@@ -9,4 +8,4 @@ import { mail } from './features/mail/mail.ts';
 import { recoveries } from './features/recoveries/recoveries.ts';
 import { secrets } from './features/secrets/secrets.ts';
 
-export const FEATURES: readonly Feature[] = [mail, recoveries, explanations, feed, feeds, secrets, cells];
+export const FEATURES: readonly Feature[] = [mail, recoveries, explanations, feed, feeds, secrets];

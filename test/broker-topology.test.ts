@@ -16,9 +16,9 @@ import {
   retryConsumer,
   retrySubject,
 } from '../src/engine/broker/topology.ts';
-import { cellNames } from '../src/engine/domain/cell.ts';
 import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
 import type { Uuid } from '../src/engine/domain/ids.ts';
+import { brokerNames } from '../src/engine/domain/namespace.ts';
 import { PROPERTY } from './support/adverts.ts';
 
 function notFound(code = 404): NatsError {
@@ -28,7 +28,7 @@ function notFound(code = 404): NatsError {
 }
 
 /** A JetStream manager that knows what is named in `existing`; only some verbs are there. */
-function brokerWith(existing: readonly string[], refusal: Error = notFound(), names = cellNames(null)) {
+function brokerWith(existing: readonly string[], refusal: Error = notFound(), names = brokerNames(null)) {
   const streams = new Map<string, Partial<StreamConfig>>();
   const consumers = new Map<string, Partial<ConsumerConfig>>();
   const manager = {
@@ -56,7 +56,7 @@ function brokerWith(existing: readonly string[], refusal: Error = notFound(), na
   return { broker: broker as unknown as Broker, streams, consumers };
 }
 
-const { intakeConsumer: INTAKE_CONSUMER, retriesStream: RETRIES_STREAM } = cellNames(null);
+const { intakeConsumer: INTAKE_CONSUMER, retriesStream: RETRIES_STREAM } = brokerNames(null);
 const CONSUMERS = Array.from({ length: RETRY_PARTITIONS }, (_, partition) => retryConsumer(partition));
 
 test('on an empty server the streams and their durable consumers are created', async () => {
@@ -114,9 +114,9 @@ test('an advert is published under its property, inside the stream that intake r
   assert.deepEqual(streams.get(ADVERTS_STREAM)?.subjects, ['adverts.>']);
 });
 
-for (const cell of [null, 'west', 'ile-de-france-2']) {
-  test(`each retry's subject is read by exactly one consumer, and an endpoint keeps its own (cell ${cell})`, async () => {
-    const names = cellNames(cell);
+for (const namespace of [null, 'west', 'ile-de-france-2']) {
+  test(`each retry's subject is read by exactly one consumer, and an endpoint keeps its own (${namespace})`, async () => {
+    const names = brokerNames(namespace);
     const { broker, streams, consumers } = brokerWith([], notFound(), names);
     await ensureRetries(broker);
     assert.deepEqual(streams.get(names.retriesStream)?.subjects, [`${names.retries}.*.*`]);
@@ -137,9 +137,8 @@ for (const cell of [null, 'west', 'ile-de-france-2']) {
   });
 }
 
-test('the cell without a name has names without an ending', () => {
-  assert.deepEqual(cellNames(null), {
-    cell: null,
+test('names have no ending without a namespace', () => {
+  assert.deepEqual(brokerNames(null), {
     intakeConsumer: 'intake',
     retriesStream: 'RETRIES',
     retries: 'retries',
@@ -147,20 +146,20 @@ test('the cell without a name has names without an ending', () => {
   });
 });
 
-test('cells share the adverts, and nothing else that they are the only readers of', async () => {
+test('namespaces share the adverts, and nothing else that they are the only readers of', async () => {
   const made = new Map<string | null, readonly string[]>();
-  for (const cell of [null, 'west', 'west-2']) {
-    const { broker, streams, consumers } = brokerWith([], notFound(), cellNames(cell));
+  for (const namespace of [null, 'west', 'west-2']) {
+    const { broker, streams, consumers } = brokerWith([], notFound(), brokerNames(namespace));
     await ensureIntake(broker);
     await ensureRetries(broker);
     const subjects = [...streams.values()].flatMap(({ subjects }) => subjects ?? []);
-    made.set(cell, [...streams.keys(), ...subjects, ...consumers.keys(), broker.names.signals]);
+    made.set(namespace, [...streams.keys(), ...subjects, ...consumers.keys(), broker.names.signals]);
   }
-  for (const [cell, own] of made) {
+  for (const [namespace, own] of made) {
     for (const [other, theirs] of made) {
-      if (cell === other) continue;
+      if (namespace === other) continue;
       const shared = own.filter((name) => theirs.includes(name));
-      assert.deepEqual(shared, [ADVERTS_STREAM, 'adverts.>'], `${cell} and ${other}`);
+      assert.deepEqual(shared, [ADVERTS_STREAM, 'adverts.>'], `${namespace} and ${other}`);
     }
   }
 });

@@ -48,9 +48,9 @@ test('defaults of the caller stand before those of the file, and behind the envi
   assert.deepEqual([config.logLevel, config.api.port, config.operations.port], ['warn', 2, 9464]);
 });
 
-test('a cell is named, or the one that is called default', () => {
-  const cellOf = (name: string): string | null => readConfig({ VIGIE_CELL: name }).cell;
-  assert.deepEqual(['', 'default', 'ile-de-france-2', 'x'.repeat(32)].map(cellOf), [
+test('a namespace is named, or the one that is called default', () => {
+  const namespaceOf = (name: string): string | null => readConfig({ VIGIE_NAMESPACE: name }).namespace;
+  assert.deepEqual(['', 'default', 'ile-de-france-2', 'x'.repeat(32)].map(namespaceOf), [
     ...[null, null, 'ile-de-france-2', 'x'.repeat(32)],
   ]);
 });
@@ -84,10 +84,11 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['VIGIE_ALLOW_PRIVATE_ENDPOINTS', ['', 'yes', 'TRUE', '1'], /must be true or false/],
   ['VIGIE_ROLES', ['', 'intake,', 'everything'], /has unknown roles .*; known are intake, deliver, api/],
   [
-    'VIGIE_CELL',
+    'VIGIE_NAMESPACE',
     ['West', 'west.1', '-west', 'we--st', 'île', 'a b', '*', 'x'.repeat(33)],
     /must be 1 to 32 lower-case letters, digits and hyphens between them/,
   ],
+  ['VIGIE_CELL', ['west', 'default'], /is called VIGIE_NAMESPACE now/],
   ['VIGIE_LOG_LEVEL', ['', 'verbose'], /must be fatal, error, warn/],
   [
     'DATABASE_URL',

@@ -28,7 +28,6 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'engine/intake': ['engine/actor', 'engine/broker', 'engine/matching', 'engine/store', 'engine/domain'],
   'engine/delivery': ['engine/actor', 'engine/broker', 'engine/store', 'engine/domain'],
   'engine/maintenance': ['engine/actor', 'engine/broker', 'engine/matching', 'engine/store', 'engine/domain'],
-  'features/cells': ['engine', 'cli', 'feature.ts', 'config.ts'],
   'features/explanations': ['engine', 'rest', 'grpc', 'feature.ts'],
   'features/feed': ['engine', 'rest', 'feature.ts', 'metrics.ts'],
   'features/feeds': ['engine', 'grpc', 'cli', 'feature.ts', 'config.ts'],

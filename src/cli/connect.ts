@@ -30,7 +30,12 @@ export async function notifyDaemons(config: Config, changed: keyof typeof OTHERW
   const url = await knownNatsUrl(config);
   if (url === undefined) return;
   try {
-    const broker = await connectBroker({ url, cell: config.cell, name: 'vigie command', onStatus: () => undefined });
+    const broker = await connectBroker({
+      url,
+      namespace: config.namespace,
+      name: 'vigie command',
+      onStatus: () => undefined,
+    });
     announceChange(broker, changed);
     await broker.connection.flush();
     await broker.close();

@@ -4,7 +4,7 @@ import type { Context, Middleware, Next } from 'koa';
 import { LRUCache } from 'lru-cache';
 import type { Principal, VerifyApiKey } from '../engine/store/clients.ts';
 import type { ApiDependencies, ApiSettings, RateLimit } from './dependencies.ts';
-import { movedTo, moving, Problem } from './problem.ts';
+import { Problem } from './problem.ts';
 import { REFUSALS } from './sentences.ts';
 
 const PUBLIC_PATH =
@@ -48,8 +48,6 @@ function admit(
       headers: { 'Retry-After': '1', Connection: 'close' },
     });
   }
-  if (principal.movedTo !== null) throw movedTo(principal.movedTo);
-  if (principal.isMoving) throw moving();
   ctx.state.principal = principal;
   return next();
 }

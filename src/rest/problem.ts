@@ -7,7 +7,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { nearestName } from '../engine/domain/nearest-name.ts';
-import { movedCellIn } from '../engine/store/clients.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import type { ApiLogger } from './dependencies.ts';
 import {
@@ -65,16 +64,6 @@ export function notFound(what: Thing): Problem {
   return new Problem(404, REFUSALS.notFound(what));
 }
 
-/** RFC 9110, section 15.5.20: a proxy forwards the request to the cell that the header names. */
-export function movedTo(cell: string): Problem {
-  return new Problem(421, REFUSALS.otherCell, { headers: { 'Vigie-Cell': cell } });
-}
-
-/** For the seconds in which a client is moved between cells. */
-export function moving(): Problem {
-  return new Problem(503, REFUSALS.moving, { headers: { 'Retry-After': '2' } });
-}
-
 export function problemBody(problem: Problem, requestId: string, language: Language): Record<string, unknown> {
   const detail = problem.detail[language];
   const title = STATUS_CODES[problem.status] ?? 'Error';
@@ -116,8 +105,6 @@ export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
 
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  const moved = movedCellIn(error);
-  if (moved !== null) return moved === '' ? moving() : movedTo(moved);
   const { status, message, expose } = readError(error);
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new Problem(status, verbatim(expose === false ? (STATUS_CODES[status] ?? 'bad request') : message));

@@ -196,8 +196,6 @@ export const REFUSALS = {
     'Ce bien n’est pas connu : il n’a jamais été reçu, ou il a expiré depuis trop longtemps.',
   ),
   methods: (allowed: string) => said(`this resource knows ${allowed}`, `Cette ressource connaît ${allowed}.`),
-  otherCell: said('this client lives in another cell', 'Ce client est servi par une autre cellule.'),
-  moving: said('this client is being moved, try again', 'Ce client est en cours de déplacement : réessayez.'),
   starting: said('the service is starting, try again', 'Le service démarre : réessayez dans un instant.'),
   storeAway: said(
     'the store is not reachable, try again',
@@ -261,7 +259,6 @@ export const REFUSALS = {
   ),
   beginAgain: ({ en, fr }: Sentence) =>
     said(`${en}: begin again after oldest, or without a cursor`, `${fr} : recommencez après oldest, ou sans curseur.`),
-  cursorMoved: said('after is from before the client was moved', 'after date d’avant le déplacement du client'),
   cursorRestored: said(
     'after is from before the service was restored',
     'after date d’avant la restauration du service',

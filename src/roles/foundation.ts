@@ -11,17 +11,17 @@ import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
 import { BrokerSilentError, brokerUnreachable, isBrokerOutage, isBrokerSilence } from '../engine/broker/outage.ts';
 import { untilElected } from '../engine/broker/topology.ts';
-import { UNNAMED_CELL } from '../engine/domain/cell.ts';
+import { NO_NAMESPACE } from '../engine/domain/namespace.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
 import { keepCoordinates } from '../engine/maintenance/imported-tables.ts';
 import { startInstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
 import { startTopologyWatch, type TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import { createCommuneLocator } from '../engine/matching/commune-locator.ts';
 import { loadReference } from '../engine/reference/communes.ts';
-import { noteCell, readDatabaseLabel } from '../engine/store/cell.ts';
 import { assertReachable, migrate, openDatabase, type Queryable } from '../engine/store/database.ts';
 import { addressOf, databaseUnreachable } from '../engine/store/database-servers.ts';
 import { createDocumentCache } from '../engine/store/document-cache.ts';
+import { readDatabaseLabel, recordNamespace } from '../engine/store/installation.ts';
 import type { FailingPart } from '../engine/store/instances.ts';
 import { readDatabasePlace } from '../engine/store/intake-position.ts';
 import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
@@ -103,8 +103,8 @@ async function openParts(
     url: natsUrl,
     replicas: config.natsReplicas,
     database: await readDatabaseLabel(database, databaseUrl),
-    cell: config.cell,
-    name: config.cell === null ? `vigie ${VERSION}` : `vigie ${VERSION} ${config.cell}`,
+    namespace: config.namespace,
+    name: config.namespace === null ? `vigie ${VERSION}` : `vigie ${VERSION} ${config.namespace}`,
     onStatus: transientErrors.onBrokerStatus,
   });
   closing('broker', () => broker.close());
@@ -158,17 +158,17 @@ async function openDatabases(
   if (migrated.length > 0) log.info({ migrated }, 'database upgraded');
   if (unknown.length > 0)
     log.warn({ unknown }, 'a newer version has upgraded the database; this one continues to use it');
-  await assertCell(database, config.cell);
+  await assertNamespace(database, config.namespace);
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
   return { database, pipelineDatabase };
 }
 
-async function assertCell(database: Queryable, cell: string | null): Promise<void> {
-  const name = await noteCell(database, cell);
-  if (name === (cell ?? UNNAMED_CELL)) return;
-  const said = cell === null ? 'VIGIE_CELL is not set' : `VIGIE_CELL is ${cell}`;
-  throw ConfigError.of([`${said}, and DATABASE_URL is the database of the cell ${name}`]);
+async function assertNamespace(database: Queryable, namespace: string | null): Promise<void> {
+  const stored = await recordNamespace(database, namespace);
+  if (stored === (namespace ?? NO_NAMESPACE)) return;
+  const configured = namespace === null ? 'VIGIE_NAMESPACE is not set' : `VIGIE_NAMESPACE is ${namespace}`;
+  throw ConfigError.of([`${configured}, and DATABASE_URL is the database of the namespace ${stored}`]);
 }
 
 function openSupervisor(

@@ -146,7 +146,6 @@ function createTermStart(
     matcher: observed,
     resolvePlace: reference.resolvePlace,
     bounds: config.recordBounds,
-    refreshSearches: () => matcher.refresh(),
     clock: () => new Date(),
     features,
   });
@@ -171,10 +170,6 @@ function createTermStart(
         }
         if (isRestored) noteRestored('it is a copy, or the stream is another than it knows');
         if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');
-      },
-      onHeld(error) {
-        noteProgress();
-        onTransientError('recording', error);
       },
       announceDue: announcer.announce,
       onRecorded(recorded, batch, seconds) {

@@ -31,16 +31,16 @@ test('an import of centres is told to every instance, and is no change of a sear
   await Promise.all(told);
 });
 
-test('what the instances of a cell tell each other, no other cell hears', async (t) => {
+test('what the instances of a namespace announce reaches no other namespace', async (t) => {
   const server = await startTestNats(t);
-  const connect = async (cell: string | null) => {
-    const broker = await connectBroker({ url: server.url, cell, name: 'test', onStatus: () => undefined });
+  const connect = async (namespace: string | null) => {
+    const broker = await connectBroker({ url: server.url, namespace, name: 'test', onStatus: () => undefined });
     t.after(() => broker.close());
     return broker;
   };
   const [first, west, sender] = await Promise.all([connect(null), connect('west'), connect('west')]);
-  onChange(first, 'coordinates', () => assert.fail('it is not of this cell'));
-  onControlChange(first, () => assert.fail('it is not of this cell'));
+  onChange(first, 'coordinates', () => assert.fail('it is of another namespace'));
+  onControlChange(first, () => assert.fail('it is of another namespace'));
   const told = new Promise<void>((resolve) => onChange(west, 'coordinates', resolve));
   const controlled = new Promise<void>((resolve) => onControlChange(west, resolve));
   await Promise.all([first, west].map(({ connection }) => connection.flush()));

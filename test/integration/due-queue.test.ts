@@ -83,7 +83,7 @@ test('what waits is let in when it is old, though a slow claim made it wait late
   const next = await seedOld(1_000);
   await makeWait(next);
   await untilLetIn(next);
-  // As a claim leaves it that waited for a standby, and as a move from another cell brings it.
+  // As a claim leaves it that waited for a standby.
   const old = await seedOld(60_000);
   await makeWait(old);
   await untilLetIn(old);

@@ -8,14 +8,14 @@ import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { publishAll } from '../../src/engine/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
 import { ensureRetries, retryConsumer, retrySubject } from '../../src/engine/broker/topology.ts';
-import { cellNames } from '../../src/engine/domain/cell.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
+import { brokerNames } from '../../src/engine/domain/namespace.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const ENDPOINT_KEY = '0123456789abcdef';
 const REQUEST_TIMEOUT = 408;
-const names = cellNames(null);
+const names = brokerNames(null);
 const ID = '019b0000-0000-7000-8000-000000000001' as Uuid;
 const CONSUMER = retryConsumer(Number(retrySubject({ names }, ENDPOINT_KEY, ID).split('.')[1]));
 

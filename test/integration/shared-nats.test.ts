@@ -1,5 +1,5 @@
 /**
- * Two databases on one NATS without names of cells: what one's daemon has made there is not the other's. The second one
+ * Two databases on one NATS without namespaces: what one's daemon has made there is not the other's. The second one
  * takes nothing, is not ready and says whose it is, until it is told to take over what the first one has left.
  */
 
@@ -33,7 +33,7 @@ function advertsFrom(first: number, count: number) {
   );
 }
 
-/** Cells share `ADVERTS`; the rest is of one database. Older servers know no metadata. */
+/** Namespaces share `ADVERTS`; the rest is of one database. Older servers know no metadata. */
 async function assertLabelled(url: string): Promise<void> {
   const broker = await connectBroker({ url, name: 'test', onStatus: () => undefined });
   const { config } = await broker.manager.streams.info('RETRIES');
@@ -70,7 +70,7 @@ test('of two databases on one NATS the first takes all, and the second says whos
     const { hostname, port, pathname } = new URL(url);
     assert.ok(reason.includes(`${hostname}:${port}${pathname}`), `${reason} names ${port}`);
   }
-  assert.match(reason, /VIGIE_CELL/);
+  assert.match(reason, /VIGIE_NAMESPACE/);
   assert.match(reason, /vigie admin streams adopt/);
 
   const adopt = (...flags: readonly string[]) =>
@@ -130,6 +130,6 @@ test('a copy that is started beside its running original takes nothing, and says
   assert.equal(await reasonOf(ofOriginal), undefined);
   assert.match(
     (await reasonOf(ofCopy)) ?? '',
-    /\/vigie takes adverts in on this NATS as the same cell, and this one, .*\/restored, is another/,
+    /\/vigie takes adverts in on this NATS under the same names, and this one, .*\/restored, is another/,
   );
 });

@@ -87,7 +87,7 @@ test('what every durable has behind it goes, oldest first, and only as much as m
   await take('intake', full);
   assert.deepEqual(await trim(full), { removed: 0, heldBy: 'the consumer intake-west, up to message 0' });
   await take('intake-west', 3);
-  assert.deepEqual(await trim(full), { removed: 3, heldBy: null }, 'what the other cell has not seen stays');
+  assert.deepEqual(await trim(full), { removed: 3, heldBy: null }, 'what another namespace has not seen stays');
   await take('intake-west', full);
   const { removed } = await trim(6);
   assert.deepEqual([removed, (await held()).first_seq], [3, 7], 'what this database has not recorded stays');

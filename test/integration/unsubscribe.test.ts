@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { unsubscribePath } from '../../src/engine/domain/cell.ts';
 import { timeOrderedUuid } from '../../src/engine/domain/ids.ts';
 import { mailKeyOf } from '../../src/engine/domain/mail.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
@@ -36,7 +35,7 @@ async function sent(address: string, asked: Partial<SearchMembers> = {}) {
   await runStatements(database, insertMailItems([waiting], new Date(), 300_000));
   return {
     iri: `/searches/${id}`,
-    path: unsubscribePath(mail.clientId, mail.token),
+    path: `/unsubscribe/${mail.token}`,
     token: mail.token,
     waiting: waiting.id,
     address,
@@ -150,6 +149,13 @@ describe('the link to unsubscribe', () => {
     const form = new FormData();
     form.set('List-Unsubscribe', 'One-Click');
     assert.equal((await ask('POST', path, { body: form })).status, 200);
+    assert.equal(await statusOf(iri), 'unsubscribed');
+  });
+
+  it('works with the twelve digits that earlier e-mails have before the token', async () => {
+    const { iri, token } = await sent('earlier@example.org');
+    assert.equal((await ask('GET', `/unsubscribe/0123456789ab.${token}`)).status, 200);
+    assert.equal((await ask('POST', `/unsubscribe/0123456789ab.${token}`)).status, 200);
     assert.equal(await statusOf(iri), 'unsubscribed');
   });
 

@@ -2,9 +2,9 @@
 
 import { statfs } from 'node:fs/promises';
 import type { Config } from '../../config.ts';
-import { readCellState } from '../../engine/store/cell.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { listAdminEndpoints } from '../../engine/store/endpoints-admin.ts';
+import { readNewestMigration } from '../../engine/store/installation.ts';
 import { listInstances } from '../../engine/store/instances.ts';
 import { VERSION } from '../../version.ts';
 import { bytesText, type Finding, findingsAbout } from './finding.ts';
@@ -43,7 +43,7 @@ export interface DatabaseScene {
 /** Rejects when PostgreSQL goes away meanwhile. */
 export async function checkDatabase(scene: DatabaseScene): Promise<readonly Finding[]> {
   const settings = await readSettings(scene.database);
-  const { newestMigration } = await readCellState(scene.database);
+  const newestMigration = await readNewestMigration(scene.database);
   const findings = [...versionFindings(settings, scene.now), ...settingFindings(settings, scene)];
   if (newestMigration === 0) {
     return [

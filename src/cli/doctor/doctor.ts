@@ -5,8 +5,8 @@ import { type Config, readConfig } from '../../config.ts';
 import { assertServable } from '../../config-conflicts.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { startClockWatch } from '../../engine/maintenance/clock-watch.ts';
-import { readCellState, readDatabaseLabel } from '../../engine/store/cell.ts';
 import { assertReachable, type DatabasePool, openDatabase } from '../../engine/store/database.ts';
+import { readDatabaseLabel, readNewestMigration } from '../../engine/store/installation.ts';
 import { assertNotFormer } from '../../engine/store/schema.ts';
 import { checkSessions } from '../../engine/store/session-check.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
@@ -48,7 +48,7 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
   const [databaseUrl, natsUrl] = [config.databaseUrl ?? running?.databaseUrl, config.natsUrl ?? running?.natsUrl];
   const database = await openOrFind('PostgreSQL', databaseUrl, openChecked);
   const label = database.opened === null ? null : await labelOf(database.opened, databaseUrl as string);
-  const connecting = { database: label, cell: config.cell, name: 'vigie doctor', onStatus: () => undefined };
+  const connecting = { database: label, namespace: config.namespace, name: 'vigie doctor', onStatus: () => undefined };
   const nats = await openOrFind('NATS', natsUrl, (url) => connectBroker({ url, ...connecting }));
   try {
     const embedded = (isEmbedded: boolean, folder: string) => (isEmbedded ? join(dataDir, folder) : null);
@@ -104,8 +104,7 @@ async function openChecked(url: string): Promise<DatabasePool> {
 
 /** Null for a database that no daemon has prepared. */
 async function labelOf(database: DatabasePool, url: string) {
-  const { newestMigration } = await readCellState(database);
-  return newestMigration === 0 ? null : readDatabaseLabel(database, url);
+  return (await readNewestMigration(database)) === 0 ? null : readDatabaseLabel(database, url);
 }
 
 async function clockFindings(database: DatabasePool | null, broker: Broker | null): Promise<readonly Finding[]> {

@@ -1,5 +1,5 @@
 /**
- * Announcements to every instance of the cell: what has changed in PostgreSQL, and which clients' feeds have news. They
+ * Announcements to every instance of the installation: what has changed in PostgreSQL, and which clients' feeds have news. They
  * use core NATS and may be lost: an announcement only shortens the time until the next poll of PostgreSQL, which holds
  * the truth.
  */

@@ -12,7 +12,7 @@ import {
   type Subscription,
 } from 'nats';
 import { inTime, pause } from '../actor/waiting.ts';
-import { type CellNames, cellNames, type DatabaseLabel } from '../domain/cell.ts';
+import { type BrokerNames, brokerNames, type DatabaseLabel } from '../domain/namespace.ts';
 import { BrokerUnavailableError, BrokerUnfitError, brokerUnreachable } from './outage.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
@@ -21,8 +21,8 @@ export const REQUEST_TIMEOUT_MS = 5_000;
 export const STATUS_NO_RESPONDERS = 503;
 
 export interface Broker {
-  /** Names of this cell's streams and subjects on servers that cells share. */
-  readonly names: CellNames;
+  /** Names of this installation's streams, consumers and subjects. */
+  readonly names: BrokerNames;
   /** Replicas of the streams that are created. */
   readonly replicas: number;
   /** The label of the database that owns created streams and consumers; null for a command, which owns none. */
@@ -45,8 +45,8 @@ export interface BrokerOptions {
   /** Default 1. */
   readonly replicas?: number;
   readonly database?: DatabaseLabel | null;
-  /** Default: the cell without a name. */
-  readonly cell?: string | null;
+  /** Default: none, for the only installation on its NATS. */
+  readonly namespace?: string | null;
   /** Called at disconnections and reconnections; the client reconnects by itself, for ever. */
   readonly onStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
@@ -97,7 +97,7 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     options.onStatus(status, detail);
   });
   return {
-    names: cellNames(options.cell ?? null),
+    names: brokerNames(options.namespace ?? null),
     replicas,
     database: options.database ?? null,
     connection,

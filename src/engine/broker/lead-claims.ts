@@ -52,9 +52,9 @@ export async function findOtherLead(
   const [first] = [...claims].sort((one, other) => one.since - other.since);
   if (first === undefined || first.place === place) return null;
   return (
-    `the database ${first.address} takes adverts in on this NATS as the same cell, and this one, ${address}, is another: ` +
+    `the database ${first.address} takes adverts in on this NATS under the same names, and this one, ${address}, is another: ` +
     'nothing is taken, for both would notify of the same. A copy that was restored beside its original needs a NATS of ' +
-    'its own, another service the name of a cell (VIGIE_CELL); or end the other one.'
+    'its own, another service a VIGIE_NAMESPACE; or end the other one.'
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * Inspects every existing stream and consumer of this cell: whether it can work, and whether it belongs to another
+ * Inspects every existing stream and consumer of this installation: whether it can work, and whether it belongs to another
  * database.
  */
 
@@ -12,7 +12,7 @@ import {
   RetentionPolicy,
   type StreamConfig,
 } from 'nats';
-import { type DatabaseLabel, labelText } from '../domain/cell.ts';
+import { type DatabaseLabel, labelText } from '../domain/namespace.ts';
 import { ADVERTS, REJECTED } from '../domain/streams.ts';
 import type { Broker } from './connection.ts';
 import {
@@ -74,8 +74,8 @@ function foreignOf({ database }: Broker, found: readonly Found[]): string | null
   const others = foreign.length > 1 ? ` and ${foreign.length - 1} more` : '';
   return (
     `${first.name}${others} belong to the database ${labelText(first.owner)}, and this one is ${labelText(database)}: ` +
-    'nothing is taken, for each would take what is the other’s. Two services on one NATS need the name of a cell ' +
-    '(VIGIE_CELL) for one of them; if the other database is gone, `vigie admin streams adopt` takes them over.'
+    'nothing is taken, for each would take what is the other’s. Two services on one NATS need a VIGIE_NAMESPACE ' +
+    'for one of them; if the other database is gone, `vigie admin streams adopt` takes them over.'
   );
 }
 
@@ -267,7 +267,7 @@ interface StreamFigures {
   readonly ackPending: number;
 }
 
-/** Every stream of this cell, with this cell's consumers; a missing one is empty. Rejects when NATS is away. */
+/** Every stream of this installation, with its consumers; a missing one is empty. Rejects when NATS is away. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
   const { intakeConsumer, retriesStream } = broker.names;
   return Promise.all([

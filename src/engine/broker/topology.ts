@@ -2,8 +2,8 @@
  * Streams and consumers, created when missing and never altered: an operator's settings win, and changing `ack_wait`
  * would move every retry that waits under it.
  *
- * `ADVERTS` holds what crawlers say, and each cell has a durable on it; `RETRIES` holds the deliveries that wait for their
- * hour, one stream a cell (domain/cell.ts). A retry's subject is `retries.<partition>.<delivery>`, by which it can be
+ * `ADVERTS` holds what crawlers say, and each installation has a durable on it; `RETRIES` holds the deliveries that wait
+ * for their hour, one stream an installation (domain/namespace.ts). A retry's subject is `retries.<partition>.<delivery>`, by which it can be
  * looked for: one consumer per partition, because a burst of due retries costs a consumer the square of its length, and
  * one filter subject each, because nats-server 2.9 knows no more. `REJECTED` notifies crawlers of their rejected messages.
  */
@@ -20,8 +20,8 @@ import {
   StorageType,
   type StreamConfig,
 } from 'nats';
-import { type DatabaseLabel, labelOf, labelText } from '../domain/cell.ts';
 import type { Uuid } from '../domain/ids.ts';
+import { type DatabaseLabel, labelOf, labelText } from '../domain/namespace.ts';
 import { ADVERTS, REJECTED } from '../domain/streams.ts';
 import { type Broker, onceElected } from './connection.ts';
 
@@ -34,7 +34,6 @@ const INTAKE_ACK_WAIT_MS = 60_000;
 const RETRY_ACK_WAIT_MS = 90_000;
 const DUPLICATE_WINDOW_MS = 2 * 60_000;
 
-/** What knows the names of its cell. */
 type Named = Pick<Broker, 'names'>;
 type Shaped = Pick<Broker, 'names' | 'replicas'>;
 
@@ -142,7 +141,7 @@ function ensureStream(
   more: () => Promise<Partial<StreamConfig>> = async () => ({}),
 ): Promise<boolean> {
   const wanted = streamsOf(broker).find((each) => each.name === name) as WantedStream;
-  // What cells share has no owner.
+  // What installations share has no owner.
   const isShared = name === ADVERTS_STREAM || name === REJECTED.name;
   return createIfMissing(
     () => broker.manager.streams.info(name),

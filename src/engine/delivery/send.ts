@@ -188,7 +188,7 @@ export class Sending {
     this.#withdraw(turn);
     if (refusal === 'contended') return due().admitSoon([entry]);
     if (refusal === null) return due().fetchSoon(entry.endpointKey, entry.lane);
-    if (refusal !== 'paused' && refusal !== 'closed') return;
+    if (refusal !== 'paused') return;
     // It counts as paused until the next poll of pauses; what waits for it here goes back to the table.
     scheduler.setPaused(entry.endpointKey, true);
     due().empty(scheduler.lane(entry.endpointKey));

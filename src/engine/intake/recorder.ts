@@ -15,7 +15,7 @@ import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { insertFeedBatches, insertFeedItems } from '../store/feed-batches.ts';
-import { type HeldTerm, holdTerm, type Term } from '../store/intake-leader.ts';
+import { holdTerm, type Term } from '../store/intake-leader.ts';
 import { noteReach } from '../store/intake-position.ts';
 import { beginMatches, insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import {
@@ -39,7 +39,6 @@ import {
   touchedBy,
 } from './alerts.ts';
 import { type EvaluatedBatch, evaluateBatch, type IntakeEntry, type RecordBounds } from './evaluation.ts';
-import { BarrierError } from './hold.ts';
 import { type MarketLedger, openLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
 
@@ -49,8 +48,6 @@ export interface RecorderDependencies {
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
   readonly clock: () => Date;
-  /** Resolves when the matcher knows every committed search; without it no search ever comes from another cell. */
-  readonly refreshSearches?: () => Promise<void>;
   /** Features that record rows of their own with the pairs that they want. */
   readonly features?: readonly PairFeature[];
 }
@@ -83,20 +80,9 @@ export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';
 }
 
-/** Searches came from another cell, and the matcher may not know them yet. */
-class SearchesCameError extends Error {
-  readonly code = 'SEARCHES_CAME';
-  readonly epoch: number;
-
-  constructor(epoch: number) {
-    super('searches came from another cell');
-    this.epoch = epoch;
-  }
-}
-
 /**
- * Rejects with `TermOverError` when another instance leads, and with `RestoredError` and `BarrierError`. `onEvaluated`:
- * called with the deferred entries, once nothing of the batch can affect the evaluation of others.
+ * Rejects with `TermOverError` when another instance leads, and with `RestoredError`. `onEvaluated`: called with the
+ * deferred entries, once nothing of the batch can affect the evaluation of others.
  */
 export type Recorder = (
   term: Term,
@@ -106,27 +92,16 @@ export type Recorder = (
 ) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
-  const { refreshSearches } = dependencies;
-  let searchEpoch: number | null = null;
-
-  function assertReady({ heldBehind, searchEpoch: epoch }: HeldTerm, entries: readonly RecordedEntry[]): void {
-    if (heldBehind !== null && entries.some(({ letter }) => letter.sequence > heldBehind)) {
-      throw new BarrierError(heldBehind);
-    }
-    if (refreshSearches !== undefined && epoch !== searchEpoch) throw new SearchesCameError(epoch);
-  }
-
-  const record: Recorder = async (term, entries, deadLetters, onEvaluated) => {
+  return async (term, entries, deadLetters, onEvaluated) => {
     const medians = openLedger(dependencies.matcher.medians);
     try {
       const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
         const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
-        const [held, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
-        assertReady(held, entries);
+        const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
         const known = await withLargeOnes(client, locked, uuids, dependencies.bounds);
         const { last, result } = await recordEntries(client, known, entries, medians, {
           ...dependencies,
-          sequenceFloor: held.sequenceFloor,
+          sequenceFloor,
           onEvaluated,
         });
         const rejected = [...result.rejected].map(([position, reason]) => {
@@ -137,13 +112,9 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       return result;
     } catch (error) {
       medians.undo();
-      if (!(error instanceof SearchesCameError)) throw error;
-      await refreshSearches?.();
-      searchEpoch = error.epoch;
-      return record(term, entries, deadLetters, onEvaluated);
+      throw error;
     }
   };
-  return record;
 }
 
 /** Reads the large ones in the order of their messages, as many as fit together and at least one. */

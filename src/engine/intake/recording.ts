@@ -23,7 +23,6 @@ import { CommitUnknownError, type Database } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
 import { BatchPipeline } from './batch-pipeline.ts';
 import { describe, type IntakeBreaker } from './breaker.ts';
-import { BarrierError, recordUpToBarrier } from './hold.ts';
 import { createRestoreDetector, type IntakeStart } from './position.ts';
 import type { DeadLetteredMessage, RecordedBatch } from './recorded-batch.ts';
 import { type Recorded, type RecordedEntry, type Recorder, RestoredError } from './recorder.ts';
@@ -42,8 +41,6 @@ export interface IntakeDependencies {
   readonly onStart: (start: IntakeStart) => void;
   /** Called when the database was found to be restored to an older state. */
   readonly onRestored: () => void;
-  /** Called repeatedly while a move of a client keeps messages from being recorded. */
-  readonly onHeld?: (error: Error) => void;
   /** Called with the deliveries of each recorded batch. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** `seconds`: the duration of the recording. */
@@ -183,10 +180,6 @@ function startTerm(term: Term, start: IntakeStart, dependencies: IntakeDependenc
       if (error instanceof RestoredError) {
         await restores.noteRestored();
         return record(decoded, onEvaluated);
-      }
-      if (error instanceof BarrierError) {
-        const recordPart = (part: readonly Decoded[]) => record(part, () => undefined);
-        return recordUpToBarrier(error, decoded, recordPart, dependencies.onHeld);
       }
       // Whether the batch is recorded is unknown: the next term reads the truth, and then takes in what is missing.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;

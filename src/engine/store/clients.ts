@@ -45,10 +45,6 @@ export interface Principal extends ClientLimits {
   readonly keyPrefix: string;
   readonly clientId: Uuid;
   readonly clientName: string;
-  /** The cell that the client lives in; null: this one. */
-  readonly movedTo: string | null;
-  /** Reads and writes of this client are refused for a moment. */
-  readonly isMoving: boolean;
 }
 
 export class ClientNameTakenError extends Error {
@@ -114,10 +110,10 @@ function limitValues(limits: Partial<ClientLimits>): (number | null)[] {
   return LIMITS.map((limit) => limits[limit] ?? null);
 }
 
-/** By name, without deleted and moved clients. A sequential scan: there are hundreds of clients. */
+/** By name, without deleted clients. A sequential scan: there are hundreds of clients. */
 export async function listClients(database: Queryable): Promise<readonly Client[]> {
   const { rows } = await database.query<Client>(
-    `select ${CLIENT_COLUMNS} from clients where deleted_at is null and moved_to is null order by name`,
+    `select ${CLIENT_COLUMNS} from clients where deleted_at is null order by name`,
   );
   return rows;
 }
@@ -145,11 +141,11 @@ export async function createApiKey(
   // Served by the primary key of clients.
   const { rows } = await database.query<ApiKey>(
     `insert into api_keys (id, client_id, name, prefix, hash)
-     select $1, id, $3, $4, $5 from clients where id = $2 and deleted_at is null and moved_to is null returning ${KEY_COLUMNS}`,
+     select $1, id, $3, $4, $5 from clients where id = $2 and deleted_at is null returning ${KEY_COLUMNS}`,
     [randomUuid(), clientId, name, prefix, hashOf(key)],
   );
   const [apiKey] = rows;
-  if (apiKey === undefined) throw new ClientUnknownError(`no client ${clientId} in this cell`);
+  if (apiKey === undefined) throw new ClientUnknownError(`no client ${clientId}`);
   return { key, apiKey };
 }
 
@@ -161,7 +157,7 @@ export async function deleteClient(database: Queryable, id: Uuid): Promise<boole
   const { rowCount } = await database.query(
     `with deleted as (
        update clients set deleted_at = now(), name = 'deleted ' || id
-       where id = $1 and deleted_at is null and moved_to is null returning id
+       where id = $1 and deleted_at is null returning id
      ), revoked as (
        update api_keys set revoked_at = now() from deleted where client_id = deleted.id and revoked_at is null
      ), unsigned as (
@@ -208,7 +204,7 @@ export interface ApiKeyVerifier {
 
 /**
  * With its own cache; one per process. `nowMs` is any monotonic clock. Unknown keys are not cached: a key may be
- * created, or its client arrive from another cell, a moment later.
+ * created a moment later.
  */
 export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => performance.now()): ApiKeyVerifier {
   const verified = new LRUCache<string, { readonly principal: Principal; readonly atMs: number }>({
@@ -252,7 +248,7 @@ async function findPrincipals(
   const hashes = keyHashes.map((keyHash) => Buffer.from(keyHash, 'base64'));
   const { rows } = await database.query<Principal & { hash: Buffer }>(
     `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", c.id as "clientId", c.name as "clientName",
-       moved_to as "movedTo", coalesce(moving_until > clock_timestamp(), false) as "isMoving", ${LIMIT_COLUMNS}
+       ${LIMIT_COLUMNS}
      from api_keys k join clients c on c.id = k.client_id
      where k.hash = any($1::bytea[]) and k.revoked_at is null and c.deleted_at is null`,
     [hashes],
@@ -267,10 +263,4 @@ async function findPrincipals(
 
 function hashOf(key: string): Buffer {
   return hash('sha256', key, 'buffer');
-}
-
-/** The error that the trigger raises: the client's cell, empty while it is moved; null: another error. */
-export function movedCellIn(error: unknown): string | null {
-  const { code, detail = '' } = (error ?? {}) as { readonly code?: unknown; readonly detail?: string };
-  return code === 'VM001' ? detail : null;
 }

@@ -40,10 +40,10 @@ export interface ClaimedDelivery {
 
 /**
  * Why a row was not claimed. `held`: an earlier one of its match admits it when its own attempt has ended. `contended`:
- * an earlier one is being settled, retry at once. `paused`: its endpoint is paused. `closed`: its client is being moved
- * to another cell. `cancelled`: its search or client is gone, or it was silenced, and the row is cancelled now.
+ * an earlier one is being settled, retry at once. `paused`: its endpoint is paused. `cancelled`: its search or client is
+ * gone, or it was silenced, and the row is cancelled now.
  */
-export type Refusal = 'held' | 'contended' | 'paused' | 'closed' | 'cancelled';
+export type Refusal = 'held' | 'contended' | 'paused' | 'cancelled';
 
 export interface Claims {
   readonly claimed: readonly ClaimedDelivery[];
@@ -69,9 +69,8 @@ const LEADER = `
 /** What the search of a row of `due`, and its client, say of it. Served by their primary keys. */
 const NOTIFYING = `
   select s.generation, s.client_id, s.token, s.context,
-    s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted,
-    s.deleted_at = 'infinity' or c.moved_to is not null or c.moving_until > clock_timestamp() as is_closed
-  from searches s, lateral (select moved_to, moving_until, deleted_at from clients where id = s.client_id offset 0) c
+    s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted
+  from searches s, lateral (select deleted_at from clients where id = s.client_id offset 0) c
   where s.number = due.search_number offset 0`;
 
 function isEarlier(): string {
@@ -92,7 +91,6 @@ const CLAIM = `
     select * from named where claimed_by is null and lane > 0
   ), judged as materialized (
     select due.id, due.lane, due.attempt_count, leader.id as leader_id, client_id, token, context, case
-      when is_closed then 'closed'
       when is_wanted is not true or due.generation < telling.generation then 'cancelled'
       when exists (
         select from endpoints p where p.key in (due.endpoint_key, left(due.endpoint_key, 16)) and p.paused_at is not null)

@@ -29,9 +29,6 @@ export interface FeedEntry {
   readonly searchNumber: SearchNumber;
 }
 
-/** Numbers of a moved client's former feed: below every transaction of a cluster (`initdb` consumes more). */
-export const FED_BEFORE_MAX = 600;
-
 /** Of a written item, but for its longest member. */
 const ROW_LENGTH = 512;
 

@@ -155,32 +155,20 @@ function createBeat(client: pg.Client, onLost: () => void, onTransientError: (wh
   };
 }
 
-/** The state that governs a recording transaction. */
-export interface HeldTerm {
-  /** Every new `Vigie-Sequence` is above it. */
-  readonly sequenceFloor: number;
-  /** No message beyond this one may be recorded: a client is being moved to or from this cell. Null: all may. */
-  readonly heldBehind: number | null;
-  /** A change means that searches arrived: they must be known before anything is recorded. */
-  readonly searchEpoch: number;
-}
-
 /**
  * For the beginning of a recording transaction: throws `TermOverError` when the term is over, otherwise keeps the term
- * and the returned state from changing before the transaction ends. The table has one row.
+ * from ending before the transaction. Resolves with the sequence floor: every new `Vigie-Sequence` is above it. The
+ * table has one row.
  */
-export async function holdTerm(client: Queryable, term: Term): Promise<HeldTerm> {
-  const { rows } = await client.query<Omit<HeldTerm, 'heldBehind'> & { readonly heldBehind: string | null }>({
+export async function holdTerm(client: Queryable, term: Term): Promise<number> {
+  const { rows } = await client.query<{ readonly sequenceFloor: number }>({
     name: 'hold-term',
-    text: `
-      select sequence_floor as "sequenceFloor", search_epoch as "searchEpoch",
-        case when held_until > clock_timestamp() then held_behind end as "heldBehind"
-      from intake_leader where term = $1 for share`,
+    text: 'select sequence_floor as "sequenceFloor" from intake_leader where term = $1 for share',
     values: [term],
   });
   const [held] = rows;
   if (held === undefined) throw new TermOverError(`term ${term} is over: another instance takes adverts in`);
-  return { ...held, heldBehind: held.heldBehind === null ? null : Number(held.heldBehind) };
+  return held.sequenceFloor;
 }
 
 export interface IntakeLead {

@@ -150,11 +150,6 @@ async function readBodies(
 export interface FeedBounds {
   /** The present one: a cursor from another epoch is from before a restoration. */
   readonly epoch: number;
-  /**
-   * The start of the feed in this cell, for a client that came from another one; null: it did not. Earlier items have
-   * been renumbered since then, so older cursors are meaningless.
-   */
-  readonly arrivedAt: FeedPlace | null;
   /** The last removed one: kept items begin after it. */
   readonly floor: FeedPlace;
 }
@@ -166,23 +161,17 @@ export async function readFeedBounds(database: Queryable, clientId: Uuid): Promi
     floorEpoch: number | null;
     transaction: string | null;
     id: Uuid | null;
-    arrivedEpoch: number | null;
-    arrivedIn: string | null;
   }>({
     name: 'read-feed-bounds',
     text: `
-      select sequence_floor as epoch, feed_floors.epoch as "floorEpoch", recorded_in::text as transaction, feed_floors.id,
-        arrived_epoch as "arrivedEpoch", arrived_in::text as "arrivedIn"
-      from intake_leader left join feed_floors on client_id = $1 left join clients on clients.id = $1`,
+      select sequence_floor as epoch, feed_floors.epoch as "floorEpoch", recorded_in::text as transaction, feed_floors.id
+      from intake_leader left join feed_floors on client_id = $1`,
     values: [clientId],
   });
-  const { epoch, floorEpoch, transaction, id, arrivedEpoch, arrivedIn } = rows[0] as (typeof rows)[number];
-  const arrivedAt =
-    arrivedEpoch === null || arrivedIn === null ? null : endOfTransaction(arrivedEpoch, BigInt(arrivedIn) - 1n);
+  const { epoch, floorEpoch, transaction, id } = rows[0] as (typeof rows)[number];
   const isWhole = floorEpoch === null || transaction === null || id === null;
   return {
     epoch,
-    arrivedAt,
     floor: isWhole ? FEED_START : { epoch: floorEpoch, transaction: BigInt(transaction), id },
   };
 }

@@ -10,7 +10,6 @@ import { Signal } from '../../engine/actor/waiting.ts';
 import { WEBHOOK_CHANNELS } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { bodyOf, hasContacts } from '../../engine/domain/routing.ts';
-import { FED_BEFORE_MAX } from '../../engine/store/feed-batches.ts';
 import type { Feature } from '../../feature.ts';
 import { keptForScrapes } from '../../metrics.ts';
 import { principalOf, requireKeyStill } from '../../rest/auth.ts';
@@ -134,19 +133,11 @@ async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buf
   if (query.after === LATEST) return { ...request, after: await readFeedEnd(dependencies.database) };
   const cursor = readCursor(query.after, scope, key);
   const bounds = await readFeedBounds(dependencies.database, clientId);
-  if (bounds.arrivedAt !== null && (cursor === null || isOfFormerStay(cursor.place, bounds.arrivedAt))) {
-    throw outdated(REFUSALS.cursorMoved, bounds, scope, key);
-  }
   if (cursor === null) throw new Problem(400, REFUSALS.noCursor);
   if (cursor.givenIn !== bounds.epoch) {
     throw outdated(REFUSALS.cursorRestored, bounds, scope, key);
   }
   return { ...request, after: cursor.place };
-}
-
-/** A cursor of another cell has another seal; one of an earlier stay in this cell names a transaction of that time. */
-function isOfFormerStay(place: FeedPlace, arrivedAt: FeedPlace): boolean {
-  return place.transaction > FED_BEFORE_MAX && isBefore(place, arrivedAt);
 }
 
 interface Page {

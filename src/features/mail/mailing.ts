@@ -10,7 +10,6 @@ import { budgetUntil, RetryAbandonedError, retryUntilDone, type Supervisor } fro
 import { startTask } from '../../engine/actor/task.ts';
 import { endsWithin, InFlight } from '../../engine/actor/waiting.ts';
 import type { PauseGate } from '../../engine/broker/pause-gate.ts';
-import { unsubscribePath } from '../../engine/domain/cell.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { type AfterAttempt, afterAttempt } from '../../engine/domain/delivery.ts';
 import { createdAtOf, type Uuid } from '../../engine/domain/ids.ts';
@@ -222,7 +221,7 @@ async function write(
     }),
   );
   const contents = mailContents(mail.items, { documents, notifiedPrices, titles });
-  const unsubscribeUrl = `${publicUrl}${unsubscribePath(mail.clientId, mail.token)}`;
+  const unsubscribeUrl = `${publicUrl}/unsubscribe/${mail.token}`;
   const text = mailText(contents, { unsubscribeUrl, sender: from.name || from.address }, language);
   const bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
   // Those that it shows: of what has expired it says no price.

@@ -20,8 +20,8 @@ import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { readLinkedSearches, readSubscriptions, resubscribe, unsubscribe } from './mail-recipients.ts';
 import { cleanText, MAIL_WORDS } from './mail-words.ts';
 
-/** The prefix by which proxies know the client, and 128 bits in base64url. */
-const LINK = /^[0-9a-f]{12}\.([A-Za-z0-9_-]{22})$/;
+/** 128 bits in base64url. Links of earlier e-mails have twelve digits before it. */
+const LINK = /^(?:[0-9a-f]{12}\.)?([A-Za-z0-9_-]{22})$/;
 
 const SEARCHES_MAX = 20;
 

@@ -25,7 +25,6 @@ const ERRORS: Readonly<Record<number, string>> = {
   412: 'The resource is not the one that If-Match or If-None-Match describe.',
   413: 'The body is larger than 1 MiB.',
   415: 'The media type of the body is not taken.',
-  421: 'Your searches live elsewhere; `Vigie-Cell` names the cell for the proxy. It asks there by itself.',
   422: 'The body has violations.',
   429: 'Too many requests; see Retry-After.',
   503: 'Not available now; see Retry-After.',
@@ -148,7 +147,7 @@ function requestBody(name: NonNullable<Route['body']>, method: Route['method']):
 
 function responses(route: Route, hasPathParameter: boolean, examples: ContractExamples): object {
   const { answers, body, parameters, refusals = [], status, takesSome = false } = route;
-  const statuses: number[] = [401, 421, 429, 503, ...refusals];
+  const statuses: number[] = [401, 429, 503, ...refusals];
   if (hasPathParameter || 'search' in parameters || takesSome) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
   if (body !== null) statuses.push(400, 413, 415, 422);

@@ -20,14 +20,7 @@ create table clients (
   matches_per_advert_max integer,
   created_at timestamptz not null default now(),
   -- A deleted client has no name and no keys; its searches are deleted in the background.
-  deleted_at timestamptz,
-  -- A client lives in one cell (store/client-move.ts). `moved_to`: not this one any more, or not yet. While it is being
-  -- moved no row of it may be written, until the moving command has been silent for a while.
-  moved_to text,
-  moving_until timestamptz,
-  -- The feed history from another cell; cursors of this cell do not know it.
-  arrived_epoch integer,
-  arrived_in xid8
+  deleted_at timestamptz
 );
 -- Clients whose searches are to be deleted.
 create index clients_deleted on clients (id) where deleted_at is not null;
@@ -683,13 +676,7 @@ create table intake_leader (
   -- recorded in a term that is over.
   term bigint not null,
   -- New sequences are above it: a sequence that was sent before a restoration is not reused.
-  sequence_floor integer not null default 0,
-  -- A barrier: the cell records no message beyond `held_behind`, because a client is being moved.
-  held_for uuid,
-  held_behind bigint,
-  held_until timestamptz,
-  -- Counts arrivals of clients from other cells: the recorder must know their searches before it continues.
-  search_epoch integer not null default 0
+  sequence_floor integer not null default 0
 );
 insert into intake_leader values (0);
 
@@ -804,59 +791,14 @@ begin
   update schema_compatibility set compatible_from = greatest(compatible_from, needed);
 end $$;
 
--- One row: the cell of this database (domain/cell.ts), from the first start that names it. A process with another name
--- is refused: the stored positions belong to the streams that are named after the cell. `database_id` identifies the
--- database on NATS (domain/database-label.ts), unchanged by a restore.
-create table cell (
-  name text,
+-- One row: the namespace of this database on NATS (domain/namespace.ts), from the first start that names it. A process
+-- with another one is refused: the stored positions belong to the streams of the namespace. `database_id` identifies the
+-- database on NATS, unchanged by a restore.
+create table installation (
+  namespace text,
   database_id uuid not null default gen_random_uuid()
 );
-insert into cell default values;
-
--- Writes that a client's move refuses.
-
--- Every writer of a client's rows locks its row shared until the commit, so a move that has closed the client finds
--- everything that was written before. The command itself names the client that it moves.
-create function refuse_moving(client uuid) returns void language plpgsql as $$
-declare
-  cell text;
-begin
-  if client::text = current_setting('vigie.moves', true) then return; end if;
-  perform from clients where id = client for share;
-  select coalesce(moved_to, '') into cell from clients
-  where id = client and (moved_to is not null or moving_until > clock_timestamp());
-  if not found then return; end if;
-  raise exception using errcode = 'VM001', message = 'the client is moved to another cell', detail = cell;
-end $$;
-
-create function refuse_moving_of_written() returns trigger language plpgsql as $$
-begin
-  perform refuse_moving(client_id) from (select distinct client_id from written order by client_id) clients;
-  return null;
-end $$;
-
-create function refuse_moving_of_row() returns trigger language plpgsql as $$
-begin
-  perform refuse_moving(case when tg_op = 'DELETE' then old.client_id else new.client_id end);
-  return null;
-end $$;
-
-create trigger searches_kept_from_moving after insert on searches
-  referencing new table as written for each statement execute function refuse_moving_of_written();
-create trigger changed_searches_kept_from_moving after update of members, context, deleted_at on searches
-  for each row execute function refuse_moving_of_row();
-create trigger keys_kept_from_moving after insert or update on api_keys
-  for each row execute function refuse_moving_of_row();
-create trigger secrets_kept_from_moving after insert on webhook_secrets
-  for each row execute function refuse_moving_of_row();
--- Retention removes an expired one.
-create trigger living_secrets_kept_from_moving after delete on webhook_secrets
-  for each row when (old.expires_at is null or old.expires_at > clock_timestamp())
-  execute function refuse_moving_of_row();
-create trigger recoveries_kept_from_moving after insert on recoveries
-  for each row execute function refuse_moving_of_row();
-create trigger recipients_kept_from_moving after update of unsubscribed_at on mail_recipients
-  for each row execute function refuse_moving_of_row();
+insert into installation default values;
 
 -- Feeds (features/feeds): the last publication of each source, a row for each advert that it contains, and one with an
 -- empty reference for the source itself.

@@ -173,7 +173,7 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Stage => Stage.decode(value),
   },
   /**
-   * Takes over the streams and consumers of this cell's names that another database has made: their messages and
+   * Takes over the streams and consumers of this installation's names that another database has made: their messages and
    * positions stay. FAILED_PRECONDITION while that one still takes adverts in.
    */
   adoptStreams: {
@@ -621,7 +621,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Pauses the stage and answers when no instance has work of it under way; DEADLINE_EXCEEDED leaves it paused. */
   drainStage: handleUnaryCall<DrainStageRequest, Stage>;
   /**
-   * Takes over the streams and consumers of this cell's names that another database has made: their messages and
+   * Takes over the streams and consumers of this installation's names that another database has made: their messages and
    * positions stay. FAILED_PRECONDITION while that one still takes adverts in.
    */
   adoptStreams: handleUnaryCall<AdoptStreamsRequest, AdoptStreamsResponse>;
@@ -802,7 +802,7 @@ export interface AdminServiceClient extends Client {
     callback: (error: ServiceError | null, response: Stage) => void,
   ): ClientUnaryCall;
   /**
-   * Takes over the streams and consumers of this cell's names that another database has made: their messages and
+   * Takes over the streams and consumers of this installation's names that another database has made: their messages and
    * positions stay. FAILED_PRECONDITION while that one still takes adverts in.
    */
   adoptStreams(

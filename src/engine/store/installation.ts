@@ -1,0 +1,38 @@
+/** What identifies a database on NATS, and its version. */
+
+import type { Uuid } from '../domain/ids.ts';
+import { type DatabaseLabel, NO_NAMESPACE } from '../domain/namespace.ts';
+import type { Queryable } from './database.ts';
+import { addressOf } from './database-servers.ts';
+
+/** Stores `namespace` where none is stored; resolves with the stored one. Null is `NO_NAMESPACE`. */
+export async function recordNamespace(database: Queryable, namespace: string | null): Promise<string> {
+  // The table has one row.
+  const { rows } = await database.query<{ namespace: string }>(
+    `with recorded as (update installation set namespace = $1 where namespace is null returning namespace)
+     select coalesce((select namespace from recorded), (select namespace from installation), $1) as namespace`,
+    [namespace ?? NO_NAMESPACE],
+  );
+  return (rows[0] as { namespace: string }).namespace;
+}
+
+/**
+ * The label of this database on a NATS that several databases share. `url`: its location, as the process is configured.
+ * The table has one row.
+ */
+export async function readDatabaseLabel(database: Queryable, url: string): Promise<DatabaseLabel> {
+  const { rows } = await database.query<{ id: Uuid }>('select database_id as id from installation');
+  return { id: (rows[0] as { id: Uuid }).id, address: addressOf(url) };
+}
+
+/** The number of the newest applied migration of any database, ours or not; 0 without one. The table has a row for each. */
+export async function readNewestMigration(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ isOurs: boolean }>(
+    `select to_regclass('schema_migrations') is not null as "isOurs"`,
+  );
+  if (rows[0]?.isOurs !== true) return 0;
+  const newest = await database.query<{ name: string }>(
+    'select name from schema_migrations order by name desc limit 1',
+  );
+  return Number.parseInt(newest.rows[0]?.name ?? '0', 10);
+}
