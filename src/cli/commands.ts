@@ -82,6 +82,28 @@ export const COMMANDS: CommandTable = {
       },
     },
     {
+      words: 'backup',
+      args: 'FILE',
+      summary: 'copy the database of the embedded PostgreSQL to FILE, compressed, while the service runs or not',
+      details: 'FILE appears when it is complete. Its owner alone may read it: it has everything that clients saved.',
+      example: 'vigie backup /srv/backups/vigie-$(date +%u).tar.gz',
+      async run({ args: [file = ''] }) {
+        const { backUp } = await import('./backup.ts');
+        await backUp(await settings(), file, await interruption());
+      },
+    },
+    {
+      words: 'restore',
+      args: 'FILE',
+      summary: 'put the database of a backup in the place of the embedded one, while the service does not run',
+      details: 'The former database is kept beside it. The adverts that came since are taken in again from NATS.',
+      example: 'vigie restore /srv/backups/vigie-1.tar.gz',
+      async run({ args: [file = ''] }) {
+        const { restore } = await import('./backup.ts');
+        await restore(await settings(), file);
+      },
+    },
+    {
       words: 'publish',
       args: '[FILE]',
       summary: 'send intake messages, one JSON object a line, from FILE or standard input',

@@ -50,14 +50,19 @@ async function knownNatsUrl(config: Config): Promise<string | undefined> {
 
 /** Runs `work` on the migrated database and closes what it opened. */
 export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
+  return withDatabaseUrl(config, (url) => onDatabase(url, work));
+}
+
+/** As it is: not migrated. */
+export async function withDatabaseUrl<T>(config: Config, work: (url: string) => Promise<T>): Promise<T> {
   const runningUrl = config.databaseUrl ?? (await readRunning(dataDirectoryPath(config.dataDir)))?.databaseUrl;
-  if (runningUrl !== undefined) return onDatabase(runningUrl, work);
+  if (runningUrl !== undefined) return work(runningUrl);
   const server = await openPostgres(config, {
     onLog: () => undefined,
     onWarning: (warning) => process.stderr.write(`vigie: ${warning}\n`),
   });
   try {
-    return await onDatabase(server.databaseUrl, work);
+    return await work(server.databaseUrl);
   } finally {
     await server.stop();
   }

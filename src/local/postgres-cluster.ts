@@ -103,16 +103,16 @@ async function initialise(
   return setRoles(home, binaries, isDurable);
 }
 
-function clusterOf(home: PostgresHome): string {
+export function clusterOf(home: PostgresHome): string {
   return join(home.path, 'cluster');
 }
 
 /** Its home is renamed into place when it is complete. */
-function isThere(cluster: string): Promise<boolean> {
+export function isThere(cluster: string): Promise<boolean> {
   return succeeds(access(join(cluster, 'PG_VERSION')));
 }
 
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   await directory.sync().finally(() => directory.close());
 }
@@ -127,13 +127,18 @@ export interface PostgresPasswords {
 }
 
 const ROLE_PASSWORD_FILE = 'password';
-const SUPERUSER_PASSWORD_FILE = 'superuser-password';
+export const SUPERUSER_PASSWORD_FILE = 'superuser-password';
 
 /** Null in a home without complete roles. */
 async function readPasswords(home: PostgresHome): Promise<PostgresPasswords | null> {
   const role = await readSecret(join(home.path, ROLE_PASSWORD_FILE));
   const superuser = await readSecret(join(home.path, SUPERUSER_PASSWORD_FILE));
   return role === null || superuser === null ? null : { role, superuser };
+}
+
+/** The next start makes new ones, with `setRoles`. */
+export async function dropPasswords(home: PostgresHome): Promise<void> {
+  for (const file of [SUPERUSER_PASSWORD_FILE, ROLE_PASSWORD_FILE]) await rm(join(home.path, file), { force: true });
 }
 
 /** Sets roles, the owner and new passwords, in a cluster without a running server. Can be repeated. */
@@ -214,7 +219,7 @@ async function runTool(home: PostgresHome, command: string, args: readonly strin
  * Runs statements as the superuser, without a server and its passwords: after a crash the log is replayed first. Throws
  * `ServerStartError` at the first that fails. `isDurable: false` leaves out every fsync.
  */
-async function runSingleUser(
+export async function runSingleUser(
   home: PostgresHome,
   binaries: PostgresBinaries,
   database: string,

@@ -19,7 +19,7 @@ import {
   waitUntilReady,
 } from './child-server.ts';
 import { cacheDirectory } from './data-directory.ts';
-import { serverUser } from './ownership.ts';
+import { readSecret, serverUser } from './ownership.ts';
 import {
   ensureCluster,
   findPostgresBinaries,
@@ -31,6 +31,7 @@ import {
   type PostgresHome,
   type PostgresPasswords,
   pathFromChild,
+  SUPERUSER_PASSWORD_FILE,
 } from './postgres-cluster.ts';
 
 export interface PostgresOptions {
@@ -115,7 +116,7 @@ export async function postgresHome(
 }
 
 /** The server of a cluster of another user may run as that one. */
-async function endFormer(home: PostgresHome): Promise<void> {
+export async function endFormer(home: PostgresHome): Promise<void> {
   const name = serverNameOf(home.path);
   const owner = await stat(join(home.path, 'cluster')).catch(() => null);
   await endFormerServer({
@@ -133,6 +134,14 @@ function urlsOf({ role, superuser }: PostgresPasswords, port: number) {
     url: `postgres://${POSTGRES_ROLE}:${role}@${address}`,
     superuserUrl: `postgres://${POSTGRES_SUPERUSER}:${superuser}@${address}`,
   };
+}
+
+/** Of the server whose role has `url`. Throws `ServerStartError` when the password of the superuser is lost. */
+export async function superuserUrl(home: string, url: string): Promise<string> {
+  const password = await readSecret(join(home, SUPERUSER_PASSWORD_FILE));
+  if (password === null)
+    throw new ServerStartError(`embedded PostgreSQL: ${home} has no password of its superuser: restart the service`);
+  return Object.assign(new URL(url), { username: POSTGRES_SUPERUSER, password }).href;
 }
 
 async function startOn(

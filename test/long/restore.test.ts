@@ -5,11 +5,14 @@
  */
 
 import assert from 'node:assert/strict';
-import { cp } from 'node:fs/promises';
+import { cp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { loadReference } from '../../src/engine/reference/communes.ts';
+import { openDatabase } from '../../src/engine/store/database.ts';
+import { openPostgres } from '../../src/local/servers.ts';
 import { countOpen } from '../support/courier.ts';
-import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
+import { createApiKey, type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
@@ -17,7 +20,13 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { auditNumbers } from '../support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestNats, startTestPostgres, type TestServers, temporaryDirectory } from '../support/servers.ts';
+import {
+  copyTestCluster,
+  startTestNats,
+  startTestPostgres,
+  type TestServers,
+  temporaryDirectory,
+} from '../support/servers.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -88,7 +97,20 @@ async function openScene(t: TestContext) {
     return startTestNats(cleanup, fate === 'older' ? copy : null);
   }
 
+  /** With a PostgreSQL of its own. Its rows are read by `on`. */
+  async function startEmbedded(dataDir: string) {
+    const given = { postgres: { url: '' }, nats: servers.nats };
+    const settings = { ...SETTINGS, VIGIE_DATA_DIR: dataDir };
+    const daemon = await startDaemon(cleanup, given, settings);
+    const { databaseUrl } = JSON.parse(await readFile(join(dataDir, 'running.json'), 'utf8')) as {
+      databaseUrl: string;
+    };
+    const on: TestServers = { ...servers, postgres: { ...servers.postgres, url: databaseUrl } };
+    return { daemon, on, runHere: (...args: string[]) => runVigie(args, given, { settings }) };
+  }
+
   return {
+    startEmbedded,
     ...{ cleanup, servers, natsStore, receiver, resolvePlace, messages },
     ...{ publishRounds, save, untilRecorded, restoredNats },
     start: (on: TestServers) => startDaemon(cleanup, on, SETTINGS),
@@ -103,7 +125,7 @@ async function audit(
   on: TestServers,
   search: OracleSearch,
   messages: readonly unknown[],
-  isForgotten: (receivedAt: number) => boolean,
+  isForgotten: (receivedAt: number, id: string) => boolean,
 ): Promise<void> {
   const database = connectDatabase(cleanup, on.postgres.url);
   const expected = replay(messages, [search], resolvePlace);
@@ -120,7 +142,7 @@ async function audit(
   const audited = {
     database,
     // Some of what it forgot was told under ids that it does not know.
-    posts: receiver.posts.filter(({ id, receivedAt }) => known.has(id) && !isForgotten(receivedAt)),
+    posts: receiver.posts.filter(({ id, receivedAt }) => known.has(id) && !isForgotten(receivedAt, id)),
     retryDelayMs: RETRY_DELAY_MS,
     expected: expected.deliveries,
     keyOf: deliveryKeyOf,
@@ -206,4 +228,48 @@ describe('a service that was restored goes on like the original', { concurrency:
     await audit(scene, restored, search, messages, (at) => at > copy.takenAt && at < disasterAt);
     assert.equal(await third.end('SIGTERM'), 0);
   });
+
+  test('the embedded PostgreSQL from a backup made under load, in another directory, NATS intact', async (t) => {
+    const scene = await openScene(t);
+    const { messages, publishRounds, untilRecorded } = scene;
+    const [formerDir, dataDir] = [await temporaryDirectory('drill-former'), await temporaryDirectory('drill-restored')];
+    scene.cleanup.after(() => rm(formerDir, { recursive: true, force: true, maxRetries: 10 }));
+    scene.cleanup.after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 10 }));
+    await copyTestCluster(formerDir);
+    const first = await scene.startEmbedded(formerDir);
+    const search = await scene.save(first.daemon, await createApiKey(first.on));
+    await publishRounds(first.on, 4);
+    const file = join(formerDir, 'backup.tar.gz');
+    const [{ code, stderr }] = await Promise.all([first.runHere('backup', file), publishRounds(first.on, 4)]);
+    assert.equal(code, 0, stderr);
+    await publishRounds(first.on, 2);
+    await untilRecorded(first.on, messages);
+    assert.equal(await first.daemon.end('SIGKILL'), null);
+
+    const disasterAt = Date.now();
+    const settings = { VIGIE_DATA_DIR: dataDir };
+    const restored = await runVigie(
+      ['restore', file],
+      { postgres: { url: '' }, nats: scene.servers.nats },
+      { settings },
+    );
+    assert.deepEqual({ code: restored.code, stderr: restored.stderr }, { code: 0, stderr: '' });
+    const delivered = await deliveredIn(dataDir);
+    assert.ok(delivered.size > 0, 'the backup has deliveries that ended');
+    const second = await scene.startEmbedded(dataDir);
+    await publishRounds(second.on, 3);
+    await audit(scene, second.on, search, messages, (at, id) => !delivered.has(id) && at < disasterAt);
+    assert.equal(await second.daemon.end('SIGTERM'), 0);
+  });
 });
+
+/** What the database knows as delivered that no daemon has started yet. */
+async function deliveredIn(dataDir: string): Promise<ReadonlySet<string>> {
+  const observer = { onLog: () => undefined, onWarning: () => undefined };
+  const server = await openPostgres({ databaseUrl: null, natsUrl: null, natsPort: 0, dataDir }, observer);
+  const database = openDatabase({ url: server.databaseUrl, connectionsMax: 1, onConnectionLost: () => undefined });
+  const { rows } = await database.query<{ id: string }>("select id from delivery_states where state = 'delivered'");
+  await database.end();
+  await server.stop();
+  return new Set(rows.map(({ id }) => id));
+}

@@ -6,6 +6,7 @@
 
 import pg from 'pg';
 import { migrate } from '../../src/engine/store/database.ts';
+import { MARK_COPIED } from '../../src/engine/store/intake-position.ts';
 
 export interface DatabaseCopy {
   /** When its snapshot was taken, in milliseconds since the epoch: not later. */
@@ -59,9 +60,7 @@ export async function restoreDatabase(
       );
     }
     // All clusters of the tests are copies of one, and have its identity; the copied one's was another.
-    await client.query(
-      "update intake_position set database_identity = 'the copied one' where database_identity is not null",
-    );
+    await client.query(MARK_COPIED);
     await client.query('commit');
   });
 }

@@ -1,11 +1,13 @@
 /** PostgreSQL checks of the manual, how long its disk lasts, and which endpoints fail. */
 
 import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { listAdminEndpoints } from '../../engine/store/endpoints-admin.ts';
 import { readNewestMigration } from '../../engine/store/installation.ts';
 import { listInstances } from '../../engine/store/instances.ts';
+import { readLastBackup } from '../../local/postgres-backup.ts';
 import { VERSION } from '../../version.ts';
 import { bytesText, type Finding, findingsAbout } from './finding.ts';
 
@@ -29,6 +31,9 @@ const OTHER_CONNECTIONS = 6;
 const ENDPOINTS_READ_MAX = 1_000;
 const ENDPOINTS_SHOWN_MAX = 5;
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** A restore takes in again what the stream of adverts holds, which may be a day: time to make the next one. */
+const BACKUP_HOURS_MAX = 20;
 /** Below this the disk is full before an operator can react. */
 const FREE_SHARE_LEAST = 0.05;
 
@@ -58,6 +63,7 @@ export async function checkDatabase(scene: DatabaseScene): Promise<readonly Find
     ...findings,
     ...connectionFindings(settings, scene, Math.max(1, instances.length)),
     ...(await diskFindings(scene)),
+    ...(await backupFindings(scene)),
     ...instances.flatMap(({ host, processId, version, failing }) => [
       ...(version === VERSION
         ? []
@@ -191,6 +197,17 @@ async function diskFindings({ database, config, embeddedIn, now }: DatabaseScene
   const missing = perDay === null || days === null ? 0 : perDay * days - bytes - free;
   if (missing <= 0) return [fine(said)];
   return [lookAt(said, `make room for ${bytesText(missing)} more, or lower VIGIE_RETENTION_…_DAYS`)];
+}
+
+/** Of a given PostgreSQL its owner takes care. */
+async function backupFindings({ embeddedIn, now }: DatabaseScene): Promise<readonly Finding[]> {
+  if (embeddedIn === null) return [];
+  const at = await readLastBackup(dirname(embeddedIn));
+  const remedy = 'run vigie backup FILE every night, and keep FILE on another machine';
+  if (at === null) return [lookAt('there is no backup', remedy)];
+  const hours = Math.floor((now.getTime() - at.getTime()) / HOUR_MS);
+  const said = `the last backup is ${hours} hours old`;
+  return [hours < BACKUP_HOURS_MAX ? fine(said) : lookAt(`${said}, adverts may leave NATS after 24`, remedy)];
 }
 
 function growthText(perDay: number | null, days: number | null): string {

@@ -45,6 +45,10 @@ export interface KeptPosition {
 const DATABASE_IDENTITY = `(
   select concat(system_identifier, '/', oid) from pg_control_system(), pg_database where datname = current_database())`;
 
+/** For a copy of a whole cluster, which has the identity of its original: the next term takes it for a copy. */
+export const MARK_COPIED =
+  "update intake_position set database_identity = 'the copied one' where database_identity is not null";
+
 const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
 /** A standby for which commits wait lacks none of them. */
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;

@@ -1,0 +1,120 @@
+/**
+ * `vigie backup` and `vigie restore`: a base backup of the embedded PostgreSQL while the service runs, and its return while
+ * it does not.
+ */
+
+import { rm, statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { Config } from '../config.ts';
+import { startTask } from '../engine/actor/task.ts';
+import { openDatabase } from '../engine/store/database.ts';
+import { MARK_COPIED } from '../engine/store/intake-position.ts';
+import { dataDirectoryPath } from '../local/data-directory.ts';
+import { superuserUrl } from '../local/postgres.ts';
+import {
+  type Copying,
+  clusterHome,
+  copyCluster,
+  copyLog,
+  publishBackup,
+  restoreCluster,
+} from '../local/postgres-backup.ts';
+import { withDatabaseUrl } from './connect.ts';
+import { startProgress } from './progress.ts';
+import { CommandError, commandLine, InterruptedError, print } from './terminal.ts';
+
+const OWN_SERVER = `DATABASE_URL names a PostgreSQL of your own, which has tools for that:
+  pg_dump --format=custom --file=FILE "$DATABASE_URL"             # while the service runs
+  pg_restore --no-owner --dbname="$NEW_DATABASE_URL" FILE         # into an empty database, while it does not
+or pg_basebackup, where a dump takes too long.`;
+
+/** Below this share the disk would be full before anybody reacts, and PostgreSQL would stop. */
+const FREE_SHARE_LEAST = 0.05;
+const CHECK_EVERY_MS = 1_000;
+const MEGABYTE = 1_000_000;
+
+/** `file` appears when it is complete, and replaces one of that name. */
+export async function backUp(config: Config, file: string, stopping: AbortSignal): Promise<void> {
+  if (config.databaseUrl !== null) throw new CommandError(OWN_SERVER);
+  const dataDir = dataDirectoryPath(config.dataDir);
+  const home = await clusterHome(dataDir);
+  const draft = `${resolve(file)}.unfinished`;
+  const begunAt = new Date();
+  const ending = new AbortController();
+  const abort = (error: Error): void => ending.abort(error);
+  stopping.addEventListener('abort', () => abort(new InterruptedError(stopping, 'there is no backup')));
+  const work = () => abortWhenFull([home, dirname(draft)], abort);
+  const watch = startTask({ what: 'free disk', everyMs: CHECK_EVERY_MS, isDueAtOnce: true, work, keepsProcess: false });
+  try {
+    await rm(draft, { force: true });
+    await withDatabaseUrl(config, async (url) => copyAs(await superuserUrl(home, url), { home, draft, ending }));
+    await publishBackup(draft, resolve(file), begunAt, dataDir);
+  } catch (error) {
+    throw ending.signal.aborted ? ending.signal.reason : error;
+  } finally {
+    await watch.stop();
+    await rm(draft, { force: true });
+  }
+  print(`${file} has the database of ${begunAt.toISOString()}: \`${commandLine} restore\` brings it back`);
+}
+
+interface Drafting {
+  readonly home: string;
+  readonly draft: string;
+  readonly ending: AbortController;
+}
+
+/** In one session, with which the slot and the state of a backup end. */
+async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void> {
+  const onConnectionLost = (cause: Error): void =>
+    ending.abort(new CommandError(`PostgreSQL ended, there is no backup: ${cause.message}`, { cause }));
+  const database = openDatabase({ url, connectionsMax: 1, onConnectionLost });
+  const progress = startProgress('waiting for a checkpoint', 'MB');
+  let copied = 0;
+  const session = await database.connect();
+  session.on('error', onConnectionLost);
+  try {
+    // It keeps the log from here on, whatever PostgreSQL would remove meanwhile.
+    await session.query(
+      "select pg_create_physical_replication_slot(concat('vigie_backup_', pg_backend_pid()), true, true)",
+    );
+    const { rows } = await session.query<{ bytes: number }>(
+      `select sum(pg_database_size(oid))::float8 as bytes, pg_backup_start('vigie backup', fast => true) from pg_database`,
+    );
+    const total = rows[0]?.bytes ?? 1;
+    const copying: Copying = {
+      ...paths,
+      signal: ending.signal,
+      onBytes(count) {
+        copied += count;
+        progress.update({ doing: 'copying', count: copied / MEGABYTE, share: Math.min(1, copied / total) });
+      },
+    };
+    await copyCluster(copying);
+    const { rows: ends } = await session.query<{ label: string; last: string }>(
+      'select labelfile as label, pg_walfile_name(lsn - 1) as last from pg_backup_stop(wait_for_archive => false)',
+    );
+    const { label, last } = ends[0] as (typeof ends)[number];
+    await copyLog(copying, label, last);
+  } finally {
+    progress.end();
+    session.release(true);
+    await database.end();
+  }
+}
+
+async function abortWhenFull(directories: readonly string[], abort: (error: Error) => void): Promise<void> {
+  for (const directory of directories) {
+    const { bavail, blocks } = await statfs(directory);
+    if (bavail < blocks * FREE_SHARE_LEAST)
+      abort(new CommandError(`the disk of ${directory} has less than a twentieth free: there is no backup`));
+  }
+}
+
+export async function restore(config: Config, file: string): Promise<void> {
+  if (config.databaseUrl !== null) throw new CommandError(OWN_SERVER);
+  const progress = startProgress('unpacking, and recovering the database');
+  const former = await restoreCluster(file, config.dataDir, MARK_COPIED).finally(() => progress.end());
+  print(`restored: \`${commandLine} serve\` goes on with it`);
+  if (former !== null) print(`the former database is kept in ${former}: remove it when it is of no more use`);
+}

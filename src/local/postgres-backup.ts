@@ -1,0 +1,190 @@
+/**
+ * The files of a base backup of the embedded PostgreSQL (its manual, "Making a Base Backup Using the Low-Level API"), and
+ * their return. A backup is one file: two tar archives behind each other, each compressed by gzip; any tar unpacks it with
+ * `--gzip --ignore-zeros`. The first has the cluster, copied while the server changes it; the second the log that makes the
+ * copy whole, and `backup_label` as its last entry: without it the file is not complete.
+ */
+
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { access, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Transform } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { createGzip } from 'node:zlib';
+import { succeeds } from '../engine/actor/waiting.ts';
+import { cacheDirectory, openDataDirectory } from './data-directory.ts';
+import { giveTree, readSecret, secureHome, writeSecret } from './ownership.ts';
+import { endFormer, postgresHome } from './postgres.ts';
+import {
+  clusterOf,
+  dropPasswords,
+  findPostgresBinaries,
+  isThere,
+  POSTGRES_DATABASE,
+  runSingleUser,
+  syncDirectory,
+} from './postgres-cluster.ts';
+
+const run = promisify(execFile);
+
+export class BackupError extends Error {
+  readonly code = 'BACKUP_FAILED';
+}
+
+/** What PostgreSQL makes anew, or what would mislead it: its manual, "Backing Up The Data Directory". */
+const LEFT_OUT = [
+  ...[
+    'pg_wal',
+    'pg_replslot',
+    'pg_dynshmem',
+    'pg_notify',
+    'pg_serial',
+    'pg_snapshots',
+    'pg_stat_tmp',
+    'pg_subtrans',
+  ].map((directory) => `cluster/${directory}/*`),
+  ...['cluster/postmaster.pid', 'cluster/postmaster.opts', '*/pgsql_tmp*', '*/pg_internal.init*'],
+];
+/** Files change, shrink and vanish while they are copied: the log mends them. */
+const WHILE_CHANGING = ['file-changed', 'file-removed', 'file-shrank'].map((what) => `--warning=no-${what}`);
+const LABEL = 'cluster/backup_label';
+/** Three to five times as fast as the default, and a tenth larger. */
+const GZIP = { level: 1 };
+
+export interface Copying {
+  /** The `postgres` directory of the data directory. */
+  readonly home: string;
+  /** Written to its end. */
+  readonly draft: string;
+  readonly signal: AbortSignal;
+  readonly onBytes: (count: number) => void;
+}
+
+/** Throws where there is no cluster, and for a user who cannot read it. */
+export async function clusterHome(dataDir: string): Promise<string> {
+  const home = join(dataDir, 'postgres');
+  const { uid } = await stat(dataDir).catch(() => ({ uid: null }));
+  if (uid !== null && ![0, uid].includes(process.geteuid?.() ?? 0))
+    throw new BackupError(`${dataDir} belongs to user ${uid}: run this as that user, or as root`);
+  if (!(await succeeds(access(join(home, 'cluster')))))
+    throw new BackupError(`${dataDir} has no embedded PostgreSQL: VIGIE_DATA_DIR names the directory of the service`);
+  return home;
+}
+
+/** Between `pg_backup_start` and `pg_backup_stop`. */
+export async function copyCluster({ home, ...copying }: Copying): Promise<void> {
+  const excluded = LEFT_OUT.map((pattern) => `--exclude=${pattern}`);
+  await appendArchive(copying, [`--directory=${home}`, '--anchored', ...excluded, ...WHILE_CHANGING, 'cluster'], 1);
+}
+
+/** `label`, `lastSegment`: as `pg_backup_stop` answers; a slot keeps the segments. */
+export async function copyLog({ home, ...copying }: Copying, label: string, lastSegment: string): Promise<void> {
+  const [, firstSegment = ''] = /^START WAL LOCATION: .* \(file ([0-9A-F]{24})\)$/m.exec(label) ?? [];
+  const segments = (await readdir(join(home, 'cluster/pg_wal'))).filter(
+    (name) => /^[0-9A-F]{24}$/.test(name) && name >= firstSegment && name <= lastSegment,
+  );
+  if (!segments.includes(firstSegment)) throw new BackupError(`PostgreSQL has removed ${firstSegment} of its log`);
+  const work = await mkdtemp(join(tmpdir(), 'vigie-backup-'));
+  try {
+    await mkdir(join(work, 'cluster'));
+    await writeFile(join(work, LABEL), label);
+    const log = segments.sort().map((name) => `cluster/pg_wal/${name}`);
+    await appendArchive(copying, [`--directory=${home}`, ...log, `--directory=${work}`, LABEL], 0);
+  } finally {
+    await rm(work, { recursive: true });
+  }
+}
+
+/** `exitCodeMax`: 1 where files may change meanwhile. */
+async function appendArchive(
+  { draft, signal, onBytes }: Omit<Copying, 'home'>,
+  args: readonly string[],
+  exitCodeMax: number,
+): Promise<void> {
+  const tar = spawn('tar', ['--create', '--file=-', '--numeric-owner', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const counter = new Transform({
+    transform(chunk: Buffer, _, done) {
+      onBytes(chunk.length);
+      done(null, chunk);
+    },
+  });
+  const file = createWriteStream(draft, { flags: 'a', mode: 0o600, flush: true });
+  try {
+    const [[code], said] = await Promise.all([
+      once(tar, 'close') as Promise<[number | null]>,
+      text(tar.stderr),
+      pipeline(tar.stdout, counter, createGzip(GZIP), file, { signal }),
+    ]);
+    if (code === null || code > exitCodeMax) throw new BackupError(`tar: ${said.trim().split('\n')[0]}`);
+  } finally {
+    tar.kill();
+  }
+}
+
+/**
+ * Puts the cluster of the backup in the place of the one there is, which is kept beside. Complete or not at all: it is
+ * unpacked elsewhere, and PostgreSQL replays its log there first. `markCopied`: run in its database, for it to know that
+ * it is older than its original. The next start gives its roles new passwords. Resolves with the path of the former
+ * cluster, null when there was none. Throws `DataDirectoryError` while the service runs.
+ */
+export async function restoreCluster(file: string, dataDir: string | null, markCopied: string): Promise<string | null> {
+  const directory = await openDataDirectory(dataDir);
+  const home = await postgresHome(directory.path);
+  const staging = { ...home, path: `${home.path}.new` };
+  try {
+    await endFormer(home);
+    const binaries = await findPostgresBinaries(cacheDirectory(), home.user);
+    await rm(staging.path, { recursive: true, force: true });
+    await secureHome(staging.path, home.user);
+    await unpack(file, staging.path);
+    await giveTree(clusterOf(staging), home.user);
+    await runSingleUser(staging, binaries, POSTGRES_DATABASE, [markCopied], true);
+    // What tar wrote.
+    await run('sync', ['--file-system', staging.path]);
+    await secureHome(home.path, home.user);
+    const former = `${clusterOf(home)}-before-${new Date().toISOString().replace(/\.\d+/, '')}`;
+    const hadFormer = await isThere(clusterOf(home));
+    if (hadFormer) await rename(clusterOf(home), former);
+    await dropPasswords(home);
+    await rename(clusterOf(staging), clusterOf(home));
+    await syncDirectory(home.path);
+    return hadFormer ? former : null;
+  } finally {
+    await rm(staging.path, { recursive: true, force: true });
+    await directory.close();
+  }
+}
+
+async function unpack(file: string, target: string): Promise<void> {
+  const args = ['--extract', `--file=${file}`, '--gzip', '--ignore-zeros', '--no-same-owner', '--same-permissions'];
+  // Standard input is inherited, for /dev/stdin.
+  const tar = spawn('tar', [...args, '--force-local', `--directory=${target}`], {
+    stdio: ['inherit', 'ignore', 'pipe'],
+  });
+  const [[code], said] = await Promise.all([once(tar, 'close') as Promise<[number | null]>, text(tar.stderr)]);
+  if (code !== 0) throw new BackupError(`${file} cannot be unpacked: ${said.trim().split('\n')[0]}`);
+  const isWhole = await succeeds(access(join(target, LABEL)));
+  if (!isWhole) throw new BackupError(`${file} is no complete backup of vigie: it has no ${LABEL}`);
+}
+
+/** Beside the data: when the last backup began, in ISO 8601. */
+const LAST_BACKUP_FILE = 'last-backup';
+
+export async function readLastBackup(dataDir: string): Promise<Date | null> {
+  const at = await readSecret(join(dataDir, LAST_BACKUP_FILE));
+  return at === null ? null : new Date(at);
+}
+
+/** Gives the finished draft its name, whole and on disk. */
+export async function publishBackup(draft: string, file: string, begunAt: Date, dataDir: string): Promise<void> {
+  await rename(draft, file);
+  await syncDirectory(dirname(file));
+  const { uid, gid } = await stat(dataDir);
+  // Root's backup of the data of another user, whose doctor reads it.
+  await writeSecret(join(dataDir, LAST_BACKUP_FILE), begunAt.toISOString(), { name: '', userId: uid, groupId: gid });
+}
