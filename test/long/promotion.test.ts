@@ -5,8 +5,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AckPolicy, DeliverPolicy } from 'nats';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
-import { ADVERTS_STREAM, ensureIntake } from '../../src/engine/broker/topology.ts';
+import { ADVERTS_STREAM } from '../../src/engine/broker/topology.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { auditNumbers } from '../support/order-auditor.ts';
@@ -81,7 +82,12 @@ test('numbers that a lost primary had told are not told again, though JetStream 
   assert.equal(await first.end('SIGTERM'), 0);
   // As if the leader had died between its commit and the acknowledgement.
   await broker.manager.consumers.delete(ADVERTS_STREAM, broker.names.intakeConsumer);
-  await ensureIntake(broker, before);
+  await broker.manager.consumers.add(ADVERTS_STREAM, {
+    durable_name: broker.names.intakeConsumer,
+    ack_policy: AckPolicy.Explicit,
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: before + 1,
+  });
   const handedOut = broker.jetStream.fetch(ADVERTS_STREAM, broker.names.intakeConsumer, {
     batch: told,
     expires: 1_000,

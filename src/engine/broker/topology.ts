@@ -12,7 +12,6 @@ import { randomBytes } from 'node:crypto';
 import {
   AckPolicy,
   type ConsumerConfig,
-  DeliverPolicy,
   DiscardPolicy,
   NatsError,
   nanos,
@@ -118,11 +117,9 @@ export async function ensureAdvertsStream(broker: Broker): Promise<void> {
   });
 }
 
-/** `behind`: where a created consumer begins; default the oldest message. */
-export async function ensureIntake(broker: Broker, behind = 0): Promise<void> {
+export async function ensureIntake(broker: Broker): Promise<void> {
   await ensureAdvertsStream(broker);
-  const from = behind === 0 ? {} : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: behind + 1 };
-  await ensureConsumers(broker, ADVERTS_STREAM, from);
+  await ensureConsumers(broker, ADVERTS_STREAM);
 }
 
 /** Resolves with true when the stream was missing. */
@@ -149,12 +146,12 @@ function ensureStream(
   );
 }
 
-async function ensureConsumers(broker: Broker, ofStream: string, more: Partial<ConsumerConfig> = {}): Promise<void> {
+async function ensureConsumers(broker: Broker, ofStream: string): Promise<void> {
   for (const { stream, ...wanted } of consumersOf(broker)) {
     if (stream !== ofStream) continue;
     await createIfMissing(
       () => broker.manager.consumers.info(stream, wanted.durable_name),
-      () => broker.manager.consumers.add(stream, { ...wanted, ...labelling(broker), ...more }),
+      () => broker.manager.consumers.add(stream, { ...wanted, ...labelling(broker) }),
     );
   }
 }

@@ -26,7 +26,7 @@ const AGED_EVERY_MS = 1_000;
 const AGED_PAGE = 1_000;
 /** Read every second, for rows that a slow claim has made wait meanwhile: longer than a claim is used. */
 const AGED_SPAN_MS = 8_000;
-/** All that wait are read at most this often: a commit may have waited for a standby, or a client's move brought rows. */
+/** All that wait are read at most this often: a commit may have waited for a standby. */
 const AGED_ALL_EVERY_MS = 10_000;
 
 /** `pump`: called when deliveries have arrived. */

@@ -241,16 +241,10 @@ begin
   return null;
 end $$;
 
--- A move changes all searches of a client in one transaction, and adds them up itself: counted one by one, each would
--- scan the versions of the total that the previous ones left.
-create function is_moved(client uuid) returns boolean language sql stable as $$
-  select client::text = coalesce(current_setting('vigie.moves', true), '')
-$$;
-
 create trigger searches_counted after insert on searches
   referencing new table as written for each statement execute function count_new_searches();
 create trigger searches_recounted after update of members, matches_per_mille, deleted_at on searches
-  for each row when (not is_moved(new.client_id)) execute function count_changed_search();
+  for each row execute function count_changed_search();
 -- Most are marked as deleted long before.
 create trigger searches_uncounted after delete on searches
   for each row when (old.deleted_at is null) execute function count_changed_search();
