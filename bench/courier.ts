@@ -1,12 +1,14 @@
 /**
  * The courier: deliveries per second with everything recorded, and as a share of undici alone against the same
  * receiver in the same run; how long healthy endpoints wait while a fifth of them hangs on a long queue; what a recovery
- * that brings very many waiting ones forward costs the fresh ones; what very many waiting retries cost; and, only when it
- * is named, a day of two couriers with hours of `--hour` seconds, of which each brings `--deliveries`. PostgreSQL (with
- * fsync), nats-server, receiver and courier are processes of this machine.
+ * that brings very many waiting ones forward costs the fresh ones; what very many waiting retries cost, and the wait of
+ * healthy endpoints beside `--waiting` ones of one endpoint; and, only when it is named, a day of two couriers with hours
+ * of `--hour` seconds, of which each brings `--deliveries`. PostgreSQL (with fsync), nats-server, receiver and courier are
+ * processes of this machine.
  *
- *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000] [--seconds 20]
- *     [--only throughput|fairness|recovery|retries|day] [--hour 10] [--snapshot] [--profile folder] [--external] [--json]
+ *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000]
+ *     [--waiting 1000000] [--seconds 20] [--only throughput|fairness|recovery|retries|waiting|day] [--hour 10]
+ *     [--snapshot] [--profile folder] [--external] [--json]
  *
  * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` leaves the process's CPU
  * profile in the folder. With `--snapshot` a transaction holds one all along, as `pg_dump` does: no dead row can be
@@ -20,6 +22,7 @@ import { Agent, request } from 'undici';
 import type { Broker } from '../src/engine/broker/connection.ts';
 import { publishRetries } from '../src/engine/broker/retry-messages.ts';
 import type { DueDelivery } from '../src/engine/domain/delivery.ts';
+import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
 import { timeOrderedUuid } from '../src/engine/domain/ids.ts';
 import { createRecovery, readRecovery } from '../src/features/recoveries/recovery-rows.ts';
 import { putInState, seedDeliveries } from '../test/support/seeded-deliveries.ts';
@@ -34,6 +37,7 @@ const { values: options } = parseArgs({
     hanging: { type: 'string', default: '50000' },
     recovered: { type: 'string', default: '10000' },
     retries: { type: 'string', default: '200000' },
+    waiting: { type: 'string', default: '1000000' },
     only: { type: 'string', default: '' },
     profile: { type: 'string' },
     seconds: { type: 'string', default: '20' },
@@ -277,6 +281,36 @@ async function benchRetries(scene: Scene) {
   };
 }
 
+/** All at one endpoint, for an hour that is not over; the planner knows of them. */
+async function benchWaiting(scene: Scene) {
+  const count = Number(options.waiting);
+  if (count === 0) return {};
+  const { database, search } = scene;
+  const forSeconds = async (elapsedMs: number) => elapsedMs > 1_000 * Number(options.seconds);
+  const stage = await startStage(scene);
+  await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
+  const quiet = await freshLatencies(scene, forSeconds);
+  await database.query(
+    `insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key, due_at)
+     select gen_random_uuid(), gen_random_uuid(), $1, $2, -1, 1, false, $3, now() + interval '1 hour'
+     from generate_series(1, $4)`,
+    [search.number, search.generation, endpointKeyOf(search.clientId, `${scene.receiverUrl}/hang/0`), count],
+  );
+  await database.query('analyze open_deliveries');
+  const beside = await freshLatencies(scene, forSeconds);
+  await end(stage);
+  await database.query('truncate open_deliveries');
+  const p99 = { quiet: percentile(quiet, 0.99), beside: percentile(beside, 0.99) };
+  return {
+    waitingAtOneEndpoint: count,
+    healthyP50QuietMs: percentile(quiet, 0.5),
+    healthyP50BesideWaitingMs: percentile(beside, 0.5),
+    healthyP99QuietMs: p99.quiet,
+    healthyP99BesideWaitingMs: p99.beside,
+    healthyP99RatioBesideWaiting: Number((p99.beside / p99.quiet).toFixed(2)),
+  };
+}
+
 /** The ratios are those of the last three hours to the second and the two after it. */
 async function benchDay(scene: Scene) {
   const { hours, ...day } = await liveDay(scene, Number(options.deliveries), 1_000 * Number(options.hour));
@@ -332,6 +366,7 @@ try {
     fairness: benchFairness,
     recovery: benchRecovery,
     retries: benchRetries,
+    waiting: benchWaiting,
     ...(options.only === 'day' ? { day: benchDay } : {}),
   };
   const figures: Record<string, number | undefined> = {};

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
@@ -13,6 +14,7 @@ import {
   type DatabasePool,
   migrate,
   openDatabase,
+  type Parameter,
   pipelinedTransaction,
   type Queryable,
   type Statement,
@@ -27,7 +29,9 @@ import { updateSummaries } from '../../src/engine/store/property-summaries.ts';
 import { readOverdueRetries, releaseRetries } from '../../src/engine/store/retries.ts';
 import { readRoutes } from '../../src/engine/store/search-routes.ts';
 import { readDocuments } from '../../src/engine/store/snapshots.ts';
+import { readAbandonedMails, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
+import { registerHolder } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
 
@@ -185,7 +189,6 @@ test('the statements of the pipeline go through indexes, however full the queue 
     typeof updateProperties
   >[0][number]['priced'];
   const now = new Date();
-  const outcome = { startedAt: now, durationMs: 1, statusCode: 200, error: null, reason: null, responseHead: null };
   await lockProperties(database, ids);
   await runStatements(database, updateProperties([{ held, priced, expiredAt: null }]));
   await runStatements(database, updateCrawls([held]));
@@ -206,21 +209,7 @@ test('the statements of the pipeline go through indexes, however full the queue 
   await releaseRetries(database, [{ id, endpointKey: 'none', attemptCount: 1 }]);
   await readOverdueRetries(database, 0, null, 1);
   await readDocuments(database, ids);
-  await recordAttempts(database, [
-    {
-      ...{
-        id,
-        searchNumber: searchNumberOf(1),
-        matchId: id,
-        endpointKey: 'none',
-        attemptCount: 1,
-        outcome,
-        retryInMs: 0,
-      },
-      ...{ lane: 'first', holder: 1 },
-      after: { state: 'delivered' },
-    } as Parameters<typeof recordAttempts>[1][number],
-  ]);
+  await recordAttempts(database, [settledAttempt(id, 'none')]);
   const { rows } = await database.query<{ name: string; statement: string; generic: string }>(
     `select name, statement, generic_plans as generic from pg_prepared_statements where name <> ''`,
   );
@@ -264,6 +253,190 @@ function wholeIndexesIn(plan: string): readonly string[] {
     return condition?.includes(LEADING[index] ?? '') === true ? [] : [index];
   });
 }
+
+/** As many rows as an endpoint that is down for an hour collects. */
+const SKEWED_ROWS = 300_000;
+const FRESH = 40;
+/** Fresh ones have larger ids than all that wait at the skewed endpoint, and one is waiting for an overdue retry. */
+const skewed = (lane: number, dueIn: string): string => `
+  truncate open_deliveries;
+  insert into open_deliveries (id, match_id, search_number, generation, lane, follows, endpoint_key, due_at)
+  select ${idOf('i')}, gen_random_uuid(), i, 0, ${lane}, true, 'skewed', now() + interval '${dueIn}'
+  from generate_series(1, ${SKEWED_ROWS}) as i;
+  insert into open_deliveries (id, match_id, search_number, generation, lane, follows, endpoint_key, due_at)
+  select ${idOf(`${SKEWED_ROWS} + i`)}, ${idOf('i')}, i, 0, (array[1, 2, 0, -1])[1 + i % 4], true, 'healthy' || i % 8,
+    now() - interval '1 minute'
+  from generate_series(1, ${FRESH}) as i`;
+const idOf = (number: string): string => `lpad(to_hex(${number}), 32, '0')::uuid`;
+
+const WAITING_MAIL = `
+  insert into mail_items (id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason,
+    gathers_from, due_at)
+  select ${idOf('i')}, ${idOf('i / 100000')}, 1, ${idOf('i')}, ${idOf('i')}, 'property.ad.create', 'mailto:a@b.c', 'key' || i, '{}',
+    now(), case when i < 100000 then now() + interval '1 week' else now() end
+  from generate_series(1, 100040) as i`;
+
+/** In this order: each is planned with the statistics of the one before, too. */
+const SKEWED_QUEUES: Readonly<Record<string, string>> = {
+  'waiting for their hour': `${skewed(-1, '1 hour')}; ${WAITING_MAIL}; analyze mail_items`,
+  'queued again': skewed(2, '-1 second'),
+  queued: skewed(1, '-1 second'),
+  paused: `${skewed(1, '-1 second')}; insert into endpoints (key, url, paused_at) values ('skewed', 'u', now())`,
+  'behind an earlier one': skewed(0, '-1 second'),
+};
+/** Of three hundred thousand, where a page of a hundred is the most that is asked for. */
+const ROWS_READ_MAX = 256;
+const PAGES_READ_MAX = 768;
+
+test('the statements of the queue read no more than what they answer, however many wait at one endpoint', async (t) => {
+  const database = await openTested(t, 'pipeline');
+  const sent = await preparedBy(database, () => useQueue(database));
+  for (const [state, fill] of Object.entries(SKEWED_QUEUES)) {
+    await database.query(fill);
+    for (const statistics of ['former', 'present']) {
+      if (statistics === 'present') await database.query('analyze open_deliveries');
+      for (const { name, execution } of sent) {
+        const plan = await explained(database, execution);
+        const { rows, pages } = readBy(plan);
+        const about = `${name}, ${state}, ${statistics} statistics: ${rows} rows, ${pages} pages`;
+        assert.ok(rows <= ROWS_READ_MAX && pages <= PAGES_READ_MAX, `${about}\n${JSON.stringify(plan, null, 1)}`);
+      }
+    }
+  }
+});
+
+/** Every statement that a courier sends, for the skewed endpoint, healthy ones, and one without any delivery. */
+async function useQueue(database: DatabasePool): Promise<void> {
+  const [start, skewedId, freshId] = [0, 1, SKEWED_ROWS + 1].map((n) => n.toString(16).padStart(32, '0')) as [
+    Uuid,
+    Uuid,
+    Uuid,
+  ];
+  const ids = [skewedId, freshId];
+  const ranges = ['skewed', 'healthy1', 'healthy2', 'none'].flatMap((endpointKey) =>
+    (['first', 'again'] as const).map((lane) => ({ endpointKey, lane, place: start, count: 64 })),
+  );
+  await readDue(database, ranges);
+  await readDueLanes(database);
+  await letInAged(database, start, freshId, 100);
+  await readOverdueRetries(database, 5_000, null, 100);
+  await releaseRetries(database, [{ id: freshId, endpointKey: 'healthy1', attemptCount: 0 }]);
+  await registerHolder(database, 1);
+  await claimDeliveries(database, 1, ids, new Date());
+  await giveBack(database, 1, ids);
+  await recordAttempts(
+    database,
+    ids.map((id) => settledAttempt(id, 'skewed')),
+  );
+  await readMailTurns(database, 256);
+  await readAbandonedMails(database, 100);
+}
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly 'Shared Hit Blocks': number;
+  readonly 'Shared Read Blocks': number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+interface Read {
+  readonly rows: number;
+  readonly pages: number;
+}
+
+const sumOf = (reads: readonly Read[]): Read => ({
+  rows: reads.reduce((sum, { rows }) => sum + rows, 0),
+  pages: reads.reduce((sum, { pages }) => sum + pages, 0),
+});
+const pagesOf = (node: PlanNode): number => node['Shared Hit Blocks'] + node['Shared Read Blocks'];
+
+/** By the scans of tables and indexes alone: what is written reads pages too. */
+function readBy(node: PlanNode): Read {
+  const below = node.Plans ?? [];
+  const perLoop =
+    node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+  const pages = below.reduce((left, each) => left - pagesOf(each), pagesOf(node));
+  const own = /Seq Scan|Index/.test(node['Node Type']) ? [{ rows: perLoop * node['Actual Loops'], pages }] : [];
+  return sumOf([...own, ...below.map(readBy)]);
+}
+
+/** As the connection plans it; undone. */
+async function explained(database: DatabasePool, execution: string): Promise<PlanNode> {
+  await database.query('begin');
+  const { rows } = await database.query(`explain (analyze, buffers, timing off, format json) ${execution}`);
+  await database.query('rollback');
+  return rows[0]['QUERY PLAN'][0].Plan;
+}
+
+/** The statements that `work` prepares on the only connection, to be executed again with the same parameters. */
+async function preparedBy(
+  database: DatabasePool,
+  work: () => Promise<void>,
+): Promise<readonly { readonly name: string; readonly execution: string }[]> {
+  const client = await database.connect();
+  const executions = new Map<string, string>();
+  const query = client.query.bind(client) as (...of: readonly unknown[]) => unknown;
+  const literal = (value: Parameter): string =>
+    value === null ? 'null' : client.escapeLiteral(value instanceof Date ? value.toISOString() : value.toString());
+  Object.assign(client, {
+    query(statement: string | Partial<Statement>, ...more: readonly unknown[]) {
+      if (typeof statement === 'object' && statement.name !== undefined) {
+        const parameters = (statement.values ?? []).map(literal).join();
+        executions.set(statement.name, `execute "${statement.name}" ${parameters === '' ? '' : `(${parameters})`}`);
+      }
+      return query(statement, ...more);
+    },
+  });
+  client.release();
+  await work();
+  // One takes a lock and reads no table.
+  executions.delete('pass-fence');
+  return [...executions].map(([name, execution]) => ({ name, execution }));
+}
+
+function settledAttempt(id: Uuid, endpointKey: string): Parameters<typeof recordAttempts>[1][number] {
+  return {
+    id,
+    searchNumber: searchNumberOf(1),
+    matchId: id,
+    endpointKey,
+    lane: 'first',
+    holder: 1,
+    attemptCount: 1,
+    outcome: { startedAt: new Date(), durationMs: 1, statusCode: 200, error: null, reason: null, responseHead: null },
+    after: { state: 'delivered', dueAt: null },
+    retryInMs: 0,
+  };
+}
+
+test('no bound of an indexed column is the time within the statement, which cannot bound an index', async (t) => {
+  const database = await openTested(t);
+  const { rows } = await database.query<{ name: string }>(
+    `select distinct attname as name from pg_index join pg_attribute on attrelid = indexrelid
+     where indrelid in (select oid from pg_class where relnamespace = 'public'::regnamespace)`,
+  );
+  const indexed = new Set(rows.map(({ name }) => name));
+  assert.ok(indexed.has('due_at'));
+  const files = await readdir('src', { recursive: true });
+  const bounds = await Promise.all(
+    files
+      .filter((file) => file.endsWith('.ts'))
+      .map(async (file) => {
+        const text = await readFile(`src/${file}`, 'utf8');
+        return [...text.matchAll(/(\w+)\)? *[<>]=? *\(?clock_timestamp/g)].map(
+          ([, column = '']) => `${column} in ${file}`,
+        );
+      }),
+  );
+  assert.deepEqual(
+    bounds.flat().filter((bound) => indexed.has(bound.split(' ')[0] ?? '')),
+    [],
+  );
+});
 
 test('what one turn writes to PostgreSQL goes out together and in order', async (t) => {
   const server = createServer();

@@ -5,7 +5,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
 import { laneOf } from './deliveries.ts';
-import { isAtEndpoint, isUndecidedOf, NEVER_DELIVERED } from './delivery-states.ts';
+import { isAtEndpoint, isUndecidedOf, LANE, NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface SettledAttempt {
   readonly id: Uuid;
@@ -111,7 +111,7 @@ function lettingIn(decided: readonly Decided[]): Statement {
   return { name: 'let-in', text: LET_IN, values: columns.map(arrayLiteral) };
 }
 
-const IS_WAITING = `${isUndecidedOf('o', 'settled.match_id')} and lane < 1`;
+const IS_WAITING = `${isUndecidedOf('o', 'settled.match_id')} and lane <= ${LANE.held}`;
 /** Of open_undecided within a match, so that no other index serves. */
 const IN_ORDER = 'order by hashtext(endpoint_key), lane, id';
 const waitingAt = (endpoint: string, limit: number): string => `
@@ -122,8 +122,9 @@ const waitingBeside = (side: '<' | '>'): string =>
 /**
  * Of each match the first delivery that waits for an earlier one, at each of its endpoints: its predecessor may have
  * just ended. A separate statement, after those that lock the settled rows: a claim that made a row wait had locked
- * its predecessor (delivery-claims.ts), so this statement sees the row. `lane < 1` and not `= 0`: open_waiting could serve
- * that, by reading everything that waits. Served by open_undecided: one descent for a match in which nothing waits.
+ * its predecessor (delivery-claims.ts), so this statement sees the row. `<=` and not `=`: by one lane the
+ * order would be that of `id`, and the primary key be read. Served by open_undecided: one descent for a match in which
+ * nothing waits.
  */
 const LET_IN = `
   with ended as materialized (

@@ -7,7 +7,7 @@ import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
-import { isAtEndpoint, isInAnyLane, isUndecidedOf } from './delivery-states.ts';
+import { isAtEndpoint, isInAnyLane, isInLane, isUndecidedOf } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
 /** Of a written delivery, but for its longest members. */
@@ -69,7 +69,10 @@ export interface BacklogRange {
   readonly count: number;
 }
 
-/** In the order of ids within each request. Served by open_endpoint, one descent per request. */
+/**
+ * In the order of ids within each request. Served by open_endpoint, one descent per request: an array, because
+ * by a single key the order would be that of `id`, and the primary key read through all rows of an endpoint with most.
+ */
 export async function readDue(client: Queryable, ranges: readonly BacklogRange[]): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<{ id: Uuid; endpointKey: string; lane: number }>({
     name: 'read-due',
@@ -78,9 +81,9 @@ export async function readDue(client: Queryable, ranges: readonly BacklogRange[]
       from unnest($1::text[], $2::smallint[], $3::uuid[], $4::integer[]) as wanted(key, lane, place, count),
         lateral (
           select id from open_deliveries
-          where endpoint_key = wanted.key and lane = wanted.lane and id > wanted.place and claimed_by is null
+          where endpoint_key = any(array[wanted.key]) and lane = wanted.lane and id > wanted.place and claimed_by is null
             and ${isInAnyLane()}
-          order by id limit wanted.count
+          order by endpoint_key, lane, id limit wanted.count
         ) due`,
     values: [
       arrayLiteral(ranges.map(({ endpointKey }) => endpointKey)),
@@ -136,7 +139,7 @@ export async function letInAged(client: Queryable, after: Uuid, before: Uuid, li
     text: `
       with page as materialized (
         select id, match_id, endpoint_key, generation from open_deliveries
-        where lane = 0 and id > $1 and id < $2 order by id limit $3
+        where ${isInLane('held')} and id > $1 and id < $2 order by id limit $3
       ), aged as (
         update open_deliveries o set lane = 1 where o.lane = 0 and o.id = any(array(
           select page.id from page where (

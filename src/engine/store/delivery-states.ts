@@ -21,6 +21,19 @@ export function isInAnyLane(row = 'open_deliveries'): string {
   return `(${row}.lane between -1 and 2) is true`;
 }
 
+/** The states of a row of the queue, as its `lane` holds them. */
+export const LANE = {
+  waiting_retry: -1,
+  held: 0,
+  due: 1,
+  due_again: 2,
+} as const;
+
+/** Index open_waiting, or open_retrying, serves the statements that have it. */
+export function isInLane(lane: 'held' | 'waiting_retry'): string {
+  return `(lane = ${LANE[lane]}) is true`;
+}
+
 /**
  * For an open delivery whose first attempt has not ended. Index open_undecided, which holds a part of its match's id and
  * a hash of its endpoint, serves the statements that have it.

@@ -9,7 +9,7 @@ import {
 } from '../domain/endpoint.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
-import { isInAnyLane, isUndecidedOf } from './delivery-states.ts';
+import { isInAnyLane, isInLane, isUndecidedOf } from './delivery-states.ts';
 
 /** Adds up the observations of several couriers. Served by the primary key. */
 export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
@@ -85,7 +85,7 @@ async function letInBehind(client: Queryable, key: string): Promise<readonly Due
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>(
     `with first as materialized (
        select distinct on (match_id, endpoint_key, generation) id, match_id from open_deliveries
-       where lane = 0 order by match_id, endpoint_key, generation, id
+       where ${isInLane('held')} order by match_id, endpoint_key, generation, id
      ), behind as materialized (
        select id from first where exists (
          select from open_deliveries e where ${isUndecidedOf('e', 'first.match_id')} and e.id < first.id

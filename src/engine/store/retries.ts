@@ -4,6 +4,7 @@ import type { DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
+import { isInLane } from './delivery-states.ts';
 
 export interface WaitingRetry {
   readonly id: Uuid;
@@ -47,7 +48,7 @@ export async function readOverdueRetries(
     text: `
       select id, endpoint_key as "endpointKey", attempt_count as "attemptCount", due_at::text as "dueAt"
       from open_deliveries
-      where lane = -1 and due_at < clock_timestamp() - $1 * interval '1 millisecond' and (due_at, id) > ($2, $3)
+      where ${isInLane('waiting_retry')} and due_at < statement_timestamp() - $1 * interval '1 millisecond' and (due_at, id) > ($2, $3)
       order by due_at, id limit $4`,
     values: [overdueMs, after?.dueAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000', limit],
   });

@@ -138,7 +138,7 @@ const OPEN = {
     where endpoint_key = $1 and state = 'queued' and gathers_from <= clock_timestamp() and $6::uuid is null
     order by id limit ${ITEMS_MAX} for update`,
   again: `select id, search_number, generation from mail_items
-    where mail_id = $6 and endpoint_key = $1 and state = 'retry_wait' and due_at <= clock_timestamp()
+    where mail_id = $6 and endpoint_key = $1 and state = 'retry_wait' and due_at <= statement_timestamp()
     order by id for update`,
 } as const;
 
@@ -248,7 +248,7 @@ export async function readMailTurns(client: Queryable, limit: number): Promise<r
         from clients, lateral (
           select endpoint_key, mail_id, row_number() over (order by due_at, id) as place from (
             select id, due_at, endpoint_key, case when state = 'retry_wait' then mail_id end as mail_id from mail_items
-            where client_id = clients.client_id and state in ${WAITING} and due_at <= clock_timestamp()
+            where client_id = clients.client_id and state in ${WAITING} and due_at <= statement_timestamp()
             order by due_at, id limit ${ITEMS_PER_CLIENT}
           ) oldest
         ) items
@@ -279,7 +279,7 @@ export async function readAbandonedMails(client: Queryable, limit: number): Prom
       select mail_id as "mailId", min(endpoint_key) as key, max(attempt_count - attempts_spent)::integer as attempt,
         min(attempt_started_at) as "startedAt",
         extract(epoch from clock_timestamp() - min(attempt_started_at))::float8 * 1000 as "startedAgoMs"
-      from mail_items where state = 'sending' and due_at <= clock_timestamp() group by mail_id limit $1`,
+      from mail_items where state = 'sending' and due_at <= statement_timestamp() group by mail_id limit $1`,
     values: [limit],
   });
   return rows;

@@ -235,7 +235,7 @@ export async function* removeMailTokens(client: Queryable): Batches {
   for (let isMore = true; isMore; ) {
     const { rowCount } = await client.query(
       `delete from mail_tokens where hash in (
-         select hash from mail_tokens where created_at < clock_timestamp() - interval '1 year'
+         select hash from mail_tokens where created_at < statement_timestamp() - interval '1 year'
          order by created_at limit $1)`,
       [ROWS_PER_BATCH],
     );

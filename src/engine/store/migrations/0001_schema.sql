@@ -425,8 +425,9 @@ create table open_deliveries (
 ) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);
 -- The due deliveries of an endpoint, in the order of ids, and its open ones.
--- This index and the next serve the statements alone that state their conditions (`is true`: others do not imply it). One
--- by id, planned while the queue was empty, would find them as cheap as the primary key, and read all of it in a backlog.
+-- This index and the next ones serve the statements alone that state their conditions (`is true`: others do not imply
+-- it). One by id, planned while the queue was empty, would find them as cheap as the primary key, and read all of it in a
+-- backlog.
 create index open_endpoint on open_deliveries (endpoint_key, lane, id) where (lane between -1 and 2) is true;
 -- Deliveries that may hold back a later one of their match: those at its endpoint are found, however many of another
 -- lie between. Of the match seven bytes, with its time and eighteen random bits, and of the endpoint a hash: an entry is
@@ -434,11 +435,11 @@ create index open_endpoint on open_deliveries (endpoint_key, lane, id) where (la
 create index open_undecided on open_deliveries
   (substring(uuid_send(match_id) from 3 for 7), hashtext(endpoint_key), lane, id) where (lane in (0, 1)) is true;
 -- Deliveries that only an earlier one holds back.
-create index open_waiting on open_deliveries (id) where lane = 0;
+create index open_waiting on open_deliveries (id) where (lane = 0) is true;
 -- Deliveries with a resend after the present attempt.
 create index open_resent on open_deliveries (id) where is_resent;
 -- Retries that are due.
-create index open_retrying on open_deliveries (due_at, id) where lane = -1;
+create index open_retrying on open_deliveries (due_at, id) where (lane = -1) is true;
 
 -- Deliveries that ended without success.
 create table endings (
