@@ -38,18 +38,6 @@ test('eight at once work one after the other: one of them between two looks at s
   assert.equal(new Set(looks).size, 80);
 });
 
-test('waiting for the next slice is no work', async () => {
-  let nowMs = 0;
-  const slices = createWorkSlices({ nowMs: () => nowMs });
-  nowMs = 2;
-  const next = slices.take();
-  nowMs = 1_002;
-  await next;
-  nowMs += 0.5;
-  assert.equal(slices.workedMs, 2.5);
-  assert.equal(slices.take(), undefined);
-});
-
 test('work that is cancelled ends with its slice', () => {
   let nowMs = 0;
   let isCancelled = false;

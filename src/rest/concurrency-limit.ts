@@ -93,12 +93,17 @@ export interface QueryLimiter {
 const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds: 8 };
 const SINGLE_BOUNDS = { perClientMax: 20, allMax: 1_000, retryAfterSeconds: 1 };
 const RETRY_AFTER_SECONDS = 5;
+/** Queries are as long as their work, whatever else the machine does; clients wait no longer than this. */
+const DEADLINE_MS = 30_000;
 
 /**
  * Bounds the queries of clients beyond single rows. Those over many properties or searches, which may take a second, run
  * in a thread of their own, a few at once; each statement has two seconds, and a client that leaves ends its own.
  */
-export function createQueryLimiter({ database: shared, queryDatabase }: ApiDependencies): QueryLimiter {
+export function createQueryLimiter(
+  { database: shared, queryDatabase }: ApiDependencies,
+  deadlineMs = DEADLINE_MS,
+): QueryLimiter {
   const database = queryDatabase ?? shared;
   const limit = createConcurrencyLimit(LIMITED.queries, BOUNDS);
   const limitSingle = createConcurrencyLimit(LIMITED.singleQueries, SINGLE_BOUNDS);
@@ -108,7 +113,8 @@ export function createQueryLimiter({ database: shared, queryDatabase }: ApiDepen
       leaveTurn(ctx);
       return limit(principalOf(ctx).clientId, () => {
         const gone = goneOf(ctx);
-        return work(gone).catch((error: unknown) => refuseQuery(error, gone));
+        const late = AbortSignal.timeout(deadlineMs);
+        return work(AbortSignal.any([gone, late])).catch((error: unknown) => refuseQuery(error, gone, late));
       });
     },
     runSingle(ctx, work) {
@@ -118,14 +124,14 @@ export function createQueryLimiter({ database: shared, queryDatabase }: ApiDepen
   };
 }
 
-function refuseQuery(error: unknown, gone?: AbortSignal): never {
+function refuseQuery(error: unknown, gone?: AbortSignal, late?: AbortSignal): never {
   // The answer is not read.
   if (gone?.aborted) throw new Problem(400, REFUSALS.clientLeft);
   if (error instanceof WorkerLostError) {
     throw new Problem(503, REFUSALS.questionFailed, { headers: { 'Retry-After': '1' } });
   }
   const headers = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
-  if (isStatementTimeout(error)) throw new Problem(429, REFUSALS.tooLong, { headers });
+  if (late?.aborted || isStatementTimeout(error)) throw new Problem(429, REFUSALS.tooLong, { headers });
   if (!isNoConnectionLeft(error)) throw error;
   throw new Problem(429, REFUSALS.busy(RETRY_AFTER_SECONDS), { headers });
 }

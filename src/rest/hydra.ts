@@ -17,6 +17,8 @@ export interface CollectionPage {
   readonly parameters: Rules;
   /** Of estimated collections: there may be more members than `totalItems`. */
   readonly estimated?: boolean;
+  /** How many more there may be, where that is worked out. */
+  readonly margin?: number;
 }
 
 /** The JSON-LD members that every resource begins with. */
@@ -29,7 +31,7 @@ export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: num
 }
 
 export function collection(ctx: Context, page: CollectionPage): object {
-  const { context, members, totalItems, paging, parameters, estimated } = page;
+  const { context, members, totalItems, paging, parameters, estimated, margin } = page;
   return {
     '@context': `/contexts/${context}`,
     '@id': ctx.path,
@@ -40,6 +42,7 @@ export function collection(ctx: Context, page: CollectionPage): object {
     'hydra:view': view(ctx, paging, totalItems),
     'hydra:search': searchTemplate(ctx.path, parameters),
     ...(estimated === undefined ? {} : { estimated }),
+    ...(margin === undefined ? {} : { margin }),
   };
 }
 

@@ -61,6 +61,8 @@ export interface Contract {
   readonly resources?: Readonly<Record<string, z.ZodObject>>;
   /** Of collections those of which there may be more members than are looked at. */
   readonly estimated?: readonly string[];
+  /** Of these, the collections that say in `margin` how many more there may be. */
+  readonly withMargin?: readonly string[];
   /** The description of each in the list of groups. */
   readonly groups?: Readonly<Record<string, string>>;
   /** Objects inside these that are no resources of their own. */

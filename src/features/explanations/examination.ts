@@ -1,7 +1,6 @@
 /**
  * Evaluates scanned properties one by one by the criteria of a search, texts last: they lie in the documents, and are read
- * for those alone that nothing else decides. Only so many texts are read for one question; what was evaluated until then is a
- * fair sample of the rest. And since when a property satisfies a search (decisions, section 11).
+ * for those alone that nothing else decides. And since when a property satisfies a search (decisions, section 11).
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
@@ -39,39 +38,30 @@ export interface ExaminedProperty {
   readonly isSatisfiedWithoutExclusions: boolean;
 }
 
-/** Properties whose texts one query reads at most. */
-const TEXTS_MAX = 2_000;
 /** Properties whose documents are read at once. */
 const TEXTS_AT_ONCE = 50;
-/** Milliseconds of work per scan: a search with an outline of a hundred thousand corners gets an estimate. */
-const WORK_MS_MAX = 2_000;
 
 /** The resources of a query. Statements of its database end when the query is cancelled. */
-export interface QueryTools extends SampledDatabase {
+export interface QueryTools extends SampledDatabase, WorkSlicesOptions {
   readonly median: MedianOf;
   readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
 }
 
-export interface Examined {
-  /** How many properties each examined one represents. */
-  readonly weight: number;
-  /** False: it was stopped before the end of the scan. */
-  readonly isComplete: boolean;
-}
-
-/** `textsMax`: properties whose texts may be read. */
+/**
+ * Resolves with how many properties each evaluated one represents. Once the texts of `textsMax` properties have been read,
+ * what was evaluated until then is a fair sample of the rest.
+ */
 export async function evaluateCandidates(
   scan: Scan,
   criteria: Criteria,
   tools: QueryTools,
   onProperty: (one: ExaminedProperty) => void,
-  textsMax = TEXTS_MAX,
-): Promise<Examined> {
+  textsMax = Infinity,
+): Promise<number> {
   const hasTexts = criteria.expressions.length > 0;
   const textless = hasTexts ? { ...criteria, expressions: [] } : criteria;
-  let examined: Examined = { weight: 1, isComplete: true };
+  let weight = 1;
   let textsLeft = textsMax;
-  let workedMs = 0;
   await scan(async (portion) => {
     const slices = createWorkSlices(tools);
     // Properties whose texts decide.
@@ -84,22 +74,21 @@ export async function evaluateCandidates(
       }
       await slices.take();
     }
-    workedMs += slices.workedMs + (await readOn(pending, criteria, tools, onProperty));
+    await readOn(pending, criteria, tools, onProperty);
     textsLeft -= pending.length;
-    examined = { weight: portion.weight, isComplete: textsLeft > 0 && workedMs <= WORK_MS_MAX };
-    return examined.isComplete;
+    weight = portion.weight;
+    return textsLeft > 0;
   });
-  return examined;
+  return weight;
 }
 
-/** Evaluates them once more, with their texts. Resolves with the milliseconds of work in this thread. */
+/** Evaluates them once more, with their texts. */
 async function readOn(
   pending: readonly ExaminedProperty[],
   criteria: Criteria,
   tools: QueryTools,
   onProperty: (one: ExaminedProperty) => void,
-): Promise<number> {
-  let workedMs = 0;
+): Promise<void> {
   for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
     const some = pending.slice(from, from + TEXTS_AT_ONCE);
     const texts = await readTexts(tools.database, uuidsOf(some));
@@ -109,9 +98,7 @@ async function readOn(
       if (isRelevant(known)) onProperty(known);
       await slices.take();
     }
-    workedMs += slices.workedMs;
   }
-  return workedMs;
 }
 
 function uuidsOf(properties: readonly ExaminedProperty[]): readonly Uuid[] {
@@ -187,8 +174,6 @@ export function satisfiedSince(criteria: Criteria, summary: PropertySummary, med
 }
 
 export interface WorkSlices {
-  /** Milliseconds of work so far. */
-  readonly workedMs: number;
   /**
    * Called between small pieces of work: returns undefined while the slice lasts, then a promise of the next slice.
    * Throws when the work is cancelled.
@@ -215,16 +200,10 @@ export function createWorkSlices({
   cancellation,
 }: WorkSlicesOptions = {}): WorkSlices {
   let startMs = nowMs();
-  let doneMs = 0;
   return {
-    get workedMs() {
-      return doneMs + nowMs() - startMs;
-    },
     take() {
-      const turnMs = nowMs() - startMs;
-      if (turnMs < SLICE_MS) return undefined;
+      if (nowMs() - startMs < SLICE_MS) return undefined;
       cancellation?.throwIfCancelled();
-      doneMs += turnMs;
       lastInLine = lastInLine.then(yieldToOthers);
       return lastInLine.then(() => {
         startMs = nowMs();

@@ -127,9 +127,9 @@ const EXPLANATION_CONTRACT: Contract = {
       ...{ body: 'SearchPreview', parameters: PREVIEW_PARAMETERS, status: 200 },
       details:
         'What a search would find, without saving it: how many properties satisfy it now, how many began to on each of the ' +
-        'last days, the newest of them, and how many there would be without each criterion. Exact where the search names a ' +
-        'place and 20,000 properties there come into question at most (2,000 when it has `expressions`); else the figures ' +
-        'may come from a sample, and `estimated` says so. Two questions of a client are answered at once.',
+        'last days, the newest of them, and how many there would be without each criterion. Exact while 20,000 properties ' +
+        'come into question at most; else the figures come from a sample, and `estimated` says so. Two questions of a ' +
+        'client are answered at once.',
     }),
     route('get /searches/{id}/explanation', 'Explanation', 'item', 'Explains a search and a property', {
       ...{ parameters: EXPLANATION_PARAMETERS, takesSome: true },
@@ -148,8 +148,8 @@ const EXPLANATION_CONTRACT: Contract = {
       parameters: FOUND_PROPERTY_PARAMETERS,
       details:
         'The live properties that satisfy the search now, notified or not, the last changed first, each with its match if ' +
-        'there is one. Exact where all that come into question can be evaluated; else those of the 10,000 live properties that ' +
-        'changed last, and `estimated` says so. As `text/csv` the page has a line a property, and `Link` leads to the next.',
+        'there is one. Exact while 20,000 properties come into question at most; else those of the 10,000 live properties that ' +
+        'changed last: `estimated` says so, and `margin` how many more there may be. As `text/csv` the page has a line a property, and `Link` leads to the next.',
     }),
   ],
   resources: { Explanation, Preview, FoundProperty },
@@ -160,6 +160,7 @@ const EXPLANATION_CONTRACT: Contract = {
   },
   parts: { ExplainedCriterion, PreviewedDay, PreviewedProperty, WiderSearch },
   estimated: ['FoundProperty'],
+  withMargin: ['FoundProperty'],
   bodies: {
     SearchPreview: {
       schema: z.strictObject(SearchChange.shape),

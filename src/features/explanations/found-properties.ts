@@ -1,18 +1,18 @@
 /**
  * The live properties that satisfy a search now, notified or not (decisions, section 7). All candidates are evaluated
  * when there are not too many; otherwise those that changed last, never a sample: the result includes a property of a
- * minute ago.
+ * minute ago, and a sample only says how many there may be besides.
  */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
 import type { Criteria } from '../../engine/domain/criteria.ts';
 import type { Expressions } from '../../engine/domain/expressions.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import type { PropertySummary } from '../../engine/domain/property-summary.ts';
+import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { readChangeTimes } from '../../engine/store/properties.ts';
 import { evaluateCandidates, type QueryTools, satisfiedSince } from './examination.ts';
-import { compareTexts } from './preview-figures.ts';
-import { type Scan, scanAreas, scanChanged, scanSample } from './property-scans.ts';
+import { compareTexts, countSatisfied } from './preview-figures.ts';
+import { type CandidateScan, type Scan, scanAnywhere, scanAreas, scanChanged } from './property-scans.ts';
 
 export const FOUND_ORDERS = ['updatedAt', 'price', 'surface', 'pricePerMeter'] as const;
 
@@ -34,6 +34,8 @@ export interface FoundProperties {
   readonly total: number;
   /** True: only the properties that changed last. */
   readonly estimated: boolean;
+  /** How many more there may be, with a confidence of 95 %. */
+  readonly margin: number;
 }
 
 /** As they are answered. */
@@ -52,41 +54,43 @@ export interface ListedProperty {
 
 interface Found {
   readonly uuid: Uuid;
-  readonly summary: PropertySummary;
+  readonly satisfiedSince: string;
+  readonly values: Pick<PropertyFacts, 'price' | 'surface' | 'pricePerMeter'>;
 }
-
-/** Properties whose texts are read for one answer. */
-const TEXTS_MAX = 10_000;
 
 export async function foundProperties(query: FoundQuery, tools: QueryTools): Promise<FoundProperties> {
   const criteria = { ...query.criteria, expressions: withWords(query.criteria.expressions, query.text) };
-  const { database, median } = tools;
-  const { scan, isWhole } = await (hasAreas(criteria.areas) ? scanAreas : scanSample)(tools, criteria, 0);
-  const all = isWhole ? await find(scan, criteria, tools) : null;
-  const isExact = all?.isComplete === true;
-  const { found } = all !== null && isExact ? all : await find(scanChanged(database), criteria, tools);
+  const candidates = await (hasAreas(criteria.areas) ? scanAreas : scanAnywhere)(tools, criteria, 0);
+  const found = await find(candidates.isWhole ? candidates.scan : scanChanged(tools, criteria), criteria, tools);
   const ordered = await inOrder(found, query, tools);
   return {
-    page: ordered.slice(query.offset, query.offset + query.limit).map(({ uuid, summary }) => {
-      return { uuid, satisfiedSince: satisfiedSince(criteria, summary, median).at };
-    }),
+    page: ordered.slice(query.offset, query.offset + query.limit),
     total: found.length,
-    estimated: !isExact,
+    estimated: !candidates.isWhole,
+    margin: candidates.isWhole ? 0 : await countOthers(found.length, candidates, criteria, tools),
   };
 }
 
-async function find(scan: Scan, criteria: Criteria, tools: QueryTools) {
+async function find(scan: Scan, criteria: Criteria, tools: QueryTools): Promise<readonly Found[]> {
   const found: Found[] = [];
-  const { isComplete } = await evaluateCandidates(
-    scan,
-    criteria,
-    tools,
-    ({ uuid, summary, failures }) => {
-      if (failures.length === 0) found.push({ uuid, summary });
-    },
-    TEXTS_MAX,
-  );
-  return { found, isComplete };
+  await evaluateCandidates(scan, criteria, tools, ({ uuid, summary, failures }) => {
+    if (failures.length > 0) return;
+    const { price, surface, pricePerMeter } = summary.facts;
+    const { at } = satisfiedSince(criteria, summary, tools.median);
+    found.push({ uuid, satisfiedSince: at, values: { price, surface, pricePerMeter } });
+  });
+  return found;
+}
+
+/** At most, with a confidence of 95 %. */
+async function countOthers(
+  foundCount: number,
+  candidates: CandidateScan,
+  criteria: Criteria,
+  tools: QueryTools,
+): Promise<number> {
+  const { satisfiedNow, margin } = await countSatisfied(candidates, criteria, tools);
+  return Math.max(0, satisfiedNow + margin - foundCount);
 }
 
 /** Every alternative must contain them too. */
@@ -101,8 +105,8 @@ function withWords(expressions: Expressions, text: string | null): Expressions {
 /** Unknown values last; equal ones in the order of their UUIDs, so that pages neither repeat nor skip any. */
 async function inOrder(found: readonly Found[], { by, direction }: FoundOrder, tools: QueryTools): Promise<Found[]> {
   const changeTimes = by === 'updatedAt' ? await changeTimesOf(found, tools) : null;
-  const valueOf = ({ uuid, summary }: Found): number | null =>
-    by === 'updatedAt' ? (changeTimes?.get(uuid) ?? null) : summary.facts[by];
+  const valueOf = ({ uuid, values }: Found): number | null =>
+    by === 'updatedAt' ? (changeTimes?.get(uuid) ?? null) : values[by];
   const sign = direction === 'asc' ? 1 : -1;
   return found
     .map((one) => ({ one, value: valueOf(one) }))

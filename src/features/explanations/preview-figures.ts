@@ -8,7 +8,7 @@ import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import type { MedianOf } from '../../engine/domain/property-summary.ts';
 import { readFirstEventAt } from '../../engine/store/events.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools, satisfiedSince } from './examination.ts';
-import { scanAreas, scanSample } from './property-scans.ts';
+import { type CandidateScan, scanAnywhere, scanAreas } from './property-scans.ts';
 
 export interface PreviewQuery {
   readonly criteria: Criteria;
@@ -44,15 +44,24 @@ export interface CountedPlace extends Pick<PropertyFacts, 'lat' | 'lon'> {
 
 type Estimate = Pick<PreviewFigures, 'satisfiedNow' | 'margin' | 'estimated'>;
 
+/** Properties whose texts are read at most for an estimate. */
+const ESTIMATE_TEXTS_MAX = 2_000;
+
 /** A search that names a place is counted there; what it would find anywhere, and any other search, in a sample. */
 export async function previewFigures(
   { criteria, days, sampleMax, placesMax, now }: PreviewQuery,
   tools: QueryTools,
 ): Promise<PreviewFigures> {
   const hasPlace = hasAreas(criteria.areas);
-  const { scan } = await (hasPlace ? scanAreas : scanSample)(tools, criteria, 1);
+  const candidates = await (hasPlace ? scanAreas : scanAnywhere)(tools, criteria, 1);
   const tally = new Tally(criteria, { sampleMax, placesMax }, tools.median);
-  const { weight } = await evaluateCandidates(scan, criteria, tools, (property) => tally.take(property));
+  const weight = await evaluateCandidates(
+    candidates.scan,
+    criteria,
+    tools,
+    (property) => tally.take(property),
+    candidates.isWhole ? Infinity : ESTIMATE_TEXTS_MAX,
+  );
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
   const here = estimate(tally.satisfied, weight);
   const dates = lastDays(now, days);
@@ -80,11 +89,20 @@ export async function previewFigures(
 /** Without its areas the search names no place. */
 async function countAnywhere(criteria: Criteria, tools: QueryTools): Promise<Estimate> {
   const wider = withoutCriterion(criteria, 'areas');
+  return countSatisfied(await scanAnywhere(tools, wider, 0), wider, tools);
+}
+
+/** How many of the candidates satisfy the search. */
+export async function countSatisfied(
+  { scan, isWhole }: CandidateScan,
+  criteria: Criteria,
+  tools: QueryTools,
+): Promise<Estimate> {
   let satisfied = 0;
-  const { scan } = await scanSample(tools, wider, 0);
-  const { weight } = await evaluateCandidates(scan, wider, tools, ({ failures }) => {
+  const take = ({ failures }: ExaminedProperty): void => {
     if (failures.length === 0) satisfied += 1;
-  });
+  };
+  const weight = await evaluateCandidates(scan, criteria, tools, take, isWhole ? Infinity : ESTIMATE_TEXTS_MAX);
   return estimate(satisfied, weight);
 }
 

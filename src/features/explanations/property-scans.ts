@@ -37,26 +37,39 @@ export interface SampledDatabase {
   readonly sampleStart: number;
 }
 
-export interface SampleScan {
+export interface CandidateScan {
   readonly scan: Scan;
-  /** The sample has every property. */
+  /** It reads every candidate, and not a sample of them. */
   readonly isWhole: boolean;
 }
 
-/** Summaries of a sample of a place, or of everything. */
-const SAMPLE_MAX = 10_000;
-/** A place with more summaries is answered from a sample. */
+/** All candidates are evaluated while they are so many at most (decisions, section 7). */
 const WHOLE_MAX = 20_000;
+/** Otherwise so many of them are: a sample, or those that changed last. */
+const PART_MAX = 10_000;
+/** Corners, and words, that are compared for one search: some seconds of work. */
+const CORNERS_COMPARED_MAX = 20_000_000;
+const WORDS_COMPARED_MAX = 4_000_000;
 /** Summaries that are read, or evaluated, before `take` is asked whether to continue. */
 const PORTION_ROWS = 500;
 
-/** The most recently changed properties, where not all can be evaluated. */
-const CHANGED_MAX = 10_000;
 const EVENTS_AT_ONCE = 1_000;
 /** Events that are read at most to find them: a few properties may change all the time. */
 const EVENTS_MAX = 100_000;
 /** Of PostgreSQL's bigint. */
 const LAST_EVENT_ID = String(2n ** 63n - 1n);
+
+/**
+ * How many candidates of a search are evaluated. The bound depends on the search alone, never on the clock: a busy machine
+ * answers later, and the same.
+ */
+function boundsOf({ areas, expressions }: Criteria): { readonly wholeMax: number; readonly partMax: number } {
+  const corners = areas.polygons.flat().reduce((sum, { length }) => sum + length, 0);
+  const words = expressions.reduce((sum, { length }) => sum + length, 0);
+  const most = Math.min(CORNERS_COMPARED_MAX / (corners + 1), WORDS_COMPARED_MAX / (words + 1));
+  const wholeMax = Math.max(1, Math.min(WHOLE_MAX, Math.floor(most)));
+  return { wholeMax, partMax: Math.min(PART_MAX, wholeMax) };
+}
 
 /** Parameters of a statement under construction. */
 class Parameters {
@@ -72,7 +85,7 @@ class Parameters {
  * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Served by
  * property_summaries_keys (communes, departments, zip codes) and property_summaries_location (circles, polygons).
  */
-export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresMax: 0 | 1): Promise<SampleScan> {
+export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresMax: 0 | 1): Promise<CandidateScan> {
   const parameters = new Parameters();
   const places = [...keysIn(criteria.areas, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
   return scanPlaces(source, criteria, failuresMax, places, parameters);
@@ -94,16 +107,17 @@ async function scanPlaces(
   failuresMax: 0 | 1,
   places: readonly string[],
   parameters: Parameters,
-): Promise<SampleScan> {
+): Promise<CandidateScan> {
   if (places.length === 0) return { scan: async () => undefined, isWhole: true };
+  const { wholeMax, partMax } = boundsOf(criteria);
   const { rows } = await database.query<KeyRow>(
     `select ${placeFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
      where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
-     order by 1 limit ${WHOLE_MAX + 1}`,
+     order by 1 limit ${wholeMax + 1}`,
     parameters.values,
   );
-  const isWhole = rows.length <= WHOLE_MAX;
-  const found = isWhole ? rows : rows.slice(0, SAMPLE_MAX);
+  const isWhole = rows.length <= wholeMax;
+  const found = isWhole ? rows : rows.slice(0, partMax);
   const scan: Scan = async (take) => {
     for (let read = 0; read < found.length; ) {
       const portion = found.slice(read, read + PORTION_ROWS);
@@ -119,15 +133,16 @@ async function scanPlaces(
   return { scan, isWhole };
 }
 
-/** The live ones among the properties of the newest events, the last changed first, `CHANGED_MAX` at most. */
-export function scanChanged(database: Queryable): Scan {
+/** The live ones among the properties of the newest events, the last changed first, as many as are evaluated at most. */
+export function scanChanged({ database }: SampledDatabase, criteria: Criteria): Scan {
+  const { partMax } = boundsOf(criteria);
   return async (take) => {
     let count = 0;
     for await (const uuids of readChanged(database)) {
       const summaries = new Map((await readSummaries(database, uuids)).map((summary) => [summary.uuid, summary]));
-      const properties = uuids.flatMap((uuid) => summaries.get(uuid) ?? []).slice(0, CHANGED_MAX - count);
+      const properties = uuids.flatMap((uuid) => summaries.get(uuid) ?? []).slice(0, partMax - count);
       count += properties.length;
-      if (!(await take({ properties, weight: 1 })) || count === CHANGED_MAX) return;
+      if (!(await take({ properties, weight: 1 })) || count === partMax) return;
     }
   };
 }
@@ -197,28 +212,31 @@ interface SampledRow {
 }
 
 /**
- * Those of the first `SAMPLE_MAX` anywhere that may fail `failuresMax` criteria, areas not counted. Served by
+ * Those anywhere that may fail `failuresMax` criteria, areas not counted; of a sample where there are very many. Served by
  * property_summaries_sample.
  */
-export async function scanSample(
+export async function scanAnywhere(
   { database, sampleStart }: SampledDatabase,
   criteria: Criteria,
   failuresMax: 0 | 1,
-): Promise<SampleScan> {
+): Promise<CandidateScan> {
   const parameters = new Parameters();
   const place = placeFrom(sampleStart);
-  // The first one behind the sample: from the start on, else from the smallest key on.
-  const { rows } = await database.query<{ key: number; end: number }>(
-    `select sample_key as key, ${place} as end from (
-       (select sample_key from property_summaries where is_live and sample_key >= $1::integer
-        order by sample_key limit ${SAMPLE_MAX + 1})
-       union all
-       (select sample_key from property_summaries where is_live and sample_key < $1::integer
-        order by sample_key limit ${SAMPLE_MAX + 1})
-     ) round order by 2 offset ${SAMPLE_MAX} limit 1`,
+  const { wholeMax, partMax } = boundsOf(criteria);
+  // From the start on, then from the smallest key on: the first one behind the sample, and the first one too many.
+  const { rows } = await database.query<{ key: number; end: number; isTooMany: boolean }>(
+    `select key, "end", rank = ${wholeMax + 1} as "isTooMany" from (
+       select sample_key as key, ${place} as end, row_number() over (order by ${place}) as rank from (
+         (select sample_key from property_summaries where is_live and sample_key >= $1::integer
+          order by sample_key limit ${wholeMax + 1})
+         union all
+         (select sample_key from property_summaries where is_live and sample_key < $1::integer
+          order by sample_key limit ${wholeMax + 1})
+       ) round
+     ) ranked where rank in (${partMax + 1}, ${wholeMax + 1}) order by rank`,
     [sampleStart],
   );
-  const [behind] = rows;
+  const behind = rows.at(-1)?.isTooMany === true ? rows[0] : undefined;
   const end = behind?.end ?? null;
   const text = `
     select property_uuid as uuid, ${place} as key,

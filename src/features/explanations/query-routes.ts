@@ -56,14 +56,13 @@ export function foundPropertyRoutes(
     });
     const parameters = FOUND_PROPERTY_PARAMETERS;
     const page = collection(ctx, {
-      ...{
-        context: 'FoundProperty',
-        members,
-        totalItems: found.total,
-        estimated: found.estimated,
-        paging: query,
-        parameters,
-      },
+      context: 'FoundProperty',
+      members,
+      totalItems: found.total,
+      estimated: found.estimated,
+      margin: found.margin,
+      paging: query,
+      parameters,
     });
     if (isAsked(ctx, CSV_TYPE)) answerCsv(ctx, members, page);
     else answer(ctx, page);

@@ -60,7 +60,9 @@ const ANSWERS = {
     const found = await foundProperties({ ...query, criteria: await criteriaIn(search.members, tools) }, tools);
     const uuids = found.page.map(({ uuid }) => uuid);
     const matchIds = await readMatchIds(tools.database, search.number, uuids);
-    const page = found.page.map((one) => ({ ...one, matchId: matchIds.get(one.uuid) ?? null }));
+    const page = found.page.map(({ uuid, satisfiedSince }) => {
+      return { uuid, satisfiedSince, matchId: matchIds.get(uuid) ?? null };
+    });
     return { ...found, page, hidePropertyContact: search.members.hidePropertyContact };
   },
 

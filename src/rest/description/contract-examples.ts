@@ -22,7 +22,7 @@ import { cityDocument, locationDocument } from '../reference.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-tester.ts';
-import { ESTIMATED_COLLECTIONS, FEATURE_BODIES } from './resource-schemas.ts';
+import { COLLECTIONS_WITH_MARGIN, ESTIMATED_COLLECTIONS, FEATURE_BODIES } from './resource-schemas.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
 const ID = {
@@ -111,6 +111,7 @@ export function contractExamples(reference: Reference): ContractExamples {
         ? {}
         : { 'hydra:search': searchTemplate(path.replace('{id}', ID.search), parameters) }),
       ...(ESTIMATED_COLLECTIONS.has(resource) ? { estimated: false } : {}),
+      ...(COLLECTIONS_WITH_MARGIN.has(resource) ? { margin: 0 } : {}),
     }),
     alert: (kind, channel) => alertExample(kind, channel, reference),
   };

@@ -12,7 +12,13 @@ import { ROUTES } from '../routes.ts';
 import { ACKNOWLEDGEMENT, ALERT_HEADERS, ALERT_KINDS, ALERTS, CHANNELS, webhookName } from './alert-schemas.ts';
 import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
 import { JSON_SCHEMAS, type JsonSchema, plain, referenceTo } from './json-schemas.ts';
-import { ESTIMATED_COLLECTIONS, FEATURE_BODIES, GROUPS, RESOURCES } from './resource-schemas.ts';
+import {
+  COLLECTIONS_WITH_MARGIN,
+  ESTIMATED_COLLECTIONS,
+  FEATURE_BODIES,
+  GROUPS,
+  RESOURCES,
+} from './resource-schemas.ts';
 
 const ERRORS: Readonly<Record<number, string>> = {
   400: 'Malformed parameters or body.',
@@ -232,6 +238,7 @@ function collectionSchema(name: string): JsonSchema {
     'hydra:view': referenceTo('CollectionView'),
     ...(name === 'PointOfInterest' ? {} : { 'hydra:search': referenceTo('CollectionSearch') }),
     ...(ESTIMATED_COLLECTIONS.has(name) ? { estimated: { type: 'boolean' } } : {}),
+    ...(COLLECTIONS_WITH_MARGIN.has(name) ? { margin: { type: 'integer', minimum: 0 } } : {}),
   };
   return {
     type: 'object',

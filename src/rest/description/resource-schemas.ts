@@ -257,6 +257,10 @@ export const ESTIMATED_COLLECTIONS: ReadonlySet<string> = new Set([
   ...CONTRACTS.flatMap(({ estimated }) => estimated ?? []),
 ]);
 
+export const COLLECTIONS_WITH_MARGIN: ReadonlySet<string> = new Set(
+  CONTRACTS.flatMap(({ withMargin }) => withMargin ?? []),
+);
+
 /** Objects inside resources that are no resources of their own. */
 export const PARTS: Readonly<Record<string, z.ZodObject>> = {
   CityReference,
