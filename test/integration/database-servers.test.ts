@@ -78,6 +78,7 @@ test('hosts may stand in the query, and ports beside them', async (t) => {
 test('PostgreSQL itself passes the check of sessions; so does pgbouncer in session mode, and in transaction mode it is refused', async (t) => {
   const { url } = await startTestPostgres(t);
   await checkSessions(open(t, url));
+  await open(t, url).query(`alter role current_user set DateStyle = German, DMY`);
   let unpacked: string;
   try {
     unpacked = await fetchPgbouncer();
@@ -87,9 +88,14 @@ test('PostgreSQL itself passes the check of sessions; so does pgbouncer in sessi
   const sessions = open(t, await startPgbouncer(t, unpacked, url, { pool_mode: 'session' }));
   await checkSessions(sessions);
   const { rows } = await sessions.query(
-    `select current_setting('plan_cache_mode') as plans, current_setting('idle_in_transaction_session_timeout') as idle`,
+    `select current_setting('plan_cache_mode') as plans, current_setting('idle_in_transaction_session_timeout') as idle,
+       current_setting('DateStyle') as dates`,
   );
-  assert.deepEqual(rows, [{ plans: 'force_custom_plan', idle: '10s' }], 'each has the settings of its own');
+  assert.deepEqual(
+    rows,
+    [{ plans: 'force_custom_plan', idle: '10s', dates: 'ISO, MDY' }],
+    'each has the settings of its own',
+  );
   const shared = open(t, await startPgbouncer(t, unpacked, url, { pool_mode: 'transaction' }));
   await assert.rejects(checkSessions(shared), /a pooler in transaction mode: set its pool_mode to session/);
 });

@@ -60,7 +60,7 @@ function assertSaid(lines: readonly string[], ...wanted: readonly RegExp[]): voi
 
 test('what PostgreSQL is set to badly is told, each with what to set', async (t) => {
   const postgres = await startTestPostgres(t, {
-    ...{ max_wal_size: '1GB', wal_compression: 'pglz', max_connections: '20', synchronous_commit: 'off' },
+    ...{ max_wal_size: '1GB', wal_compression: 'pglz', max_connections: '20' },
     ...{ full_page_writes: 'off', autovacuum: 'off', shared_buffers: '64MB' },
   });
   const { findings, of } = await runDoctor({ ...NOWHERE, postgres });
@@ -69,7 +69,6 @@ test('what PostgreSQL is set to badly is told, each with what to set', async (t)
     /^fine: version 17/,
     /^wrong: fsync is off/,
     /^wrong: full_page_writes is off/,
-    /^wrong: synchronous_commit is off/,
     /^wrong: autovacuum is off/,
     /^look at: max_wal_size is 1.1 GB/,
     /^look at: wal_compression is pglz/,

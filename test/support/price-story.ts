@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'nats';
 import { countOpen } from './courier.ts';
-import type { Daemon } from './daemon.ts';
+import type { RunningService } from './daemon.ts';
 import { connectDatabase } from './database.ts';
 import { auditDeliveries } from './delivery-auditor.ts';
 import { numberedUuid, upsert } from './intake.ts';
@@ -28,7 +28,7 @@ export interface PriceStory {
   readonly receiver: WebhookReceiver;
   readonly connection: Awaited<ReturnType<typeof connect>>;
   /** Saves the search; resolves when the daemon's index has it. */
-  begin(daemon: Daemon, key: string): Promise<void>;
+  begin(daemon: RunningService, key: string): Promise<void>;
   /** Every property gets another price. */
   publishRound(): Promise<void>;
   /** Resolves when everything published has been received. */

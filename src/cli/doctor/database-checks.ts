@@ -88,7 +88,6 @@ async function readSettings(database: Database) {
     encoding: string;
     fsync: string;
     fullPageWrites: string;
-    synchronousCommit: string;
     standbys: string;
     autovacuum: string;
     walCompression: string;
@@ -98,7 +97,7 @@ async function readSettings(database: Database) {
   }>(
     `select current_setting('server_version') as version, current_setting('server_encoding') as encoding,
        current_setting('fsync') as fsync, current_setting('full_page_writes') as "fullPageWrites",
-       current_setting('synchronous_commit') as "synchronousCommit", current_setting('autovacuum') as autovacuum,
+       current_setting('autovacuum') as autovacuum,
        current_setting('synchronous_standby_names') as standbys,
        current_setting('wal_compression') as "walCompression",
        pg_size_bytes(current_setting('max_wal_size'))::float8 as "maxWalBytes",
@@ -117,7 +116,7 @@ function versionFindings({ version }: Settings, now: Date): readonly Finding[] {
 }
 
 function settingFindings(settings: Settings, { config, embeddedIn }: DatabaseScene): readonly Finding[] {
-  const { fsync, fullPageWrites, synchronousCommit, standbys, autovacuum, walCompression, encoding } = settings;
+  const { fsync, fullPageWrites, standbys, autovacuum, walCompression, encoding } = settings;
   const { maxWalBytes, sharedBufferBytes } = settings;
   const isSeveral = config.databaseUrl?.split('@').at(-1)?.includes(',') ?? false;
   const rules: readonly (readonly [boolean, Finding])[] = [
@@ -126,10 +125,6 @@ function settingFindings(settings: Settings, { config, embeddedIn }: DatabaseSce
     [
       fullPageWrites === 'off',
       wrong('full_page_writes is off, a power cut may destroy the database', 'set full_page_writes = on'),
-    ],
-    [
-      synchronousCommit === 'off',
-      wrong('synchronous_commit is off, a crash loses what was confirmed', 'set synchronous_commit = on'),
     ],
     [autovacuum === 'off', wrong('autovacuum is off, tables only grow', 'set autovacuum = on')],
     [

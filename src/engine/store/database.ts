@@ -4,6 +4,7 @@ import pg from 'pg';
 import { databaseServers, databaseUnreachable } from './database-servers.ts';
 import { noteSession, watchedClients } from './dead-connections.ts';
 import { bringUp, type SchemaState, type UpgradeOptions } from './schema.ts';
+import { beginSession, PLANS } from './session-settings.ts';
 
 /** A pool or one of its connections: runs single statements. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;
@@ -59,61 +60,14 @@ export interface DatabaseOptions {
   readonly onConnectionLost: (error: Error) => void;
 }
 
-const PLANS = {
-  /**
-   * Arbitrary statements, planned each time for their parameters. A plan cached while a table was empty would keep
-   * reading all of it: within a minute, deliveries made claims ten times as expensive.
-   */
-  requests: { plan_cache_mode: 'force_custom_plan' },
-  /**
-   * The few statements of the pipeline, each planned once per connection, because planning takes as long as running
-   * one. All are served by indexes, so the plan must use them, however small a table is at that moment. What is joined is
-   * bounded by the keys of the statement; by hash it costs a row as much in a batch of 200 as in one of 10.
-   */
-  pipeline: {
-    plan_cache_mode: 'force_generic_plan',
-    enable_seqscan: 'off',
-    enable_bitmapscan: 'off',
-    enable_mergejoin: 'off',
-  },
-} as const;
-
-/** Planner settings for our statements, whatever the server's own. */
-const PLANNING = {
-  // A plan with a forced scan looks expensive, and compiling it takes a hundred times as long as running it.
-  jit: 'off',
-  // Solid state assumed; the default of 4 is for spinning disks.
-  random_page_cost: '1.1',
-  work_mem: '16MB',
-  // Parallel workers would take the matcher's core, and a container's /dev/shm of 64 MB.
-  max_parallel_workers_per_gather: '0',
-} as const;
-
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Idle time before the kernel probes a connection. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** PostgreSQL's side: locks and statements of a vanished process are released within half a minute. */
-const LIVENESS = {
-  tcp_keepalives_idle: 10,
-  tcp_keepalives_interval: 5,
-  tcp_keepalives_count: 3,
-  tcp_user_timeout: 25_000,
-  client_connection_check_interval: 10_000,
-} as const;
-
-/** A process that is frozen or cut off within a transaction holds its row locks no longer than this. */
-export const TRANSACTION_IDLE_MAX_MS = 10_000;
-
 export function openDatabase(options: DatabaseOptions): DatabasePool {
   const servers = databaseServers(options.url);
-  const settings = {
-    idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
-    ...LIVENESS,
-    ...PLANNING,
-    ...PLANS[options.plans ?? 'requests'],
-    ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
-  };
+  const { plans = 'requests', statementTimeoutMs = 0 } = options;
+  const settings = { ...PLANS[plans], statement_timeout: statementTimeoutMs };
   const pool = new pg.Pool({
     connectionString: servers.url,
     Client: watchedClients(servers),
@@ -124,7 +78,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    onConnect: (client) => beginSession(client, settings),
+    onConnect: async (client) => noteSession(client, await beginSession(client, settings)),
   });
   pool.on('error', (error) => {
     // It sends its goodbye without waiting for an answer, and the server may end first.
@@ -136,23 +90,6 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   // An idle connection has no listener between two users, and an unhandled error event ends the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
-}
-
-/**
- * By a statement: a pooler refuses startup settings, and reports another process than PostgreSQL's. Compression is lz4
- * where the server has it (see the end of 0001_schema.sql).
- */
-async function beginSession(client: pg.ClientBase, settings: Readonly<Record<string, string | number>>): Promise<void> {
-  const { rows } = await client.query<{ pid: number }>(
-    `select pg_backend_pid() as pid, count(set_config(name, value, false))
-     from (
-       select * from unnest($1::text[], $2::text[])
-       union all
-       select name, 'lz4' from pg_settings where name = 'default_toast_compression' and 'lz4' = any(enumvals)
-     ) as setting(name, value)`,
-    [Object.keys(settings), Object.values(settings).map(String)],
-  );
-  noteSession(client, (rows[0] as { pid: number }).pid);
 }
 
 /** Throws `DatabaseUnreachableError` when PostgreSQL refuses or does not answer. */
@@ -183,10 +120,14 @@ async function connectOnce(url: string): Promise<pg.Client> {
   });
   // The statement that fails because of it reports a broken connection.
   client.on('error', () => undefined);
-  await client.connect().catch((cause: Error) => {
-    throw databaseUnreachable(url, cause);
-  });
-  return client;
+  try {
+    await client.connect();
+    await beginSession(client, {});
+    return client;
+  } catch (cause) {
+    void client.end();
+    throw databaseUnreachable(url, cause as Error);
+  }
 }
 
 /**

@@ -15,8 +15,9 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { startTask, type Task } from '../actor/task.ts';
-import { type Queryable, TRANSACTION_IDLE_MAX_MS } from './database.ts';
+import type { Queryable } from './database.ts';
 import { databaseServers, endSession } from './database-servers.ts';
+import { beginSession, TRANSACTION_IDLE_MAX_MS } from './session-settings.ts';
 
 /** Grows with every change of the leader. */
 export type Term = string;
@@ -94,7 +95,7 @@ export async function openLeaderSession(
   try {
     await client.connect();
     // The leader's heartbeat may be lost in a crash of PostgreSQL, and need not wait for its disk.
-    await client.query(`set idle_session_timeout = ${SILENCE_ALONE_MAX_MS}; set synchronous_commit = off`);
+    await beginSession(client, { idle_session_timeout: SILENCE_ALONE_MAX_MS, synchronous_commit: 'off' });
   } catch (error) {
     socket?.destroy();
     throw error;

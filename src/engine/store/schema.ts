@@ -46,7 +46,7 @@ const KNOWN: readonly string[] = MIGRATIONS.map(({ name }) => name);
 export const NEWEST_MIGRATION = Math.max(...KNOWN.map(numberOf));
 
 /** Of the session that runs migrations: arbitrary, and the same in all versions. */
-const LOCK_ID = 7_241_865_325_823_964;
+export const MIGRATION_LOCK = 7_241_865_325_823_964;
 
 /**
  * A migration that waits for a table makes all later users wait. When a reader holds the table for longer than this (a
@@ -65,7 +65,7 @@ export async function bringUp(
   dbClient: pg.Client,
   { onWaiting = () => undefined }: UpgradeOptions,
 ): Promise<SchemaState> {
-  await dbClient.query(`select pg_advisory_lock(${LOCK_ID})`);
+  await dbClient.query(`select pg_advisory_lock(${MIGRATION_LOCK})`);
   const run = await readRun(dbClient);
   assertFirst(run);
   assertOneLine(run);

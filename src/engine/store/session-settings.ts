@@ -1,0 +1,90 @@
+/**
+ * What every session of ours sets for itself: a role, a database or the server may say otherwise (installers and
+ * administrators do), and statements, their plans, their durability and the client library's parsers rely on these.
+ * Only the compression, `search_path` and what holds for the whole server are the operator's.
+ */
+
+import type pg from 'pg';
+
+/** A process that is frozen or cut off within a transaction holds its row locks no longer than this. */
+export const TRANSACTION_IDLE_MAX_MS = 10_000;
+
+export type SessionSettings = Readonly<Record<string, string | number>>;
+
+/** Of all sessions. A setting that a version of PostgreSQL does not have is left out. */
+export const SESSION_SETTINGS: SessionSettings = {
+  // Values as text: the client library parses these forms, and statements cast them.
+  DateStyle: 'ISO, MDY',
+  IntervalStyle: 'postgres',
+  TimeZone: 'UTC',
+  bytea_output: 'hex',
+  extra_float_digits: 1,
+  standard_conforming_strings: 'on',
+  array_nulls: 'on',
+  // Transactions: a statement sees what was committed before it, and what is refused ends no session.
+  default_transaction_isolation: 'read committed',
+  exit_on_error: 'off',
+  // Each work has its own time limit.
+  statement_timeout: 0,
+  lock_timeout: 0,
+  transaction_timeout: 0,
+  idle_session_timeout: 0,
+  idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
+  // PostgreSQL's side of a vanished process: its locks and statements are released within half a minute.
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 25_000,
+  client_connection_check_interval: 10_000,
+  // A plan with a forced scan looks expensive, and compiling it takes a hundred times as long as running it.
+  jit: 'off',
+  // Solid state assumed; the default of 4 is for spinning disks.
+  random_page_cost: '1.1',
+  work_mem: '16MB',
+  // Parallel workers would take the matcher's core, and a container's /dev/shm of 64 MB.
+  max_parallel_workers_per_gather: 0,
+  from_collapse_limit: 8,
+  join_collapse_limit: 8,
+};
+
+export const PLANS = {
+  /**
+   * Arbitrary statements, planned each time for their parameters. A plan cached while a table was empty would keep
+   * reading all of it: within a minute, deliveries made claims ten times as expensive.
+   */
+  requests: { plan_cache_mode: 'force_custom_plan' },
+  /**
+   * The few statements of the pipeline, each planned once per connection, because planning takes as long as running
+   * one. All are served by indexes, so the plan must use them, however small a table is at that moment. What is joined is
+   * bounded by the keys of the statement; by hash it costs a row as much in a batch of 200 as in one of 10.
+   */
+  pipeline: {
+    plan_cache_mode: 'force_generic_plan',
+    enable_seqscan: 'off',
+    enable_bitmapscan: 'off',
+    enable_mergejoin: 'off',
+  },
+} as const satisfies Record<string, SessionSettings>;
+
+/**
+ * Sets them, and `own` besides; resolves with the process id of the session. By a statement: a pooler refuses startup
+ * settings, and reports another process than PostgreSQL's. The methods of the planner that `own` does not name are as
+ * PostgreSQL ships them. Commits wait for the log, as the operator has it, or at least for this server's own. Compression
+ * is lz4 where the server has it (see the end of 0001_schema.sql). The view lists all settings.
+ */
+export async function beginSession(client: pg.ClientBase, own: SessionSettings): Promise<number> {
+  const settings = { ...SESSION_SETTINGS, ...own };
+  const { rows } = await client.query<{ pid: number }>(
+    `select pg_backend_pid() as pid, count(set_config(name, coalesce(wanted, usual), false))
+     from pg_settings
+       left join unnest($1::text[], $2::text[]) as setting(name, wanted) using (name)
+       left join lateral (select case
+         when starts_with(name, 'enable_') then boot_val
+         when name = 'synchronous_commit' and setting = 'off' then 'on'
+         when name = 'default_toast_compression' and 'lz4' = any(enumvals) then 'lz4'
+       end as usual) on true
+     where coalesce(wanted, usual) is not null`,
+    [Object.keys(settings), Object.values(settings).map(String)],
+  );
+  return (rows[0] as { pid: number }).pid;
+}

@@ -1,0 +1,160 @@
+/** A role or a database with settings of its own, as installers and administrators make them: nothing differs. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { holdTerm, openLeaderSession } from '../../src/engine/store/intake-leader.ts';
+import { MIGRATION_LOCK } from '../../src/engine/store/schema.ts';
+import { PLANS, SESSION_SETTINGS } from '../../src/engine/store/session-settings.ts';
+import { createApiKey } from '../support/daemon.ts';
+import { connectDatabase, queryOnce } from '../support/database.ts';
+import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
+import { restClient } from '../support/rest-client.ts';
+import { type Cleanup, startTestNats, startTestPostgres, type TestPostgres } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
+import { until } from '../support/until.ts';
+
+/** Each is legal, and other than what the program relies on. */
+const FOREIGN = {
+  DateStyle: 'German, DMY',
+  IntervalStyle: 'sql_standard',
+  TimeZone: 'America/Chicago',
+  bytea_output: 'escape',
+  extra_float_digits: '-15',
+  standard_conforming_strings: 'off',
+  array_nulls: 'off',
+  default_transaction_isolation: 'serializable',
+  exit_on_error: 'on',
+  statement_timeout: '3s',
+  lock_timeout: '1ms',
+  transaction_timeout: '3s',
+  idle_session_timeout: '1s',
+  idle_in_transaction_session_timeout: '1s',
+  tcp_keepalives_idle: '1',
+  tcp_keepalives_interval: '1',
+  tcp_keepalives_count: '1',
+  tcp_user_timeout: '1s',
+  client_connection_check_interval: '1s',
+  jit: 'on',
+  random_page_cost: '100',
+  work_mem: '64kB',
+  max_parallel_workers_per_gather: '8',
+  from_collapse_limit: '1',
+  join_collapse_limit: '1',
+  // Not of the list itself.
+  plan_cache_mode: 'auto',
+  synchronous_commit: 'off',
+  enable_seqscan: 'off',
+  enable_indexscan: 'off',
+  enable_nestloop: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_bitmapscan: 'off',
+  enable_sort: 'off',
+} as const;
+
+const PLACES = ['role', 'database'] as const;
+
+interface Listed {
+  readonly 'hydra:member': readonly { readonly '@id': string; readonly createdAt: string }[];
+}
+
+async function startForeign(t: Cleanup, place: (typeof PLACES)[number]): Promise<TestPostgres> {
+  const postgres = await startTestPostgres(t);
+  for (const [name, value] of Object.entries(FOREIGN)) {
+    await alter(postgres, place, `set ${name} = ${value.includes(',') ? value : `'${value}'`}`);
+  }
+  return postgres;
+}
+
+async function alter({ url, superuserUrl }: TestPostgres, place: (typeof PLACES)[number], how: string): Promise<void> {
+  const { username, pathname } = new URL(url);
+  await queryOnce(superuserUrl, `alter ${place} "${place === 'role' ? username : pathname.slice(1)}" ${how}`);
+}
+
+test('every setting that the program relies on is tried', () => {
+  assert.deepEqual(
+    Object.keys(SESSION_SETTINGS).filter((name) => !(name in FOREIGN)),
+    [],
+  );
+});
+
+for (const place of PLACES) {
+  test(`sessions of a ${place} with other settings are those of one without`, async (t) => {
+    const [foreign, usual] = [await startForeign(t, place), await startTestPostgres(t)];
+    for (const plans of Object.keys(PLANS) as (keyof typeof PLANS)[]) {
+      const [seen, expected] = await Promise.all(
+        [foreign, usual].map(async ({ url }) => {
+          const database = openDatabase({ url, connectionsMax: 1, plans, onConnectionLost: () => undefined });
+          t.after(() => database.end());
+          const { rows } = await database.query(
+            'select name, setting from pg_settings where name = any($1) order by 1',
+            [Object.keys(FOREIGN)],
+          );
+          return rows;
+        }),
+      );
+      assert.deepEqual(seen, expected, plans);
+      assert.equal(seen?.length, Object.keys(FOREIGN).length, 'this version has them all');
+    }
+  });
+
+  test(`with other settings of the ${place}, adverts come in, are answered and delivered as ever`, async (t) => {
+    const servers = { postgres: await startForeign(t, place), nats: await startTestNats(t) };
+    const daemon = await startHere(t, servers, STORY_SETTINGS);
+    const key = await createApiKey(servers);
+    const story = await openPriceStory(t, [servers.nats.url]);
+    await story.begin(daemon, key);
+    await story.tell(3);
+    const { request } = restClient(daemon, key);
+    const { body } = await request<Listed>('GET', '/searches');
+    const [search] = body['hydra:member'] as [Listed['hydra:member'][number]];
+    assert.match(search.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/);
+    for (const path of ['/matches', '/deliveries', '/feed', `${search['@id']}/properties`]) {
+      assert.equal((await request('GET', path)).status, 200, path);
+    }
+    // The test's own sessions are as they come.
+    await alter(servers.postgres, place, 'reset all');
+    assert.deepEqual(await queryOnce(servers.postgres.url, 'select reason from dead_letters'), []);
+    await story.audit(servers.postgres.url);
+  });
+}
+
+test('the sessions that migrate and that lead wait for a lock, whatever the role says', async (t) => {
+  const postgres = await startForeign(t, 'role');
+  const { url } = postgres;
+  const look = connectDatabase(t, databaseOf(postgres));
+  const untilWaiting = () =>
+    until(
+      async () => (await look.query("select from pg_stat_activity where wait_event_type = 'Lock'")).rowCount,
+      (count) => count === 1,
+    );
+  const holder = await look.connect();
+  await holder.query(`select pg_advisory_lock(${MIGRATION_LOCK})`);
+  const migrated = migrate(url);
+  await untilWaiting();
+  await holder.query(`select pg_advisory_unlock(${MIGRATION_LOCK})`);
+  holder.release();
+  assert.deepEqual((await migrated).unknown, []);
+
+  const former = await openLeaderSession(url);
+  assert.equal(await former.campaign(), '1');
+  const database = openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined });
+  t.after(() => database.end());
+  const recording = await database.connect();
+  await recording.query('begin');
+  await holdTerm(recording, '1');
+  await former.close();
+  const next = await openLeaderSession(url);
+  t.after(() => next.close());
+  const campaign = next.campaign();
+  await untilWaiting();
+  await recording.query('commit');
+  recording.release();
+  assert.equal(await campaign, '2');
+});
+
+/** As the superuser, whom the settings of the role do not concern. */
+function databaseOf({ url, superuserUrl }: TestPostgres): string {
+  return new URL(new URL(url).pathname, superuserUrl).href;
+}
