@@ -6,7 +6,7 @@
  *
  *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30, 0 for none] [--flood-rate 100]
  *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
- *                             [--crowd 0] [--silent 0] [--profile folder] [--external]
+ *                             [--crowd 0] [--silent 0] [--profile folder] [--external] [--apart]
  *
  * `--silent` searches without criteria of one client notify nobody: what they cost all others. `--crowd` searches of 20
  * clients match one advert, published as the last measurement begins: `besideCrowdMs` is the latency of all others.
@@ -18,7 +18,9 @@
  * durable, beside the deliveries whose latency is measured: two such waits are a part of each. `kibPerChange` is what a
  * change leaves in the tables, in PostgreSQL's log, and in `ADVERTS`, with all that is delivered of it; `bytesPerChange` the
  * same of each table and index, `rowsPerChange` the rows, inserted and updated (share of HOT updates), and
- * `cpuMicrosPerChange` the CPU until all is delivered.
+ * `cpuMicrosPerChange` the CPU until all is delivered. `--apart` runs the intake leader and a courier as processes of their
+ * own, and the courier waits until all is recorded: `perChange` is what recording a change takes, with its deliveries,
+ * and `perDelivery` what sending one takes, by process.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -27,20 +29,24 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createSampleCrawler, type SampleCrawler } from '../src/cli/demo/sample-adverts.ts';
+import { announceControlChange } from '../src/engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../src/engine/broker/connection.ts';
 import { type Publication, publishAll } from '../src/engine/broker/publish.ts';
-import { ADVERTS_STREAM, advertSubject, ensureAdvertsStream } from '../src/engine/broker/topology.ts';
+import { ensureAdvertsStream } from '../src/engine/broker/topology.ts';
 import { loadReference } from '../src/engine/reference/communes.ts';
+import { pauseControl, resumeControl } from '../src/engine/store/controls.ts';
 import { type Database, migrate, openDatabase } from '../src/engine/store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../src/engine/store/dead-letter-reads.ts';
 import { cacheDirectory } from '../src/local/data-directory.ts';
 import { startNatsServer } from '../src/local/nats-server.ts';
 import { startPostgres } from '../src/local/postgres.ts';
 import { startExternalPostgres } from '../test/support/external-postgres.ts';
+import { type Consumption, consumedPerOne, consumptionOf, cpuSecondsBetween } from './pipeline/consumption.ts';
 import { crowdPublication, insertCrowd } from './pipeline/crowd.ts';
-import { type Counts, type Daemon, startDaemon } from './pipeline/daemon.ts';
+import { batchQuantiles, type Daemon, startDaemon, startRolesApart } from './pipeline/daemon.ts';
 import { startDiskProbe } from './pipeline/disk-probe.ts';
 import { usageOf } from './pipeline/processes.ts';
+import { floodPublication, publicationOf } from './pipeline/publications.ts';
 import { bulkInsertRate, postRate, publishRate } from './pipeline/raw-limits.ts';
 import { CROWD_PATH, type Receiver, startReceiver } from './pipeline/receiver.ts';
 import { insertSavedSearches, insertSilentSearches } from './pipeline/saved-searches.ts';
@@ -61,6 +67,7 @@ const { values } = parseArgs({
     silent: { type: 'string', default: '0' },
     profile: { type: 'string' },
     external: { type: 'boolean', default: false },
+    apart: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -122,17 +129,18 @@ async function main(): Promise<void> {
     endpoints,
   });
   await insertSilentSearches(database, options.silent);
-  const daemon = await startDaemon({
+  if (values.apart) await pauseControl(database, 'deliver', 'changes are measured alone');
+  const daemon = await (values.apart ? startRolesApart : startDaemon)({
     databaseUrl: postgres.url,
     natsUrl: nats.url,
     profile: values.profile,
     onLine: say,
   });
-  const ready = { seconds: round(daemon.readySeconds, 1), daemonMb: round(usageOf(daemon.pid).residentMb, 0) };
+  const ready = { seconds: round(daemon.readySeconds, 1), daemonMb: residentMbOf(daemon) };
   try {
     const reference = await loadReference();
     const crawler = createSampleCrawler({ seed: options.seed, reference, startAt: new Date(), intervalMs: 1 });
-    const processes = { daemon: daemon.pid, postgres: postgres.pid ?? 0, nats: nats.pid, bench: process.pid };
+    const processes = { ...daemon.pids, postgres: postgres.pid ?? 0, nats: nats.pid, bench: process.pid };
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, folder, processes };
     if (PROFILING) await startCounting(postgres.superuserUrl);
     const throughput = await measureThroughput(run);
@@ -167,9 +175,8 @@ async function main(): Promise<void> {
 /** Publishes as fast as the daemon records, for the given time; measures until the last one is recorded. */
 async function measureThroughput(run: Run) {
   const before = {
-    cpu: cpuOf(run),
+    consumed: await consumptionOf(run),
     counts: await run.daemon.counts(),
-    stored: await storedBy(run),
     relations: await bytesByRelation(run.database),
   };
   const startedAt = performance.now();
@@ -182,7 +189,7 @@ async function measureThroughput(run: Run) {
     while ((await backlogOf(run)) > BACKLOG_MAX) await wait(200);
     if (elapsed() - sampledAt < 1) continue;
     sampledAt = elapsed();
-    peakMb = Math.max(peakMb, usageOf(run.daemon.pid).residentMb);
+    peakMb = Math.max(peakMb, residentMbOf(run.daemon));
     if (elapsed() - shownAt < 10) continue;
     shownAt = elapsed();
     const { recorded, delivered, deliveries } = await run.daemon.counts();
@@ -196,16 +203,14 @@ async function measureThroughput(run: Run) {
   const recorded = counts.recorded - before.counts.recorded;
   const changed = counts.changed - before.counts.changed;
   const begun = counts.begun - before.counts.begun;
-  const cpu = Object.entries(cpuOf(run)).map(([name, now]) => [name, round(now - (before.cpu[name] ?? 0), 1)]);
+  const consumedRecording = await consumptionOf(run);
+  const sendingFrom = values.apart ? elapsed() : 0;
+  if (values.apart) await resumeDelivery(run);
   await untilDelivered(run);
-  const deliveredSeconds = elapsed();
-  const used = Object.entries(cpuOf(run)).map(([name, now]) => [
-    name,
-    round(((now - (before.cpu[name] ?? 0)) * 1e6) / changed, 0),
-  ]);
-  const stored = Object.entries(await storedBy(run)).map(([what, bytes]) => {
-    return [what, round((bytes - (before.stored[what] ?? 0)) / changed / 1_024, 2)];
-  });
+  const consumed = await consumptionOf(run);
+  const deliverySeconds = elapsed() - sendingFrom;
+  const { deliveries } = await run.daemon.counts();
+  const sent = deliveries - before.counts.deliveries;
   return {
     seconds: round(seconds, 1),
     recorded,
@@ -214,51 +219,43 @@ async function measureThroughput(run: Run) {
     matchesPerSecond: round(begun / seconds, 0),
     begunPerChange: round(begun / changed, 2),
     recordBatchMs: batchQuantiles(before.counts.batchesWithin, counts.batchesWithin),
-    deliveriesPerSecond: round((await run.daemon.counts()).deliveries / deliveredSeconds, 0),
-    kibPerChange: Object.fromEntries(stored),
-    cpuMicrosPerChange: Object.fromEntries(used),
+    deliveriesPerSecond: round(sent / deliverySeconds, 0),
+    deliveriesPerChange: round(sent / changed, 2),
+    ...(values.apart ? apartFigures([before.consumed, consumedRecording, consumed], { changed, sent }) : {}),
+    kibPerChange: consumedPerOne(before.consumed, consumed, changed).kib,
+    cpuMicrosPerChange: consumedPerOne(before.consumed, consumed, changed).cpuMicros,
     bytesPerChange: growth(before.relations, await bytesByRelation(run.database), changed),
     rowsPerChange: await rowsWritten(run.database, changed),
-    cpuSeconds: Object.fromEntries(cpu),
+    cpuSeconds: cpuSecondsBetween(before.consumed, consumedRecording),
     residentMb: Object.fromEntries(
       Object.entries(run.processes).map(([name, pid]) => [name, round(usageOf(pid).residentMb, 0)]),
     ),
-    daemonPeakMb: round(peakMb, 0),
+    daemonPeakMb: peakMb,
   };
 }
 
-/** Milliseconds that a batch took until it was recorded: within a bucket as if evenly spread. */
-function batchQuantiles(before: Counts['batchesWithin'], after: Counts['batchesWithin']) {
-  const within = [...after].map(([seconds, count]) => [seconds * 1_000, count - (before.get(seconds) ?? 0)] as const);
-  const total = within.at(-1)?.[1] ?? 0;
-  if (total === 0) return null;
-  const at = (share: number): number => {
-    let [fromMs, below] = [0, 0];
-    for (const [toMs, count] of within) {
-      if (count >= share * total)
-        return round(fromMs + ((toMs - fromMs) * (share * total - below)) / (count - below), 0);
-      [fromMs, below] = [toMs, count];
-    }
-    return fromMs;
-  };
-  return { p50: at(0.5), p99: at(0.99), batches: total };
+async function resumeDelivery({ database, broker }: Run): Promise<void> {
+  await resumeControl(database, 'deliver');
+  announceControlChange(broker);
 }
 
-/** Bytes by where they lie; `wal` are those written, however soon PostgreSQL forgets them. */
-async function storedBy({ database, broker }: Run): Promise<Record<string, number>> {
-  const { rows } = await database.query<{ tables: number; wal: number }>(
-    `select pg_database_size(current_database())::float8 as tables,
-       pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as wal`,
+/** What one change takes until it is recorded, and what one of its deliveries takes from then on. */
+function apartFigures(
+  [before, recorded, delivered]: readonly [Consumption, Consumption, Consumption],
+  { changed, sent }: { readonly changed: number; readonly sent: number },
+) {
+  return {
+    perChange: consumedPerOne(before, recorded, changed),
+    perDelivery: consumedPerOne(recorded, delivered, sent),
+  };
+}
+
+/** Of all its processes. */
+function residentMbOf({ pids }: Daemon): number {
+  return round(
+    Object.values(pids).reduce((sum, pid) => sum + usageOf(pid).residentMb, 0),
+    0,
   );
-  const { state } = await broker.manager.streams.info(ADVERTS_STREAM);
-  return { ...(rows[0] as { tables: number; wal: number }), adverts: state.bytes };
-}
-
-/** CPU seconds by process; the bench's own without the servers and the daemon, which are its children. */
-function cpuOf({ processes }: Run): Record<string, number> {
-  const seconds = Object.fromEntries(Object.entries(processes).map(([name, pid]) => [name, usageOf(pid).cpuSeconds]));
-  const { bench = 0, ...children } = seconds;
-  return { ...children, bench: bench - Object.values(children).reduce((sum, child) => sum + child, 0) };
 }
 
 async function measureLatencies(run: Run) {
@@ -345,38 +342,6 @@ async function measureRaw(run: Run, changes: number) {
     bulkInsertPerSecond: round(await bulkInsertRate(run.database, changes, RECORD_BATCH), 0),
     publishPerSecond: round(await publishRate(run.broker, publications), 0),
     postPerSecond: round(await postRate(`${run.receiver.url}/raw`, body), 0),
-  };
-}
-
-let publications = 0;
-
-const FLOODED_PROPERTY = '00000000-0000-4000-8000-00000000f100';
-const FLOOD_DESCRIPTION = 'x'.repeat(50_000);
-
-/** One more advert of the flooded property. Its price is below every search's, so that nobody is told of it. */
-function floodPublication(crawler: SampleCrawler): Publication {
-  const { property, advert, ...message } = crawler.newAdvert();
-  const flood = {
-    ...message,
-    crawledAt: new Date().toISOString(),
-    property: { ...property, uuid: FLOODED_PROPERTY },
-    advert: { ...advert, price: 1, description: FLOOD_DESCRIPTION },
-  };
-  return {
-    subject: advertSubject(FLOODED_PROPERTY),
-    messageId: `${advert.uuid}/flood`,
-    bytes: Buffer.from(JSON.stringify(flood)),
-  };
-}
-
-/** `crawledAt` is the moment of publication: the receiver subtracts it. */
-function publicationOf(crawler: SampleCrawler, prefix: string | null): Publication {
-  const message = { ...crawler.next(), crawledAt: new Date().toISOString() };
-  const { uuid } = message.property;
-  return {
-    subject: prefix === null ? advertSubject(uuid) : `${prefix}.${uuid}`,
-    messageId: `${message.advert.uuid}/${publications++}`,
-    bytes: Buffer.from(JSON.stringify(message)),
   };
 }
 

@@ -1,4 +1,4 @@
-/** The daemon under test, in a process of its own, and what its metrics say. */
+/** The daemon under test, in a process of its own or in one for each role, and what its metrics say. */
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -9,7 +9,8 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 export const SERVE = ['--max-semi-space-size=64', '--import', 'tsx', MAIN, 'serve'];
 
 export interface Daemon {
-  readonly pid: number;
+  /** By what each process is called in figures. */
+  readonly pids: Readonly<Record<string, number>>;
   readonly readySeconds: number;
   counts(): Promise<Counts>;
   stop(): Promise<void>;
@@ -33,14 +34,33 @@ export interface Counts {
 export interface DaemonOptions {
   readonly databaseUrl: string;
   readonly natsUrl: string;
+  /** Default: all. */
+  readonly roles?: string;
   /** Folder for its CPU profile. */
   readonly profile?: string | undefined;
   /** Told of every line of its log between its start and its readiness. */
   readonly onLine: (line: string) => void;
 }
 
+/** The intake leader and a courier. Resolves when both are ready. */
+export async function startRolesApart(options: DaemonOptions): Promise<Daemon> {
+  const intake = await startDaemon({ ...options, roles: 'intake' }, 'intake');
+  const courier = await startDaemon({ ...options, roles: 'deliver' }, 'courier');
+  return {
+    pids: { ...intake.pids, ...courier.pids },
+    readySeconds: intake.readySeconds,
+    async counts() {
+      return { ...(await intake.counts()), delivered: (await courier.counts()).delivered };
+    },
+    async stop() {
+      await Promise.all([intake.stop(), courier.stop()]);
+    },
+  };
+}
+
 /** Resolves when it is ready. */
-export async function startDaemon({ databaseUrl, natsUrl, profile, onLine }: DaemonOptions): Promise<Daemon> {
+export async function startDaemon(options: DaemonOptions, name = 'daemon'): Promise<Daemon> {
+  const { databaseUrl, natsUrl, roles, profile, onLine } = options;
   const startedAt = performance.now();
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   const child = spawn(process.execPath, [...profiling, ...SERVE], {
@@ -52,6 +72,7 @@ export async function startDaemon({ databaseUrl, natsUrl, profile, onLine }: Dae
       VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:0',
       VIGIE_ADMIN_ADDRESS: '127.0.0.1:0',
       VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+      ...(roles === undefined ? {} : { VIGIE_ROLES: roles }),
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -64,7 +85,7 @@ export async function startDaemon({ databaseUrl, natsUrl, profile, onLine }: Dae
     });
   });
   return {
-    pid: child.pid as number,
+    pids: { [name]: child.pid as number },
     readySeconds: (performance.now() - startedAt) / 1_000,
     counts: () => readCounts(operationsUrl),
     stop: () =>
@@ -93,4 +114,21 @@ async function readCounts(operationsUrl: string): Promise<Counts> {
       ]),
     ),
   };
+}
+
+/** Milliseconds that a batch took until it was recorded: within a bucket as if evenly spread. */
+export function batchQuantiles(before: Counts['batchesWithin'], after: Counts['batchesWithin']) {
+  const within = [...after].map(([seconds, count]) => [seconds * 1_000, count - (before.get(seconds) ?? 0)] as const);
+  const total = within.at(-1)?.[1] ?? 0;
+  if (total === 0) return null;
+  const at = (share: number): number => {
+    let [fromMs, below] = [0, 0];
+    for (const [toMs, count] of within) {
+      if (count >= share * total)
+        return Math.round(fromMs + ((toMs - fromMs) * (share * total - below)) / (count - below));
+      [fromMs, below] = [toMs, count];
+    }
+    return fromMs;
+  };
+  return { p50: at(0.5), p99: at(0.99), batches: total };
 }
