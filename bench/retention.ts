@@ -89,10 +89,7 @@ try {
   let sweepMs = 0;
   for (let day = 1; day <= days; day++) {
     await market.live();
-    const swept = await sweep(
-      { database, days: retentionDays, onForgotten: () => undefined, features: FEATURES },
-      { restFactor: 0 },
-    );
+    const swept = await sweep({ database, days: retentionDays, features: FEATURES }, { restFactor: 0 });
     removedRows += Object.values(swept.removed).reduce((sum, count) => sum + count, 0);
     sweepMs += swept.durationMs;
     history.push(await sizesOf(database));

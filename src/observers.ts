@@ -22,7 +22,7 @@ export interface Observers {
   readonly onSwept: (sweep: Sweep) => void;
   readonly crawlers: CrawlerObservers;
   /** The same matcher, with its time taken. */
-  timed(matcher: Matcher): Pick<Matcher, 'match' | 'medians' | 'notifying'>;
+  timed(matcher: Matcher): Pick<Matcher, 'match' | 'notifying'>;
   observeRequests(server: Server): void;
 }
 
@@ -83,7 +83,6 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
 
 function timedMatcher(matcher: Matcher, metrics: Metrics): ReturnType<Observers['timed']> {
   return {
-    medians: matcher.medians,
     notifying: matcher.notifying,
     match(facts) {
       const startedAt = performance.now();

@@ -4,8 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SearchNumber, searchNumberOf } from '../src/engine/domain/ids.ts';
 import { evaluateBatch } from '../src/engine/intake/evaluation.ts';
-import { openLedger } from '../src/engine/intake/market-ledger.ts';
-import { createMarketMedians } from '../src/engine/matching/market-medians.ts';
 import { nextOrigin, resolveToulon, upsertAt } from './support/adverts.ts';
 import { numberedUuid } from './support/intake.ts';
 
@@ -21,9 +19,9 @@ async function leftOf(messages: number, satisfied: number, notifying: number): P
     const ids = { propertyUuid: numberedUuid('property', number), advertUuid: numberedUuid('advert', number) };
     return { message: upsertAt(0, ids), origin: nextOrigin(), bytes: 1_000, traceparent: null };
   });
-  const ledger = openLedger(createMarketMedians());
-  const batch = await evaluateBatch(new Map(), entries, ledger, {
+  const batch = await evaluateBatch(new Map(), entries, {
     matcher,
+    median: () => null,
     resolvePlace: resolveToulon,
     bounds: BOUNDS,
   });

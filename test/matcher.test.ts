@@ -6,7 +6,6 @@ import { setImmediate as nextLook } from 'node:timers/promises';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import { SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { startMatcher } from '../src/engine/intake/matcher.ts';
-import { createMarketMedians } from '../src/engine/matching/market-medians.ts';
 import { createSearchIndex } from '../src/engine/matching/search-index.ts';
 import { warmUp } from '../src/engine/matching/warm-up.ts';
 import type { OnSearch } from '../src/engine/store/search-feed.ts';
@@ -26,7 +25,6 @@ test('searches that take long to index let sockets be served between them', asyn
   const matcher = await startMatcher({
     createIndex: createSearchIndex,
     clock: () => new Date(),
-    medians: createMarketMedians(),
     changedSince: (horizon, onSearch) =>
       horizon === null ? page(onSearch, looks, () => look) : Promise.resolve('2:2:'),
     readSiteCategoryNames: async () => () => null,

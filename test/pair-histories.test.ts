@@ -227,6 +227,7 @@ function reasonsOf(model: Model, kept: number): readonly PairReason[] {
     factsOf: (summary) => factsOf(summary, noMedian, { own: facts.texts, byAdvert }),
     hasSeveralAdverts: others.length > 0,
     isRetraceable: others.length === 0 && only?.property.price === null && only.property.surface === null,
+    medianMovedAt: null,
     ...{ deliveries: [], areDeliveriesKept: true },
   });
 }

@@ -37,7 +37,7 @@ async function seedProperties(database: Database, reference: Reference, crawler:
     if (batch.size < INSERTED_AT_ONCE && i < count - 1) continue;
     const writes = [...batch.values()].map((each) => {
       const reading = readingOf(each.state, each.crawls, reference.resolvePlace);
-      return { held: each, reading, crawls: each.crawls, priced: reading.priced, expiredAt: null };
+      return { held: each, reading, crawls: each.crawls, expiredAt: null };
     });
     const known = await database.query<{ uuid: string }>('select uuid from properties where uuid = any($1::uuid[])', [
       [...batch.keys()],
@@ -56,8 +56,8 @@ async function copyProperties(database: Database): Promise<void> {
     [COPIES],
   );
   await database.query(
-    `insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes)
-     select copy, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes
+    `insert into properties (uuid, state, crawls, state_bytes)
+     select copy, state, crawls, state_bytes
      from copied join properties using (uuid)`,
   );
   await database.query(

@@ -16,13 +16,10 @@ import { samplePointsOfInterest } from '../../src/cli/demo/sample-places.ts';
 import { createWorkerThreads } from '../../src/engine/actor/worker-thread.ts';
 import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { startMatcher } from '../../src/engine/intake/matcher.ts';
-import { createMarketMedians } from '../../src/engine/matching/market-medians.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
 import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { loadReference, type Reference, sortPlaces } from '../../src/engine/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
-import { writeMedians } from '../../src/engine/store/market-medians.ts';
-import { readMarketPrices } from '../../src/engine/store/properties.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { createMatchEstimator } from '../../src/features/explanations/explanations.ts';
 import { createLog } from '../../src/log.ts';
@@ -37,7 +34,6 @@ function openMatcher(database: Database) {
   return startMatcher({
     createIndex: createSearchIndex,
     clock: () => new Date(),
-    medians: createMarketMedians(),
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,
     supervisor: quietSupervisor(({ error }) => {
@@ -59,9 +55,8 @@ async function openRecorder(databaseUrl: string, { resolvePlace }: Reference): P
     plans: 'pipeline',
     onConnectionLost: () => undefined,
   });
-  const { recordForKnown, medians } = await openRecording({ after: () => undefined }, database, resolvePlace);
-  await readMarketPrices(database, (market, price) => medians.add(market, price));
-  await writeMedians(database, [...medians.all()]);
+  const { recordForKnown, computeMedians } = await openRecording({ after: () => undefined }, database, resolvePlace);
+  await computeMedians();
   let last = Promise.resolve();
   return (messages) => {
     last = last.then(() => recordForKnown(messages.map((text) => decodeIntakeMessage(Buffer.from(text)))));

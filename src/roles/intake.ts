@@ -16,13 +16,11 @@ import { type Matcher, startMatcher } from '../engine/intake/matcher.ts';
 import { createRecorder, type RecorderDependencies } from '../engine/intake/recorder.ts';
 import { startTrimming } from '../engine/intake/trimming.ts';
 import { startRetention } from '../engine/maintenance/retention.ts';
-import { createMarketMedians, type MarketMedians } from '../engine/matching/market-medians.ts';
 import { createSearchIndex } from '../engine/matching/search-index.ts';
 import { readFailedKeys } from '../engine/store/dead-letters.ts';
 import type { IndexFigures } from '../engine/store/instances.ts';
 import { openLeaderSession, type Term } from '../engine/store/intake-leader.ts';
-import { writeMedians } from '../engine/store/market-medians.ts';
-import { readMarketPrices } from '../engine/store/properties.ts';
+import { computeMedians, followMedians, type StoredMedians } from '../engine/store/market-medians.ts';
 import { changedSince, renumberRestored } from '../engine/store/search-feed.ts';
 import { correctMatchTotals } from '../engine/store/search-totals.ts';
 import { siteCategoryNames } from '../engine/store/site-categories.ts';
@@ -30,15 +28,20 @@ import { FEATURES } from '../features.ts';
 import { measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
-const WRITE_MEDIANS_EVERY_MS = 60_000;
+/** A market has its median so soon after its fiftieth price. */
+const COMPUTE_MEDIANS_EVERY_MS = 10_000;
+/** Rest after a computation, as a multiple of its duration: it takes at most a hundredth of the time. */
+const COMPUTE_MEDIANS_REST = 99;
+/** A former leader may still store what it began to compute. */
+const RENEW_MEDIANS_EVERY_MS = 1_000;
 const CORRECT_ESTIMATES_EVERY_MS = 60_000;
 /** Messages since last night's dump stay in `ADVERTS`, however full it is. */
 const KEPT_FOR_DUMPS_MS = 24 * 3_600_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
   const { config, log, metrics, database, broker, heartbeat, draining, supervisor, fail, onTransientError } = parts;
-  const medians = createMarketMedians();
-  const matcher = await openMatcher(parts, medians);
+  const medians = followMedians(database);
+  const matcher = await openMatcher(parts);
   // Each term retries; PostgreSQL's part need not wait for an unreachable NATS.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTransientError('stream of rejections', error));
@@ -60,7 +63,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const sampling = sampleMatches(observed.match);
   const takeIn = createTermStart(
     parts,
-    matcher,
+    medians,
     { ...observed, match: sampling.match },
     { gate, breaker, noteProgress },
   );
@@ -93,14 +96,13 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   return matcher;
 }
 
-async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matcher> {
+async function openMatcher(parts: Parts): Promise<Matcher> {
   const { log, database, broker, closing, supervisor, onTransientError } = parts;
   const startedAt = performance.now();
   let noteProgress = (): void => undefined;
   const matcher = await startMatcher({
     createIndex: createSearchIndex,
     clock: () => new Date(),
-    medians,
     async changedSince(horizon, onSearch) {
       // Read anew: the database may have been restored under this process.
       if (horizon === null) await renumberRestored(database);
@@ -131,10 +133,10 @@ interface IntakeControls {
   readonly noteProgress: () => void;
 }
 
-/** Every term reads the market anew: another instance may have recorded since this one did. */
+/** A term begins with the stored medians: another instance may have stored others. */
 function createTermStart(
   parts: Parts,
-  matcher: Matcher,
+  medians: StoredMedians,
   observed: RecorderDependencies['matcher'],
   { gate, breaker, noteProgress }: IntakeControls,
 ): (term: Term) => Promise<Intake> {
@@ -144,6 +146,7 @@ function createTermStart(
   const recordBatch = createRecorder({
     database: pipelineDatabase,
     matcher: observed,
+    median: (market) => medians.current.median(market),
     resolvePlace: reference.resolvePlace,
     bounds: config.recordBounds,
     clock: () => new Date(),
@@ -152,9 +155,8 @@ function createTermStart(
   const noteRestored = (reason: string): void =>
     log.info({ reason }, 'the database was restored: webhooks are numbered on far above');
   return async (term) => {
-    matcher.medians.clear();
     breaker.recall(await readFailedKeys(database, config.breaker.windowMs));
-    await readMarketPrices(database, (market, price) => matcher.medians.add(market, price));
+    await medians.renew();
     return startIntake(term, {
       broker,
       database: pipelineDatabase,
@@ -190,10 +192,10 @@ interface Maintenance {
   stop(): Promise<void>;
 }
 
-/** The leader also removes expired data, and stores its medians: one instance does, and needs no further lock. */
+/** The leader also removes expired data, and has medians computed: one instance does, and needs no further lock. */
 function maintainAlongside(
   { config, log, database, broker, observers, onTransientError }: Parts,
-  medians: MarketMedians,
+  medians: StoredMedians,
   sampling: MatchSampling,
 ): Maintenance {
   const kept: readonly Maintenance[] = [
@@ -201,7 +203,6 @@ function maintainAlongside(
       database,
       days: config.retentionDays,
       features: FEATURES,
-      onForgotten: (market, price) => void medians.remove(market, price),
       onSwept: observers.onSwept,
       onTransientError,
     }),
@@ -215,12 +216,23 @@ function maintainAlongside(
       },
       onTransientError,
     }),
-    // The medians that evaluate prices, for explanations elsewhere.
     startTask({
       what: 'medians of markets',
-      everyMs: WRITE_MEDIANS_EVERY_MS,
+      everyMs: COMPUTE_MEDIANS_EVERY_MS,
       isDueAtOnce: true,
-      work: () => writeMedians(database, [...medians.all()]),
+      async work() {
+        const startedAt = performance.now();
+        await computeMedians(database);
+        const tookMs = performance.now() - startedAt;
+        await medians.renew();
+        return Math.max(COMPUTE_MEDIANS_EVERY_MS, COMPUTE_MEDIANS_REST * tookMs);
+      },
+      onTransientError,
+    }),
+    startTask({
+      what: 'stored medians',
+      everyMs: RENEW_MEDIANS_EVERY_MS,
+      work: async () => void (await medians.renew()),
       onTransientError,
     }),
     startTask({

@@ -1,84 +1,229 @@
-/** A median judges by what precedes a change in the stream, however batches fall: the fiftieth known price decides. */
+/**
+ * `withCoherentPrice`: alerts, previews, lists and explanations read the stored medians, which PostgreSQL computes when it
+ * is asked to, and agree at the border to the last digit.
+ */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, describe, it, test } from 'node:test';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
-import { isPriceCoherent, MARKET_SIZE_MIN } from '../../src/engine/domain/price-coherence.ts';
+import { satisfies } from '../../src/engine/domain/criteria.ts';
+import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { MARKET_SIZE_MIN, type Market } from '../../src/engine/domain/price-coherence.ts';
+import { factsOf } from '../../src/engine/domain/property-summary.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
+import { followMedians } from '../../src/engine/store/market-medians.ts';
+import { UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
 import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { knownProperties, openRecording, type RecordingScene } from '../support/question-scene.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-const SURFACE = 50;
-const PER_MARKET = MARKET_SIZE_MIN + 10;
-/** Markets that fill up together, and how often. */
-const [TOGETHER, ROUNDS] = [6, 9];
-const OUTLIERS = 0.3;
+const VAR: Market = { departmentCode: '83', transactionType: 0, isLand: false };
+const NEAR_THE_BORDER = 20_000;
+const STARTED_AT = Date.now();
+let crawls = 0;
 
-/** Of département `code`, which is a market of its own: prices of about 3,000 €/m², and some of twenty times that. */
-function marketOf(code: string, random: ReturnType<typeof createRandom>) {
-  return Array.from({ length: PER_MARKET }, () => {
-    const price = random.integer(100_000, 200_000) * (random.chance(OUTLIERS) ? 20 : 1);
-    return { code, price };
+interface Home {
+  readonly property: Uuid;
+  readonly insee: string;
+  readonly price: number;
+  readonly surface: number;
+}
+
+const [TOULON, FREJUS] = ['83137', '83061'];
+
+/** A flat for sale. */
+function messageOf({ property, insee, price, surface }: Home): IntakeMessage {
+  crawls += 1;
+  return {
+    kind: 'upsert',
+    crawledAt: new Date(STARTED_AT - 3_600_000 + crawls).toISOString(),
+    propertyUuid: property,
+    advertUuid: property,
+    property: {
+      ...UNSTATED_PROPERTY,
+      transactionType: 0,
+      propertyType: 0,
+      city: { insee, zipcode: null, name: null },
+    },
+    advert: { ...UNKNOWN_CONTENT, price, surface },
+  };
+}
+
+const random = createRandom(20_261_127);
+
+function homes(count: number, insee: string, priceOf: (surface: number) => number): readonly Home[] {
+  return Array.from({ length: count }, () => {
+    const surface = random.integer(200, 15_000) / 100;
+    return { property: randomUuid(), insee, surface, price: priceOf(surface) };
   });
 }
 
-function medianOf(prices: readonly number[]): number | null {
-  if (prices.length < MARKET_SIZE_MIN) return null;
+/** By sorting, in place of PostgreSQL. */
+function medianOf(prices: readonly number[]): number {
   const sorted = prices.toSorted((a, b) => a - b);
   const half = sorted.length / 2;
-  return ((sorted[Math.floor(half - 0.5)] as number) + (sorted[Math.floor(half)] as number)) / 2;
+  return ((sorted[Math.ceil(half) - 1] as number) + (sorted[Math.floor(half)] as number)) / 2;
 }
 
-test('the price that comes after the fiftieth is judged by fifty, in many markets at once', async (t) => {
-  const servers = await startTestServers(t);
-  const daemon = await startHere(t, servers);
-  const database = connectDatabase(t, servers.postgres.url);
-  const search = { title: 'coherent', notificationEnabled: true, endpointRecipient: 'https://hooks.example.com/' };
-  await restClient(daemon, await createApiKey(servers)).createSearch({ ...search, withCoherentPrice: true });
-  await until(
-    async () => (await fetch(`${daemon.operationsUrl}/metrics`)).text(),
-    (metrics) => metrics.includes('\nvigie_searches 1\n'),
-  );
+const quotient = ({ price, surface }: Home): number => price / surface;
 
-  const random = createRandom(20_261_124);
-  const known = new Map<string, number[]>();
-  const expected: string[] = [];
+const cleanups: (() => Promise<void>)[] = [];
+const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
+let api: TestApi;
+let scene: RecordingScene;
+
+before(async () => {
+  api = await startTestApi(cleanup);
+  scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+});
+after(async () => {
+  for (const work of cleanups) await work();
+});
+
+const SEARCH = { title: 'coherent', includedCities: ['/cities/83137'], withCoherentPrice: true };
+
+async function createSearch(): Promise<string> {
+  const body = { ...SEARCH, notificationEnabled: true, endpointRecipient: 'https://hooks.example.com/' };
+  const { status, body: created } = await api.call('POST', '/searches', body);
+  assert.equal(status, 201);
+  return created['@id'];
+}
+
+async function matched(): Promise<ReadonlySet<string>> {
+  const { rows } = await api.database.query<{ uuid: string }>('select property_uuid as uuid from matches');
+  return new Set(rows.map(({ uuid }) => uuid));
+}
+
+async function explanationOf(search: string, { property }: Home) {
+  const { body } = await api.call('GET', `${search}/explanation?property=${property}`);
+  const { satisfied, matchReasons } = body as {
+    readonly satisfied: boolean;
+    readonly matchReasons: readonly { readonly code: string; readonly at: string | null }[];
+  };
+  const reasons = Object.fromEntries(matchReasons.map(({ code, at }) => [code, at]));
+  return { satisfied, codes: matchReasons.map(({ code }) => code), movedAt: reasons['median-moved'] ?? null };
+}
+
+describe('the median of a market', () => {
+  let search = '';
+  let median = 0;
+  let near: readonly Home[] = [];
+  let alerted: ReadonlySet<string> = new Set();
+
+  it('is none before its fiftieth price, and the middle of its prices from then on, once computed', async () => {
+    const prices = homes(MARKET_SIZE_MIN, FREJUS, (surface) => Math.round(surface * random.integer(2_000, 4_000)));
+    await scene.record(prices.slice(1).map(messageOf));
+    assert.equal((await scene.computeMedians())(VAR), null);
+    const stored = followMedians(api.database);
+    await scene.record(prices.slice(0, 1).map(messageOf));
+    assert.equal((await stored.renew()).median(VAR), null);
+    await scene.computeMedians();
+    median = (await stored.renew()).median(VAR) ?? 0;
+    const expected = medianOf(prices.map(quotient));
+    assert.ok(Math.abs(median / expected - 1) < 1e-15, `${median} is not ${expected}`);
+    for (const other of [{ transactionType: 1 }, { isLand: true }, { departmentCode: '13' }]) {
+      assert.equal(stored.current.median({ ...VAR, ...other }), null);
+    }
+  });
+
+  it('evaluates twenty thousand prices near its border alike in alerts, lists, previews and explanations', async () => {
+    search = await createSearch();
+    near = homes(NEAR_THE_BORDER, TOULON, (surface) => {
+      const border = median * surface * random.pick([5, 0.2]);
+      return random.pick([border, Math.round(border * 100) / 100 + random.pick([-1, -0.01, 0, 0.01, 1])]);
+    });
+    await scene.record(near.map(messageOf));
+    alerted = await matched();
+    const isCoherent = (home: Home): boolean => Math.max(quotient(home) / median, median / quotient(home)) < 5 + 1e-11;
+    const inside = near.filter(isCoherent);
+    assert.ok(inside.length > NEAR_THE_BORDER / 2 && inside.length < (NEAR_THE_BORDER * 9) / 10, `${inside.length}`);
+    const insideUuids = new Set<string>(inside.map(({ property }) => property));
+    assert.deepEqual(alerted, insideUuids);
+
+    const { median: stored } = await followMedians(api.database).renew();
+    const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: '', includedInseeCodes: [TOULON] }, () => null);
+    const known = await knownProperties(api.database, api.reference.resolvePlace, stored);
+    const explained = known.filter(({ facts }) => satisfies(criteria, facts)).map(({ uuid }) => uuid);
+    const listed = known.filter(({ summary }) => satisfies(criteria, factsOf(summary, stored))).map(({ uuid }) => uuid);
+    assert.deepEqual(new Set(explained), alerted);
+    assert.deepEqual(new Set(listed), alerted);
+    const preview = await api.call('POST', '/searches/preview', SEARCH);
+    assert.equal(preview.body.satisfiedNow, alerted.size);
+    for (const home of near.slice(-200)) {
+      const { satisfied, movedAt } = await explanationOf(search, home);
+      assert.deepEqual([satisfied, movedAt], [alerted.has(home.property), null], home.property);
+    }
+  });
+
+  it('moves when it is computed, and explanations say when', async () => {
+    const dear = near.filter((home) => quotient(home) > median);
+    const left = dear.find(({ property }) => alerted.has(property)) as Home;
+    const missed = near.find((home) => quotient(home) < median && !alerted.has(home.property)) as Home;
+    const untouched = await explanationOf(search, left);
+    assert.deepEqual([untouched.satisfied, untouched.movedAt], [true, null]);
+    // Most prices are a fifth of what they were: what was too cheap is not, and what was just cheap enough is too dear.
+    await scene.record(homes(NEAR_THE_BORDER, FREJUS, (surface) => surface * 150).map(messageOf));
+    const since = Date.now();
+    const moved = (await scene.computeMedians())(VAR) as number;
+    assert.ok(moved < median);
+    const [ofLeft, ofMissed] = [await explanationOf(search, left), await explanationOf(search, missed)];
+    assert.deepEqual([ofLeft.satisfied, ofMissed.satisfied], [false, true]);
+    assert.ok(ofLeft.codes.includes('price-incoherent') && ofMissed.codes.includes('not-notified'));
+    for (const { movedAt } of [ofLeft, ofMissed]) {
+      assert.ok(movedAt !== null && Math.abs(Date.parse(movedAt) - since) < 60_000, `${movedAt}`);
+    }
+  });
+
+  it('is one for both sides of a change: what it alone has let in starts no match', async () => {
+    const before = await matched();
+    const missed = near.find((home) => quotient(home) < median && !before.has(home.property)) as Home;
+    await scene.record([messageOf({ ...missed, price: missed.price + 1 })]);
+    assert.deepEqual(await matched(), before);
+    await scene.record([messageOf({ ...missed, price: missed.surface * 99 })]);
+    await scene.record([messageOf(missed)]);
+    assert.deepEqual(await matched(), new Set([...before, missed.property]));
+  });
+});
+
+test('a fresh market has its median beside the intake, and the next leader begins with it', async (t) => {
+  const servers = await startTestServers(t);
+  const database = connectDatabase(t, servers.postgres.url);
   const crawler = await connectCrawler(t, servers.nats.url);
-  let number = 0;
-  for (let round = 0; round < ROUNDS; round++) {
-    const codes = Array.from({ length: TOGETHER }, (_, at) => String(21 + round * TOGETHER + at));
-    const messages = codes
-      .flatMap((code) => marketOf(code, random))
-      .map((each) => ({ each, order: random.uniform() }))
-      .sort((a, b) => a.order - b.order)
-      .map(({ each: { code, price } }) => {
-        number += 1;
-        const [property, advert] = [numberedUuid('property', number), numberedUuid('advert', number)];
-        const prices = known.get(code) ?? [];
-        const priced = { price, surface: SURFACE, departmentCode: code, transactionType: 0, propertyType: 0 };
-        if (isPriceCoherent({ ...priced, landSurface: null }, medianOf(prices))) expected.push(property);
-        known.set(code, [...prices, price / SURFACE]);
-        const sent = upsert({ property, advert, crawledAt: '2026-03-10T08:00:00.000Z', price, surface: SURFACE });
-        return { ...sent, property: { ...sent.property, city: { insee: `${code}001` } } };
-      });
-    await Promise.all(messages.map((message) => crawler.publish(message)));
-  }
+  const publish = (number: number, price: number) =>
+    crawler.publish(
+      upsert({
+        property: numberedUuid('property', number),
+        advert: numberedUuid('advert', number),
+        crawledAt: '2026-03-10T08:00:00.000Z',
+        price,
+        surface: 50,
+      }),
+    );
+  const first = await startHere(t, servers);
+  const client = restClient(first, await createApiKey(servers));
+  const search = { title: 'coherent', notificationEnabled: true, endpointRecipient: 'https://hooks.example.com/' };
+  await client.createSearch({ ...search, withCoherentPrice: true });
+  await Promise.all(Array.from({ length: MARKET_SIZE_MIN }, (_, number) => publish(number, 150_000)));
   await until(
-    async () => (await database.query('select from properties')).rowCount,
-    (count) => count === number,
+    async () => (await database.query<{ median: number }>('select median from market_medians')).rows[0]?.median,
+    (median) => median === 3_000,
   );
-  const { rows } = await database.query<{ uuid: string }>('select property_uuid as uuid from matches');
-  const [told, coherent] = [new Set(rows.map(({ uuid }) => uuid)), new Set(expected)];
-  assert.ok(coherent.size < number);
-  assert.deepEqual(
-    {
-      missing: expected.filter((uuid) => !told.has(uuid)),
-      false: rows.filter(({ uuid }) => !coherent.has(uuid)),
-    },
-    { missing: [], false: [] },
+  assert.equal(await first.end('SIGTERM'), 0);
+  const [dear, fair] = [MARKET_SIZE_MIN, MARKET_SIZE_MIN + 1];
+  await publish(dear, 750_001);
+  await publish(fair, 750_000);
+  await startHere(t, servers);
+  const matches = () => database.query<{ uuid: string }>('select property_uuid as uuid from matches');
+  const uuids = await until(
+    async () => (await matches()).rows.map(({ uuid }) => uuid),
+    (each) => each.includes(numberedUuid('property', fair)),
   );
+  assert.ok(!uuids.includes(numberedUuid('property', dear)));
 });

@@ -185,12 +185,9 @@ test('the statements of the pipeline go through indexes, however full the queue 
   const ids = [randomUuid()];
   const [id] = ids as [Uuid];
   const held = heldAfter(upsertAt(0, { propertyUuid: id }));
-  const priced = { departmentCode: null, transactionType: null } as unknown as Parameters<
-    typeof updateProperties
-  >[0][number]['priced'];
   const now = new Date();
   await lockProperties(database, ids);
-  await runStatements(database, updateProperties([{ held, priced, expiredAt: null }]));
+  await runStatements(database, updateProperties([{ held, expiredAt: null }]));
   await runStatements(database, updateCrawls([held]));
   const reading = readingOf(held.state, held.crawls, () => null);
   await runStatements(database, updateSummaries([{ reading, crawls: held.crawls }]));

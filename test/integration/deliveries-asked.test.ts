@@ -110,7 +110,7 @@ async function hold(propertyUuid: Uuid, advertUuid: Uuid, url: string): Promise<
   const held = heldAfter(upsertAt(0, { propertyUuid, advertUuid, advert: { url } }));
   const reading = readingOf(held.state, held.crawls, api.reference.resolvePlace);
   await runStatements(database, [
-    ...insertProperties([{ held, priced: reading.priced, expiredAt: null }]),
+    ...insertProperties([{ held, expiredAt: null }]),
     ...insertSummaries([{ reading, crawls: held.crawls }]),
   ]);
 }

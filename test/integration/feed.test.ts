@@ -223,7 +223,7 @@ describe('the feed', () => {
       [scene.clientId],
     );
     const days = { events: 0, deliveries: 30, expired: 0 };
-    await sweep({ database, days, onForgotten: () => undefined }, { restFactor: 0 });
+    await sweep({ database, days }, { restFactor: 0 });
     const gone = await scene.read(`?after=${start}`);
     assert.equal(gone.status, 410, gone.text);
     assert.deepEqual(idsOf(await scene.read(`?after=${gone.body.oldest}`)), young.ids);

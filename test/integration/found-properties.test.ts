@@ -10,7 +10,6 @@ import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { propertyDocument } from '../../src/engine/domain/property-document.ts';
 import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
-import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { siteCategoryNames } from '../../src/engine/store/site-categories.ts';
 import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
 import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/features/explanations/found-properties.ts';
@@ -46,8 +45,7 @@ before(async () => {
   api = await startTestApi(cleanup);
   scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
   await scene.record(sampleMessages(7, api.reference, ADVERTS, START));
-  median = (market) => scene.medians.median(market);
-  await writeMedians(api.database, [...scene.medians.all()]);
+  median = await scene.computeMedians();
   properties = await knownProperties(api.database, api.reference.resolvePlace, median);
   siteCategoryName = await siteCategoryNames(api.database);
 });
@@ -251,8 +249,8 @@ describe('where too many come into question', () => {
     await api.database.query(`
       select setseed(0.5);
       create table copied as select uuid, gen_random_uuid() as copy from properties, generate_series(1, 11);
-      insert into properties (uuid, state, state_bytes, crawls, is_land, changed_at)
-        select copy, state, state_bytes, crawls, is_land, changed_at from copied join properties using (uuid);
+      insert into properties (uuid, state, state_bytes, crawls, changed_at)
+        select copy, state, state_bytes, crawls, changed_at from copied join properties using (uuid);
       insert into property_summaries select (d).* from (
         select jsonb_populate_record(summary, jsonb_build_object('property_uuid', copy,
           'sample_key', (random() * 4294967295 - 2147483648)::bigint)) as d

@@ -13,7 +13,7 @@ import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { sampleMatches } from '../../src/engine/intake/match-sampling.ts';
 import { createClient, findClientByName, updateClientLimits } from '../../src/engine/store/clients.ts';
 import { migrate } from '../../src/engine/store/database.ts';
-import { readMedians } from '../../src/engine/store/market-medians.ts';
+import { followMedians } from '../../src/engine/store/market-medians.ts';
 import { correctMatchTotals, readSearchTotals } from '../../src/engine/store/search-totals.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
 import { createMatchEstimator } from '../../src/features/explanations/explanations.ts';
@@ -125,7 +125,7 @@ describe('the estimate', () => {
   it('counts those of the held properties that satisfy the search', async () => {
     const scene = await openRecording({ after }, api.database, api.reference.resolvePlace);
     await scene.record(sampleMessages(7, api.reference, HELD, new Date('2026-03-01T00:00:00Z')));
-    const median = await readMedians(api.database);
+    const { median } = await followMedians(api.database).renew();
     const known = await knownProperties(api.database, api.reference.resolvePlace, median);
     const estimate = await createMatchEstimator(api.database)();
     const random = createRandom(3);

@@ -8,7 +8,6 @@ import { removableCriteria, satisfies, withoutCriterion } from '../../src/engine
 import { CRITERIA } from '../../src/engine/domain/criterion-table.ts';
 import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
-import { writeMedians } from '../../src/engine/store/market-medians.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
 import { dayInParis, previewFigures } from '../../src/features/explanations/preview-figures.ts';
@@ -41,8 +40,7 @@ before(async () => {
   api = await startTestApi(cleanup, { now: () => NOW });
   const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
   await scene.record(sampleMessages(7, api.reference, ADVERTS, START));
-  median = (market) => scene.medians.median(market);
-  await writeMedians(api.database, [...scene.medians.all()]);
+  median = await scene.computeMedians();
   properties = await knownProperties(api.database, api.reference.resolvePlace, median);
   const names = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
   siteCategoryName = (id) => names.get(id) ?? null;
@@ -284,7 +282,8 @@ describe('a preview from a sample', () => {
     await api.database.query(
       `select setseed(0.5);
        insert into property_summaries select gen_random_uuid(), keys, location, (random() * 4294967295 - 2147483648)::integer,
-         is_live, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom, furnished, facts
+         is_live, department_code, transaction_type, property_type, price, price_per_meter, surface, land_surface, room,
+         bedroom, furnished, facts
        from (select *, row_number() over (order by property_uuid) as place from property_summaries where is_live) one
        join generate_series(1, ${COPIES}) copy on copy % (select count(*) from property_summaries where is_live) + 1 = place`,
     );

@@ -91,7 +91,7 @@ test('it is kept as long as events, and goes with its search', async () => {
   await api.call('DELETE', deleted);
   await api.database.query(`update searches set deleted_at = now() - interval '31 days' where deleted_at is not null`);
   const days = { events: 90, deliveries: 30, expired: 90 };
-  await sweep({ database: api.database, days, onForgotten: () => undefined }, { restFactor: 0 });
+  await sweep({ database: api.database, days }, { restFactor: 0 });
   assert.deepEqual(await historyOf(old), [{ former: { budgetMax: 2 }, isPresent: true }]);
   const { rows } = await api.database.query(
     'select from search_changes where not exists (select from searches where number = search_number)',

@@ -74,7 +74,7 @@ async function own(): Promise<Owned> {
   );
   const reading = readingOf(held.state, held.crawls, api.reference.resolvePlace);
   await runStatements(api.database, [
-    ...insertProperties([{ held, priced: reading.priced, expiredAt: null }]),
+    ...insertProperties([{ held, expiredAt: null }]),
     ...insertSummaries([{ reading, crawls: held.crawls }]),
   ]);
   const user = created.body.user.slice(7);

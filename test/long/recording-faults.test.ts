@@ -9,7 +9,6 @@ import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder, type RecordedEntry, type RecorderDependencies } from '../../src/engine/intake/recorder.ts';
-import { createMarketMedians, type MarketMedians } from '../../src/engine/matching/market-medians.ts';
 import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
 import { type Database, type DatabasePool, migrate, openDatabase } from '../../src/engine/store/database.ts';
@@ -114,25 +113,6 @@ function letterOf(sequence: number, fault: Fault) {
   return { ...LETTER, sequence, headers, reason: 'rejected', failedKey: null };
 }
 
-/** Medians that can be looked into. */
-function countedMedians(): MarketMedians & { readonly held: () => string } {
-  const medians = createMarketMedians();
-  const prices: string[] = [];
-  return {
-    ...medians,
-    add(market, price) {
-      medians.add(market, price);
-      prices.push(`${market.departmentCode} ${price}`);
-    },
-    remove(market, price) {
-      const position = prices.indexOf(`${market.departmentCode} ${price}`);
-      if (position >= 0) prices.splice(position, 1);
-      return medians.remove(market, price);
-    },
-    held: () => [...prices].sort().join(),
-  };
-}
-
 async function openScene(t: TestContext) {
   const { url } = await startTestPostgres(t);
   await migrate(url);
@@ -149,18 +129,16 @@ async function openScene(t: TestContext) {
     eventEndpoint: 'https://client.example/events',
     subscribedEvents: ['ad.update.price', 'property.ad.update'],
   });
-  const medians = countedMedians();
   const matcher = await startMatcher({
     createIndex: createSearchIndex,
     clock: () => new Date(),
-    medians,
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,
     supervisor: quietSupervisor(),
     onUnreadableSearch: (_, error) => assert.fail(error),
   });
   t.after(() => matcher.stop());
-  return { database, matcher, medians };
+  return { database, matcher };
 }
 
 async function contentsOf(database: Database): Promise<Record<string, string>> {
@@ -174,14 +152,16 @@ async function contentsOf(database: Database): Promise<Record<string, string>> {
   return contents;
 }
 
-type Arrange = (fault: Fault, scene: Awaited<ReturnType<typeof openScene>>) => Partial<RecorderDependencies>;
+type Arrange = (
+  fault: Fault,
+  scene: Awaited<ReturnType<typeof openScene>>,
+) => Partial<Pick<RecorderDependencies, 'database' | 'matcher' | 'resolvePlace' | 'clock'>>;
 
 const ARRANGED: Readonly<Record<string, Arrange>> = {
   'a statement that cannot be sent': (fault, { database }) => ({ database: faulty(database, fault, 'unsent') }),
   'a statement that PostgreSQL refuses': (fault, { database }) => ({ database: faulty(database, fault, 'refused') }),
   'matching, resolving a place, or the clock': (fault, { matcher }) => ({
     matcher: {
-      medians: matcher.medians,
       notifying: matcher.notifying,
       match(facts) {
         step(fault);
@@ -203,14 +183,21 @@ const ARRANGED: Readonly<Record<string, Arrange>> = {
 for (const [what, arrange] of Object.entries(ARRANGED)) {
   test(`recording fails in ${what}: nothing of it stays, and the next try gives the right state`, async (t) => {
     const scene = await openScene(t);
-    const { database, matcher, medians } = scene;
-    const standing = { matcher, resolvePlace: resolveToulon, bounds: BOUNDS, clock: () => new Date(), database };
+    const { database, matcher } = scene;
+    const standing = {
+      matcher,
+      median: () => null,
+      resolvePlace: resolveToulon,
+      bounds: BOUNDS,
+      clock: () => new Date(),
+      database,
+    };
     const record = createRecorder(standing);
     let price = 200_000;
     let failures = 0;
     for (let fails = true, at = 0; fails; at++) {
       price += 1_000;
-      const before = { contents: await contentsOf(database), medians: medians.held() };
+      const before = await contentsOf(database);
       const fault: Fault = { in: -1 };
       const inTexts = what.startsWith('putting') ? fault : NEVER;
       const failing = createRecorder({ ...standing, ...arrange(fault, scene) });
@@ -224,8 +211,7 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
       if (error !== null) {
         failures += 1;
         assert.match(error.message + String(error.cause), /injected|division by zero/);
-        assert.deepEqual(await contentsOf(database), before.contents, `${what} ${at}: ${error.stack}`);
-        assert.equal(medians.held(), before.medians);
+        assert.deepEqual(await contentsOf(database), before, `${what} ${at}: ${error.stack}`);
         fault.in = -1;
         await record(TERM, entriesOf(messages), []);
       }
@@ -243,7 +229,6 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
       // A match when each began, then two events for each change; one snapshot a change.
       assert.equal(rows[0]?.snapshots, 3 * (at + 1));
       assert.equal(rows[0]?.deliveries, 3 + 6 * at);
-      assert.equal(medians.held().split(',').length, 3);
     }
     assert.ok(failures > 5, `${failures} places were found to fail in`);
   });

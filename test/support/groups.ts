@@ -24,7 +24,6 @@ export const GROUPS = {
     'intake-contract',
     'intake-message',
     'mail-text',
-    'market-medians',
     'number-set',
     'pair-histories',
     'percent-variation',

@@ -4,7 +4,6 @@ import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { mailKeyOf } from '../../src/engine/domain/mail.ts';
-import { readingOf } from '../../src/engine/domain/property-document.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
@@ -154,7 +153,6 @@ export function mailItemOf(
 /** Writes what is held after these messages of one property, in place of what was. */
 export async function holdProperty(database: Database, ...messages: IntakeMessage[]): Promise<void> {
   const held = heldAfter(...messages);
-  const { priced } = readingOf(held.state, held.crawls, resolveToulon);
   await database.query('delete from properties where uuid = $1', [held.state.uuid]);
-  await runStatements(database, insertProperties([{ held, priced, expiredAt: null }]));
+  await runStatements(database, insertProperties([{ held, expiredAt: null }]));
 }

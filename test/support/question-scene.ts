@@ -12,10 +12,10 @@ import { type MedianOf, type PropertySummary, summaryOf } from '../../src/engine
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder, type Recorder } from '../../src/engine/intake/recorder.ts';
-import { createMarketMedians, type MarketMedians } from '../../src/engine/matching/market-medians.ts';
 import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import type { Reference } from '../../src/engine/reference/communes.ts';
 import type { Database } from '../../src/engine/store/database.ts';
+import { computeMedians, followMedians } from '../../src/engine/store/market-medians.ts';
 import { type HeldRow, heldOf } from '../../src/engine/store/properties.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
@@ -28,8 +28,9 @@ const LETTER = { stream: 'ADVERTS', sequence: 1, subject: 'adverts', headers: {}
 const BATCH = 100;
 
 export interface RecordingScene {
-  readonly medians: MarketMedians;
   readonly matcher: Matcher;
+  /** Computes the medians, by which all that comes afterwards is evaluated. */
+  computeMedians(): Promise<MedianOf>;
   /** For all searches that there are. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
   /** For those that the matcher knows: as a daemon does, whose matcher looks for others by itself. */
@@ -43,11 +44,10 @@ export async function openRecording(
   resolvePlace: ResolvePlace,
   clock: () => Date = () => new Date(),
 ): Promise<RecordingScene> {
-  const medians = createMarketMedians();
+  const medians = followMedians(database);
   const matcher = await startMatcher({
     createIndex: createSearchIndex,
     clock,
-    medians,
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     async readSiteCategoryNames() {
       const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
@@ -59,7 +59,14 @@ export async function openRecording(
     },
   });
   cleanup.after(() => matcher.stop());
-  const recordBatch: Recorder = createRecorder({ database, matcher, resolvePlace, bounds: BOUNDS, clock });
+  const recordBatch: Recorder = createRecorder({
+    database,
+    matcher,
+    median: (market) => medians.current.median(market),
+    resolvePlace,
+    bounds: BOUNDS,
+    clock,
+  });
   async function recordForKnown(messages: readonly IntakeMessage[]): Promise<void> {
     for (let from = 0; from < messages.length; from += BATCH) {
       const batch = messages.slice(from, from + BATCH);
@@ -71,8 +78,11 @@ export async function openRecording(
     }
   }
   return {
-    medians,
     matcher,
+    async computeMedians() {
+      await computeMedians(database);
+      return (await medians.renew()).median;
+    },
     async record(messages) {
       await matcher.refresh();
       await recordForKnown(messages);

@@ -18,7 +18,7 @@ import type { Database } from '../../src/engine/store/database.ts';
 import { type HeldRow, heldOf } from '../../src/engine/store/properties.ts';
 import type { AuditedDelivery } from './delivery-auditor.ts';
 
-/** A search that was there before the first message. Its price coherence must be off: that depends on all the others. */
+/** A search that was there before the first message. Its price coherence must be off: medians are computed beside the recorder. */
 export interface OracleSearch {
   readonly id: string;
   readonly members: Partial<SearchMembers> & { readonly withCoherentPrice: null };

@@ -16,7 +16,7 @@ export interface SeededMatch {
 /** Without its summary. */
 export async function seedProperty(database: Queryable, { state, crawls }: HeldProperty): Promise<void> {
   await database.query(
-    'insert into properties (uuid, state, state_bytes, crawls, is_land) values ($1, $2::text, length($2::text), $3, false)',
+    'insert into properties (uuid, state, state_bytes, crawls) values ($1, $2::text, length($2::text), $3)',
     [state.uuid, stateText(state), JSON.stringify(crawls)],
   );
 }

@@ -10,7 +10,6 @@ import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder } from '../../src/engine/intake/recorder.ts';
-import { createMarketMedians } from '../../src/engine/matching/market-medians.ts';
 import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { recordAttempts, type SettledAttempt } from '../../src/engine/store/attempts.ts';
 import type { Database } from '../../src/engine/store/database.ts';
@@ -83,6 +82,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
   const recordBatch = createRecorder({
     database,
     matcher,
+    median: () => null,
     resolvePlace: resolveToulon,
     bounds: BOUNDS,
     clock: () => clock.now(),
@@ -177,7 +177,6 @@ function startMatcherOf(database: Database, clock: SimulatedClock): Promise<Matc
   return startMatcher({
     createIndex: createSearchIndex,
     clock: () => clock.now(),
-    medians: createMarketMedians(),
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,
     supervisor: quietSupervisor(({ error }) => console.error(error)),

@@ -18,10 +18,10 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { IntakeMessage } from '../domain/intake-message.ts';
 import { isLive } from '../domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
+import type { MedianOf } from '../domain/property-summary.ts';
 import { excessOf, type PropertyBounds, stateBytes } from '../domain/stored-property.ts';
 import type { LockedProperty } from '../store/properties.ts';
 import type { EvaluatedChange } from './alerts.ts';
-import type { MarketLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecordBounds extends PropertyBounds {
@@ -61,6 +61,8 @@ export interface EvaluatedBatch {
 
 export interface EvaluationDependencies {
   readonly matcher: Pick<Matcher, 'match' | 'notifying'>;
+  /** The stored median of a market. */
+  readonly median: MedianOf;
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
 }
@@ -82,10 +84,9 @@ const NOTIFIED_PAIRS_MAX = 2_000;
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly IntakeEntry[],
-  medians: MarketLedger,
   dependencies: EvaluationDependencies,
 ): Promise<EvaluatedBatch> {
-  const evaluation = new Evaluation(known, medians, dependencies);
+  const evaluation = new Evaluation(known, dependencies);
   for (const [position, entry] of entries.entries()) {
     if (position % CHANGES_PER_SLICE === CHANGES_PER_SLICE - 1) await yieldToOthers();
     if (evaluation.take(position, entry) > LIGHT_BYTES) await yieldToOthers();
@@ -102,7 +103,6 @@ class Evaluation implements EvaluatedBatch {
   readonly deferred: number[] = [];
   isRestored = false;
   readonly #known: ReadonlyMap<Uuid, LockedProperty>;
-  readonly #medians: MarketLedger;
   readonly #dependencies: EvaluationDependencies;
   /** Bytes of the latest states, at most. */
   readonly #bytes = new Map<Uuid, number>();
@@ -112,9 +112,8 @@ class Evaluation implements EvaluatedBatch {
   #pairs = 0;
   #notifiedPairs = 0;
 
-  constructor(known: ReadonlyMap<Uuid, LockedProperty>, medians: MarketLedger, dependencies: EvaluationDependencies) {
+  constructor(known: ReadonlyMap<Uuid, LockedProperty>, dependencies: EvaluationDependencies) {
     this.#known = known;
-    this.#medians = medians;
     this.#dependencies = dependencies;
   }
 
@@ -163,7 +162,7 @@ class Evaluation implements EvaluatedBatch {
     const uuid = entry.message.propertyUuid;
     const after = this.#read(change.held as HeldProperty);
     const before = this.readings.get(uuid) ?? (held === null ? null : this.#read(held));
-    // The medians that evaluate a change are those of the properties known before it.
+    // Nothing is awaited in between: one median evaluates both sides of a change.
     const satisfied = { before: before === null ? [] : this.#match(before), after: this.#match(after) };
     const pairs = satisfied.before.length + satisfied.after.length;
     const weight = bytes <= LIGHT_BYTES || pairs === 0 ? 0 : bytes;
@@ -173,7 +172,6 @@ class Evaluation implements EvaluatedBatch {
     this.#heldBytes += weight;
     this.#pairs += pairs;
     this.#notifiedPairs += this.#countNotified(satisfied.after, satisfied.before);
-    this.#medians.replace(before?.priced ?? null, after.priced);
     this.readings.set(uuid, after);
     this.changes.push({
       propertyUuid: uuid,
@@ -201,7 +199,7 @@ class Evaluation implements EvaluatedBatch {
 
   #match(reading: PropertyReading): readonly SearchNumber[] {
     if (!reading.state.adverts.some(isLive)) return [];
-    return this.#dependencies.matcher.match(propertyFacts(reading, this.#medians.median));
+    return this.#dependencies.matcher.match(propertyFacts(reading, this.#dependencies.median));
   }
 
   /** A cheap upper bound, used while it suffices to classify the property as small. */

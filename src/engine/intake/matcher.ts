@@ -10,7 +10,6 @@ import { yieldToOthers } from '../actor/waiting.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
-import type { MarketMedians } from '../matching/market-medians.ts';
 import { NumberBits } from '../matching/number-bits.ts';
 import type { SearchIndex, SearchIndexStats } from '../matching/search-index.ts';
 import { warmUp } from '../matching/warm-up.ts';
@@ -20,7 +19,6 @@ export interface MatcherDependencies {
   /** Makes an empty index: at the start, and for each rebuild. */
   readonly createIndex: () => SearchIndex;
   readonly clock: () => Date;
-  readonly medians: MarketMedians;
   readonly changedSince: (horizon: SearchHorizon | null, onSearch: OnSearch) => Promise<SearchHorizon>;
   readonly readSiteCategoryNames: () => Promise<SiteCategoryName>;
   readonly supervisor: Supervisor;
@@ -29,7 +27,6 @@ export interface MatcherDependencies {
 }
 
 export interface Matcher {
-  readonly medians: MarketMedians;
   readonly stats: SearchIndexStats;
   /** When all searches were last read. */
   readonly builtAt: Date;
@@ -90,7 +87,6 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
   };
   const polling = startTask({ what: 'matcher', everyMs: POLL_MS, work: poll });
   return {
-    medians: dependencies.medians,
     get stats() {
       return followed.index.stats();
     },

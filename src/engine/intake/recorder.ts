@@ -1,7 +1,7 @@
 /**
  * Records a batch of intake messages in one transaction: locks the properties, compares, matches, and writes the new
  * states with their events, matches and deliveries. Nothing is signalled before the commit. A batch that fails leaves
- * no trace, in memory included, and can simply be recorded again. The statements of one `Promise.all` are one round
+ * no trace, and can simply be recorded again. The statements of one `Promise.all` are one round
  * trip: PostgreSQL runs them in that order. The last statements are sent together with the commit, once all of them are
  * built.
  */
@@ -10,6 +10,7 @@ import type { ChangeOutcome, HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { isLive } from '../domain/property.ts';
+import type { MedianOf } from '../domain/property-summary.ts';
 import { type Database, type Ending, pipelinedTransaction, type Queryable, type Statement } from '../store/database.ts';
 import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
@@ -39,12 +40,13 @@ import {
   touchedBy,
 } from './alerts.ts';
 import { type EvaluatedBatch, evaluateBatch, type IntakeEntry, type RecordBounds } from './evaluation.ts';
-import { type MarketLedger, openLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecorderDependencies {
   readonly database: Database;
-  readonly matcher: Pick<Matcher, 'match' | 'medians' | 'notifying'>;
+  readonly matcher: Pick<Matcher, 'match' | 'notifying'>;
+  /** The stored median of a market. */
+  readonly median: MedianOf;
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
   readonly clock: () => Date;
@@ -93,27 +95,21 @@ export type Recorder = (
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
   return async (term, entries, deadLetters, onEvaluated) => {
-    const medians = openLedger(dependencies.matcher.medians);
-    try {
-      const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
-        const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
-        const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
-        const known = await withLargeOnes(client, locked, uuids, dependencies.bounds);
-        const { last, result } = await recordEntries(client, known, entries, medians, {
-          ...dependencies,
-          sequenceFloor,
-          onEvaluated,
-        });
-        const rejected = [...result.rejected].map(([position, reason]) => {
-          return { ...(entries[position] as RecordedEntry).letter, reason, failedKey: null };
-        });
-        return { last: [...last, ...insertDeadLetters([...deadLetters, ...rejected])], result };
+    const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
+      const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
+      const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
+      const known = await withLargeOnes(client, locked, uuids, dependencies.bounds);
+      const { last, result } = await recordEntries(client, known, entries, {
+        ...dependencies,
+        sequenceFloor,
+        onEvaluated,
       });
-      return result;
-    } catch (error) {
-      medians.undo();
-      throw error;
-    }
+      const rejected = [...result.rejected].map(([position, reason]) => {
+        return { ...(entries[position] as RecordedEntry).letter, reason, failedKey: null };
+      });
+      return { last: [...last, ...insertDeadLetters([...deadLetters, ...rejected])], result };
+    });
+    return result;
   };
 }
 
@@ -142,14 +138,13 @@ async function recordEntries(
   client: Queryable,
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly RecordedEntry[],
-  medians: MarketLedger,
   dependencies: RecorderDependencies & {
     readonly sequenceFloor: number;
     readonly onEvaluated: ((deferred: readonly number[]) => void) | undefined;
   },
 ): Promise<Ending<Recorded>> {
   const { features = [] } = dependencies;
-  const batch = await evaluateBatch(known, entries, medians, dependencies);
+  const batch = await evaluateBatch(known, entries, dependencies);
   const { changes, outcomes, rejected, deferred } = batch;
   if (batch.isRestored) throw new RestoredError('what was acknowledged once is news to the database');
   dependencies.onEvaluated?.(deferred);
@@ -208,7 +203,7 @@ function writeProperties(
 ): readonly Statement[] {
   const writes = [...readings].map(([uuid, reading]) => {
     const held = latest.get(uuid) as HeldProperty;
-    return { held, reading, crawls: held.crawls, priced: reading.priced, expiredAt: expiredAtOf(held) };
+    return { held, reading, crawls: held.crawls, expiredAt: expiredAtOf(held) };
   });
   const isKnown = ({ held }: PropertyWrite): boolean => known.has(held.state.uuid);
   const [present, fresh] = [writes.filter(isKnown), writes.filter((write) => !isKnown(write))];

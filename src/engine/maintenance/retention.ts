@@ -7,7 +7,6 @@
 
 import { startTask, type Task } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
-import type { Market } from '../domain/price-coherence.ts';
 import { type ForgetfulTable, horizonsOf, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
 import type { Database } from '../store/database.ts';
 import {
@@ -30,8 +29,6 @@ export interface RetentionDependencies {
   readonly days: RetentionDays;
   /** Remove a feature's rows, before the rows that these refer to. */
   readonly features?: readonly { readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches }[];
-  /** Called when a property is removed that counted in this market. */
-  readonly onForgotten: (market: Market, price: number) => void;
   readonly onSwept: (sweep: Sweep) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
@@ -59,19 +56,14 @@ export function startRetention(dependencies: RetentionDependencies): Task {
 
 /** Removes all expired data by PostgreSQL's clock, the one clock of all instances. */
 export async function sweep(
-  {
-    database,
-    days,
-    onForgotten,
-    features,
-  }: Pick<RetentionDependencies, 'database' | 'days' | 'onForgotten' | 'features'>,
+  { database, days, features }: Pick<RetentionDependencies, 'database' | 'days' | 'features'>,
   { restFactor, signal }: { readonly restFactor: number; readonly signal?: AbortSignal },
 ): Promise<Sweep> {
   const startedAt = performance.now();
   const removed: Partial<Record<ForgetfulTable, number>> = {};
   let batchStartedAt = startedAt;
   const horizons = horizonsOf(days, await readClock(database));
-  for await (const batch of allBatches(database, horizons, onForgotten, features)) {
+  for await (const batch of allBatches(database, horizons, features)) {
     for (const [table, count] of Object.entries(batch) as [ForgetfulTable, number][]) {
       if (count > 0) removed[table] = (removed[table] ?? 0) + count;
     }
@@ -86,7 +78,6 @@ export async function sweep(
 async function* allBatches(
   database: Database,
   horizons: RetentionHorizons,
-  onForgotten: RetentionDependencies['onForgotten'],
   features: RetentionDependencies['features'] = [],
 ): AsyncGenerator<Removed, void, void> {
   const { events, deliveries, expired } = horizons;
@@ -102,7 +93,7 @@ async function* allBatches(
     yield* removeDeletedSearches(database, deliveries);
     yield* removeUnusedEndpoints(database, deliveries);
   }
-  if (expired !== null) yield* removeExpiredProperties(database, expired, onForgotten);
+  if (expired !== null) yield* removeExpiredProperties(database, expired);
   yield* removeOldIdempotencyKeys(database);
   yield* removeGoneInstances(database);
 }

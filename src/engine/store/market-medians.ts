@@ -1,48 +1,109 @@
-/** The medians of markets, as stored by the intake's leader. A few hundred rows. */
+/**
+ * The medians of markets (decisions, section 3, `withCoherentPrice`): rows that PostgreSQL computes over the held
+ * properties, and that alerts, explanations and previews hold in memory. A few hundred rows.
+ */
 
-import type { Market } from '../domain/price-coherence.ts';
+import { LAND } from '../domain/codes.ts';
+import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
 import type { MedianOf } from '../domain/property-summary.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
-export interface MarketMedian {
-  readonly market: Market;
-  /** Euros per m². */
-  readonly median: number;
+/** The stored medians at one moment. */
+export interface Medians {
+  readonly median: MedianOf;
+  /** When the median of the market last changed; null: the market never had one. */
+  readonly changedAt: (market: Market) => Date | null;
 }
 
-/** Replaces the stored medians. */
-export async function writeMedians(database: Database, medians: readonly MarketMedian[]): Promise<void> {
+export interface StoredMedians {
+  /** As of the last `renew`; no market has a median before the first one. */
+  readonly current: Medians;
+  /** Reads the table if it has changed since. */
+  renew(): Promise<Medians>;
+}
+
+const COMPARED_SURFACE = `case when property_type = ${LAND} then land_surface else surface end`;
+
+/**
+ * A market that has no median any more keeps its row, because explanations say since when. One scan of the summaries,
+ * which takes a second for a million of them: an index on prices would cost every change more than that.
+ */
+const COMPUTE = `
+  with computed as (
+    select department_code, transaction_type, coalesce(property_type = ${LAND}, false) as is_land,
+      percentile_cont(0.5) within group (order by price / ${COMPARED_SURFACE}) as median
+    from property_summaries
+    where price is not null and ${COMPARED_SURFACE} > 0
+      and department_code is not null and transaction_type is not null
+    group by 1, 2, 3 having count(*) >= ${MARKET_SIZE_MIN}
+  )
+  insert into market_medians (department_code, transaction_type, is_land, median, changed_at, revision)
+  select department_code, transaction_type, is_land, computed.median, clock_timestamp(),
+    (select coalesce(max(revision), 0) + 1 from market_medians)
+  from computed full join market_medians as stored using (department_code, transaction_type, is_land)
+  where computed.median is distinct from stored.median
+  on conflict (department_code, transaction_type, is_land) do update
+  set median = excluded.median, changed_at = excluded.changed_at, revision = excluded.revision`;
+
+/** Computes all medians, and stores those that have changed. */
+export async function computeMedians(database: Database): Promise<void> {
   await transaction(database, async (client) => {
-    // Concurrent writers wait here for each other: the stored medians are those of one of them.
+    // Computations run one after the other, so that a revision has one author. Readers are not held up.
     await client.query('lock table market_medians in share row exclusive mode');
-    await client.query('delete from market_medians');
-    await client.query(
-      `insert into market_medians (department_code, transaction_type, is_land, median)
-       select * from unnest($1::text[], $2::smallint[], $3::boolean[], $4::float8[])`,
-      [
-        medians.map(({ market }) => market.departmentCode),
-        medians.map(({ market }) => market.transactionType),
-        medians.map(({ market }) => market.isLand),
-        medians.map(({ median }) => median),
-      ],
-    );
+    await client.query(COMPUTE);
   });
 }
 
-interface MedianRow extends Market {
-  readonly median: number;
+/** Of a market; nulls in place of it when the table is empty. */
+interface MedianRow {
+  readonly newest: string | null;
+  readonly departmentCode: string | null;
+  readonly transactionType: number;
+  readonly isLand: boolean;
+  readonly median: number | null;
+  readonly changedAt: Date;
 }
 
-/** One sequential scan of the few rows. */
-export async function readMedians(database: Queryable): Promise<MedianOf> {
-  const { rows } = await database.query<MedianRow>(
-    `select department_code as "departmentCode", transaction_type as "transactionType", is_land as "isLand", median
-     from market_medians`,
-  );
-  const medians = new Map(rows.map((row) => [keyOf(row), row.median]));
-  return (market) => medians.get(keyOf(market)) ?? null;
+/** No row when nothing has changed since revision $1. One sequential scan of the few rows. */
+const READ_CHANGED = `
+  select newest, department_code as "departmentCode", transaction_type as "transactionType", is_land as "isLand", median,
+    changed_at as "changedAt"
+  from (select max(revision) as newest from market_medians) as stored left join market_medians on true
+  where newest is distinct from $1::bigint`;
+
+/** Readers in the same process may share it. */
+export function followMedians(database: Queryable): StoredMedians {
+  let known: { readonly revision: string | null; readonly medians: Medians } = {
+    revision: null,
+    medians: mediansOf([]),
+  };
+  return {
+    get current() {
+      return known.medians;
+    },
+    async renew() {
+      const { revision, medians } = known;
+      const { rows } = await database.query<MedianRow>(READ_CHANGED, [revision]);
+      const [first] = rows;
+      if (first === undefined) return medians;
+      known = { revision: first.newest, medians: mediansOf(rows) };
+      return known.medians;
+    },
+  };
 }
 
-function keyOf({ departmentCode, transactionType, isLand }: Market): string {
+function mediansOf(rows: readonly MedianRow[]): Medians {
+  const markets = new Map(rows.map((row) => [keyOf(row), row]));
+  return {
+    median: (market) => markets.get(keyOf(market))?.median ?? null,
+    changedAt: (market) => markets.get(keyOf(market))?.changedAt ?? null,
+  };
+}
+
+function keyOf({
+  departmentCode,
+  transactionType,
+  isLand,
+}: Omit<MedianRow, 'newest' | 'median' | 'changedAt'>): string {
   return `${departmentCode}/${transactionType}/${isLand}`;
 }

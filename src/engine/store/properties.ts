@@ -2,17 +2,15 @@
 
 import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { comparablePrice, type Market, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
 import { changedAtOf } from '../domain/property.ts';
 import { readState, stateText } from '../domain/stored-property.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import { cutOfListed, LISTED_MATCHES, LISTED_MAX, type ListedPage, listedOfClient } from './client-listings.ts';
-import type { Database, Queryable, Statement } from './database.ts';
+import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
 export interface PropertyWrite {
   readonly held: HeldProperty;
-  readonly priced: PricedProperty;
   /** When the last advert expired; null while one is live. */
   readonly expiredAt: string | null;
 }
@@ -76,10 +74,8 @@ export async function readProperty(database: Queryable, uuid: Uuid): Promise<Hel
 
 /** Rows of the parameters that `columnsOf` creates. */
 const WRITTEN = `
-  unnest($1::uuid[], ${jsonTexts('$2')}, ${jsonTexts('$3')}, $4::text[], $5::smallint[], $6::boolean[],
-    $7::double precision[], $8::timestamptz[], $9::integer[], $10::timestamptz[])
-  as written(uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at, state_bytes,
-    changed_at)`;
+  unnest($1::uuid[], ${jsonTexts('$2')}, ${jsonTexts('$3')}, $4::timestamptz[], $5::integer[], $6::timestamptz[])
+  as written(uuid, state, crawls, expired_at, state_bytes, changed_at)`;
 
 type Row = PropertyWrite & { readonly state: string };
 
@@ -90,15 +86,10 @@ function rowsOf(writes: readonly PropertyWrite[]): readonly (readonly Row[])[] {
 }
 
 function columnsOf(rows: readonly Row[]): readonly string[] {
-  const priced = rows.map((row) => row.priced);
   return [
     arrayLiteral(rows.map(({ held }) => held.state.uuid)),
     joinedJson(rows.map(({ state }) => state)),
     joinedJson(rows.map(({ held }) => JSON.stringify(held.crawls))),
-    arrayLiteral(priced.map(({ departmentCode }) => departmentCode)),
-    arrayLiteral(priced.map(({ transactionType }) => transactionType)),
-    arrayLiteral(priced.map((each) => marketOf(each)?.isLand ?? false)),
-    arrayLiteral(priced.map(comparablePrice)),
     arrayLiteral(rows.map(({ expiredAt }) => expiredAt)),
     arrayLiteral(rows.map(({ state }) => Buffer.byteLength(state))),
     arrayLiteral(rows.map(({ held }) => changedAtOf(held.state))),
@@ -109,10 +100,8 @@ export function insertProperties(writes: readonly PropertyWrite[]): readonly Sta
   return rowsOf(writes).map((rows) => ({
     name: 'insert-properties',
     text: `
-      insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price,
-        expired_at, state_bytes, changed_at)
-      select uuid, state, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at,
-        state_bytes, changed_at
+      insert into properties (uuid, state, crawls, expired_at, state_bytes, changed_at)
+      select uuid, state, crawls::json, expired_at, state_bytes, changed_at
       from ${WRITTEN}`,
     values: columnsOf(rows),
   }));
@@ -124,9 +113,7 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
     name: 'update-properties',
     text: `
       update properties
-      set state = written.state, crawls = written.crawls::json, department_code = written.department_code,
-        transaction_type = written.transaction_type, is_land = written.is_land,
-        comparable_price = written.comparable_price, expired_at = written.expired_at,
+      set state = written.state, crawls = written.crawls::json, expired_at = written.expired_at,
         state_bytes = written.state_bytes, changed_at = written.changed_at, updated_at = now()
       from ${WRITTEN}
       where properties.uuid = any($1::uuid[]) and properties.uuid = written.uuid`,
@@ -150,31 +137,6 @@ export function updateCrawls(held: readonly HeldProperty[]): readonly Statement[
       ],
     },
   ];
-}
-
-/** Every comparable price known, for the medians at start-up: one sequential scan. */
-export async function readMarketPrices(
-  database: Database,
-  onPrice: (market: Market, price: number) => void,
-): Promise<void> {
-  const { rows } = await database.query<{
-    department_code: string;
-    transaction_type: number;
-    is_land: boolean;
-    prices: number[];
-  }>(`
-    select department_code, transaction_type, is_land, array_agg(comparable_price) as prices
-    from properties
-    where comparable_price is not null and department_code is not null and transaction_type is not null
-    group by department_code, transaction_type, is_land`);
-  for (const row of rows) {
-    const market = {
-      departmentCode: row.department_code,
-      transactionType: row.transaction_type,
-      isLand: row.is_land,
-    };
-    for (const price of row.prices) onPrice(market, price);
-  }
 }
 
 /** The known ones among `uuids`, in their order. Served by the primary key. */

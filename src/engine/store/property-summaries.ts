@@ -28,14 +28,14 @@ export interface SummarizedProperty {
 
 const WRITTEN = `(
   select uuid, string_to_array(keys, ':')::bigint[] as keys, case when lat is not null then point(lon, lat) end as location,
-    sample_key, is_live, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom,
+    sample_key, is_live, department_code, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom,
     furnished, facts
-  from unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[], $5::integer[], $6::boolean[], $7::smallint[],
-    $8::smallint[], $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[],
-    $15::boolean[], ${jsonTexts('$16')})
-  as given(uuid, keys, lat, lon, sample_key, is_live, transaction_type, property_type, price, price_per_meter, surface,
-    land_surface, room, bedroom, furnished, facts)) as written`;
-const FACTS = `is_live, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom,
+  from unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[], $5::integer[], $6::boolean[], $7::text[],
+    $8::smallint[], $9::smallint[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[],
+    $15::float8[], $16::boolean[], ${jsonTexts('$17')})
+  as given(uuid, keys, lat, lon, sample_key, is_live, department_code, transaction_type, property_type, price,
+    price_per_meter, surface, land_surface, room, bedroom, furnished, facts)) as written`;
+const FACTS = `is_live, department_code, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom,
   furnished, facts`;
 function columnsOf(properties: readonly SummarizedProperty[]): readonly string[] {
   const summaries = properties.map(({ reading, crawls }) => summaryOf(reading, crawls));
@@ -48,6 +48,7 @@ function columnsOf(properties: readonly SummarizedProperty[]): readonly string[]
     arrayLiteral(facts.map(({ lon }) => lon)),
     arrayLiteral(states.map(({ uuid }) => sampleKeyOf(uuid))),
     arrayLiteral(summaries.map(({ adverts }) => adverts.length > 0)),
+    arrayLiteral(facts.map(({ departmentCode }) => departmentCode)),
     arrayLiteral(facts.map(({ transactionType }) => transactionType)),
     arrayLiteral(facts.map(({ propertyType }) => propertyType)),
     arrayLiteral(facts.map(({ price }) => price)),

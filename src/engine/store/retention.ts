@@ -13,7 +13,6 @@
  */
 
 import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
-import type { Market } from '../domain/price-coherence.ts';
 import type { ForgetfulTable } from '../domain/retention.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane } from './delivery-states.ts';
@@ -119,15 +118,10 @@ export async function* removeSnapshots(client: Queryable, before: Date): Batches
   }
 }
 
-/** The market in which a removed property counted; nulls: in none. */
-interface ForgottenRow {
-  readonly department_code: string | null;
-  readonly transaction_type: number | null;
-  readonly is_land: boolean;
-  readonly comparable_price: number | null;
-  readonly expired_at: Date;
+interface RemovedProperty {
+  readonly expiredAt: Date;
   /** Of the whole batch. */
-  readonly match_count: number;
+  readonly matchCount: number;
 }
 
 /** A property that is being recorded is skipped. */
@@ -140,35 +134,22 @@ const REMOVE_EXPIRED = `
     delete from matches where property_uuid = any(array(select uuid from expired)) returning 1
   )
   delete from properties where uuid = any(array(select uuid from expired))
-  returning department_code, transaction_type, is_land, comparable_price, expired_at,
-    (select count(*) from pairs)::integer as match_count`;
+  returning expired_at as "expiredAt", (select count(*) from pairs)::integer as "matchCount"`;
 
 /**
  * Properties whose last advert expired before `before` and that have not changed since, with all their pairs.
- * `onForgotten` is called for each one that counted in a market. Served by properties_expired, the primary key and the
- * unique index of matches.
+ * Served by properties_expired, the primary key and the unique index of matches.
  */
-export async function* removeExpiredProperties(
-  client: Queryable,
-  before: Date,
-  onForgotten: (market: Market, price: number) => void,
-): Batches {
+export async function* removeExpiredProperties(client: Queryable, before: Date): Batches {
   for (let since: Date | null = null; ; ) {
-    const { rows }: { rows: ForgottenRow[] } = await client.query(REMOVE_EXPIRED, [
+    const { rows }: { rows: RemovedProperty[] } = await client.query(REMOVE_EXPIRED, [
       before,
       since,
       PROPERTIES_PER_BATCH,
     ]);
-    for (const { department_code, transaction_type, is_land, comparable_price } of rows) {
-      if (department_code === null || transaction_type === null || comparable_price === null) continue;
-      onForgotten(
-        { departmentCode: department_code, transactionType: transaction_type, isLand: is_land },
-        comparable_price,
-      );
-    }
     if (rows[0] === undefined) return;
-    yield { properties: rows.length, matches: rows[0].match_count };
-    since = rows.reduce((latest, { expired_at }) => (expired_at > latest ? expired_at : latest), rows[0].expired_at);
+    yield { properties: rows.length, matches: rows[0].matchCount };
+    since = rows.reduce((latest, { expiredAt }) => (expiredAt > latest ? expiredAt : latest), rows[0].expiredAt);
   }
 }
 

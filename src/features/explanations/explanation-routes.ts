@@ -1,7 +1,6 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
-import { keptFor } from '../../engine/actor/waiting.ts';
 import type { Areas } from '../../engine/domain/areas.ts';
 import type { City } from '../../engine/domain/city.ts';
 import { criterionReason, type Evaluation, shortValues } from '../../engine/domain/criteria.ts';
@@ -11,7 +10,7 @@ import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { propertyIri } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import type { RetentionDays } from '../../engine/domain/retention.ts';
-import { readMedians } from '../../engine/store/market-medians.ts';
+import { followMedians } from '../../engine/store/market-medians.ts';
 import { findHeld, type WantedProperty } from '../../engine/store/property-summaries.ts';
 import { principalOf } from '../../rest/auth.ts';
 import type { QueryLimiter } from '../../rest/concurrency-limit.ts';
@@ -38,7 +37,6 @@ export const EXPLANATION_PARAMETERS = {
 
 export const EXPLANATION_LIST_PARAMETERS = { ...EXPLANATION_PARAMETERS, ...PAGING } as const;
 
-const MEDIANS_KEPT_MS = 30_000;
 const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0 };
 
 export function explanationRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
@@ -48,11 +46,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const explaining: Explaining & { readonly cityOf: CityOf } = {
     cityOf: (insee) => reference.city(insee),
     ...{ database, retentionDays, now, resolvePlace: (place) => reference.resolvePlace(place) },
-    medians: keptFor(
-      MEDIANS_KEPT_MS,
-      () => readMedians(database),
-      () => now().getTime(),
-    ),
+    medians: followMedians(database).renew,
   };
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {

@@ -9,7 +9,7 @@ import { ATTEMPTS_MAX } from '../../engine/domain/delivery.ts';
 import type { SearchNumber } from '../../engine/domain/ids.ts';
 import { readAttempts } from '../../engine/store/attempts.ts';
 import type { AdminDelivery } from '../../engine/store/delivery-admin.ts';
-import { readMedians } from '../../engine/store/market-medians.ts';
+import { followMedians } from '../../engine/store/market-medians.ts';
 import { readAnySearch } from '../../engine/store/pairs.ts';
 import { deliveryAnswer } from '../../grpc/deliveries.ts';
 import type { AdminDependencies } from '../../grpc/dependencies.ts';
@@ -63,7 +63,7 @@ export async function explainProperty(
 }
 
 function explainingOf({ database, resolvePlace, retentionDays, now }: AdminDependencies): Explaining {
-  return { database, resolvePlace, retentionDays, now, medians: () => readMedians(database) };
+  return { database, resolvePlace, retentionDays, now, medians: followMedians(database).renew };
 }
 
 /** Null when the search has gone meanwhile. */

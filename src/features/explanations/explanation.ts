@@ -8,14 +8,16 @@ import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { criterionReason, type Evaluation, evaluate } from '../../engine/domain/criteria.ts';
 import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import { comparablePrice, isPriceCoherent, marketOf } from '../../engine/domain/price-coherence.ts';
 import { isLive } from '../../engine/domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
-import { factsOf, type MedianOf, summaryOf } from '../../engine/domain/property-summary.ts';
+import { factsOf, summaryOf } from '../../engine/domain/property-summary.ts';
 import { horizonsOf, type RetentionDays } from '../../engine/domain/retention.ts';
 import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { type AdminDelivery, listPairDeliveries } from '../../engine/store/delivery-admin.ts';
+import type { Medians } from '../../engine/store/market-medians.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { type PairReason, type PairReasonCode, pairReasons, type SearchVersion } from './pair-history.ts';
 import {
@@ -32,7 +34,7 @@ import {
 export interface Explaining {
   readonly database: Queryable;
   readonly resolvePlace: ResolvePlace;
-  readonly medians: () => Promise<MedianOf>;
+  readonly medians: () => Promise<Medians>;
   readonly retentionDays: RetentionDays;
   readonly now: () => Date;
 }
@@ -42,17 +44,21 @@ export interface Subject {
   readonly held: HeldProperty;
   readonly reading: PropertyReading;
   readonly facts: PropertyFacts;
-  readonly median: MedianOf;
+  readonly medians: Medians;
   readonly siteCategoryName: SiteCategoryName;
   readonly recorded: RecordedProperty;
 }
 
-export async function subjectOf(held: HeldProperty, { database, resolvePlace, medians }: Explaining): Promise<Subject> {
+/** The leader uses a stored median at most so much later. */
+const MEDIAN_IN_USE_AFTER_MS = 5_000;
+
+export async function subjectOf(held: HeldProperty, explaining: Explaining): Promise<Subject> {
+  const { database, resolvePlace } = explaining;
   const reading = readingOf(held.state, held.crawls, resolvePlace);
-  const median = await medians();
+  const medians = await explaining.medians();
   const siteCategoryName = await siteCategoryNames(database);
   const recorded = await readPropertyHistory(database, held.state.uuid);
-  return { held, reading, facts: propertyFacts(reading, median), median, siteCategoryName, recorded };
+  return { held, reading, facts: propertyFacts(reading, medians.median), medians, siteCategoryName, recorded };
 }
 
 export interface Explanation {
@@ -93,7 +99,7 @@ export async function explainPair(
   return { searchId: search.id, searchTitle: members.title, evaluations, match, deliveries, reasons };
 }
 
-function pastOf({ held, reading, facts, median, recorded }: Subject, horizon: Date | null) {
+function pastOf({ held, reading, facts, medians, recorded }: Subject, horizon: Date | null) {
   const [advert, ...others] = held.state.adverts;
   const live = held.state.adverts.filter(isLive);
   const isWhole = recorded.messages.some(({ at }) => at <= recorded.heldSince);
@@ -103,10 +109,19 @@ function pastOf({ held, reading, facts, median, recorded }: Subject, horizon: Da
     ...recorded,
     keptSince: isWhole ? null : (recorded.readSince ?? horizon),
     summary: summaryOf(reading, held.crawls),
-    factsOf: (summary: Parameters<typeof factsOf>[0]) => factsOf(summary, median, texts),
+    factsOf: (summary: Parameters<typeof factsOf>[0]) => factsOf(summary, medians.median, texts),
+    medianMovedAt: medianMovedAt(reading, medians, recorded.messages[0]?.at ?? recorded.heldSince),
     hasSeveralAdverts: others.length > 0,
     isRetraceable: others.length === 0 && advert?.property.price === null && advert.property.surface === null,
   };
+}
+
+/** See `PairHistory`. */
+function medianMovedAt({ priced }: PropertyReading, { changedAt }: Medians, lastChangeAt: Date): Date | null {
+  const market = marketOf(priced);
+  if (market === null || comparablePrice(priced) === null || !isPriceCoherent(priced, null)) return null;
+  const at = changedAt(market);
+  return at !== null && at.getTime() > lastChangeAt.getTime() - MEDIAN_IN_USE_AFTER_MS ? at : null;
 }
 
 function versionOf({ version, from, members }: RecordedVersion, siteCategoryName: SiteCategoryName): SearchVersion {
@@ -131,6 +146,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     satisfied: () => 'Le bien correspond à la recherche.',
     unsatisfied: () => 'Le bien ne correspond pas à la recherche.',
     'price-incoherent': () => "Le bien ne correspond pas à la recherche\u00a0: son prix n'est pas cohérent.",
+    'median-moved': ({ at }) => `La médiane des prix au m² de son marché a changé depuis, le ${at}.`,
     'not-notified': () => "Rien n'a été signalé à son sujet.",
     began: ({ at }) => `Le bien s'est mis à correspondre à la recherche le ${at}.`,
     'began-with-advert': ({ at }) =>
@@ -163,6 +179,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     satisfied: () => 'The property matches the search.',
     unsatisfied: () => 'The property does not match the search.',
     'price-incoherent': () => 'The property does not match the search: its price is not coherent.',
+    'median-moved': ({ at }) => `The median price per m² of its market has moved since, on ${at}.`,
     'not-notified': () => 'Nothing was notified of it.',
     began: ({ at }) => `The property began to match the search on ${at}.`,
     'began-with-advert': ({ at }) => `The property began to match the search on ${at}, when an advert appeared.`,

@@ -13,7 +13,7 @@ import { factsOf, readSummary } from '../../engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../engine/domain/search.ts';
 import { weightOf } from '../../engine/domain/search-limits.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { readMedians } from '../../engine/store/market-medians.ts';
+import { followMedians } from '../../engine/store/market-medians.ts';
 import type { EstimateMatches } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import type { Feature } from '../../feature.ts';
@@ -266,7 +266,8 @@ export function createMatchEstimator(
 }
 
 async function readSampled(database: Queryable): Promise<Sample> {
-  const [rows, median] = [await readSample(database, SAMPLE_MAX), await readMedians(database)];
+  const rows = await readSample(database, SAMPLE_MAX);
+  const { median } = await followMedians(database).renew();
   const first = rows.slice(0, TEXTS_MAX).map(({ uuid }) => uuid);
   const texts = await readTexts(database, first);
   const slices = createWorkSlices();

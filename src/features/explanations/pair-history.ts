@@ -72,6 +72,11 @@ export interface PairHistory {
   readonly hasSeveralAdverts: boolean;
   /** Events show the former price and surface of the property: it has one advert, and does not state them itself. */
   readonly isRetraceable: boolean;
+  /**
+   * When the median that evaluates the price changed after the last change of the property; null: it did not, or the
+   * price is incoherent or coherent whatever the median.
+   */
+  readonly medianMovedAt: Date | null;
   readonly deliveries: readonly { readonly state: DeliveryState; readonly isPaused: boolean }[];
   /** False: past deliveries are not kept any more. */
   readonly areDeliveriesKept: boolean;
@@ -82,6 +87,7 @@ export const PAIR_REASON_CODES = [
   'satisfied',
   'unsatisfied',
   'price-incoherent',
+  'median-moved',
   'not-notified',
   'began',
   'began-with-advert',
@@ -123,11 +129,22 @@ export function pairReasons(history: PairHistory): readonly PairReason[] {
     match === null
       ? [now(isSatisfied ? 'satisfied' : unsatisfied), now('not-notified'), ...(isSatisfied ? silenceOf(history) : [])]
       : [...startOf(history, match), ...(isSatisfied ? returnOf(history, match) : [now('left'), now(unsatisfied)])];
-  return [...reasons, ...sendingOf(history), ...standingOf(history)];
+  return [...reasons, ...medianOf(history, reasons), ...sendingOf(history), ...standingOf(history)];
 }
 
 function now(code: PairReasonCode): PairReason {
   return { code, at: null };
+}
+
+/** Why an alert and the present evaluation may disagree: they used different medians. */
+function medianOf(
+  { evaluations, match, medianMovedAt }: PairHistory,
+  reasons: readonly PairReason[],
+): readonly PairReason[] {
+  const coherence = evaluations.find(({ criterion }) => criterion === 'withCoherentPrice');
+  if (coherence === undefined || medianMovedAt === null) return [];
+  const isUnexplained = match === null && reasons.some(({ code }) => code === 'not-recorded');
+  return coherence.holds && !isUnexplained ? [] : [{ code: 'median-moved', at: medianMovedAt }];
 }
 
 /** Why a property that satisfies the search has no match. */

@@ -1,10 +1,9 @@
 /**
- * The thread that answers queries (queries.ts). Besides its connections it holds the medians, which it reloads after a
- * while.
+ * The thread that answers queries (queries.ts). Besides its connections it holds the medians, which it reloads when
+ * they have changed.
  */
 
 import { platform, setPriority } from 'node:os';
-import { keptFor } from '../../engine/actor/waiting.ts';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';
 import { type Criteria, satisfies } from '../../engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
@@ -12,7 +11,7 @@ import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { criteriaOf, type SearchMembers } from '../../engine/domain/search.ts';
 import { cancellable } from '../../engine/store/cancellable.ts';
 import { openDatabase, type Queryable } from '../../engine/store/database.ts';
-import { readMedians } from '../../engine/store/market-medians.ts';
+import { followMedians } from '../../engine/store/market-medians.ts';
 import { membersOfStored, readSearch, type StoredMembers } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { createWorkSlices, type QueryTools } from './examination.ts';
@@ -33,8 +32,7 @@ const { databaseUrl, ...settings } = settingsOfThread() as {
 // An idle connection that breaks costs nothing: the next statement opens another.
 const pool = openDatabase({ url: databaseUrl, ...settings, onConnectionLost: () => undefined });
 
-const MEDIANS_KEPT_MS = 30_000;
-const currentMedians = keptFor(MEDIANS_KEPT_MS, () => readMedians(pool));
+const medians = followMedians(pool);
 
 /** Of a client's search. */
 interface OfSearch {
@@ -97,7 +95,7 @@ answerRequests(async (query, cancellation: Cancellation) => {
   const tools: QueryTools = {
     ...{ database, cancellation },
     sampleStart: sampleStartAt(new Date()),
-    median: await currentMedians(),
+    median: (await medians.renew()).median,
   };
   const answer = ANSWERS[kind] as (asked: unknown, tools: QueryTools) => Promise<unknown>;
   return answer(asked, tools);

@@ -254,17 +254,13 @@ create trigger searches_uncounted after delete on searches
 -- `state` holds the last statements of the adverts, as JSON without names (domain/stored-property.ts); `crawls` holds
 -- when each was last seen. Both are only read whole: as `json` it costs a third of what `jsonb` costs to write and to
 -- read, and as `text` it is not validated again. Rows stay uncompressed up to `toast_tuple_target` bytes (see the end of
--- this file). Market columns are derived, for medians at start-up.
+-- this file).
 create table properties (
   uuid uuid primary key,
   state text not null,
   -- Bytes of `state`, so that an oversized one is known before it is read.
   state_bytes integer not null,
   crawls json not null,
-  department_code text,
-  transaction_type smallint,
-  is_land boolean not null,
-  comparable_price double precision,
   expired_at timestamptz,
   created_at timestamptz not null default now(),
   -- `updatedAt` of its document; `updated_at` is when the row was written.
@@ -301,7 +297,9 @@ create table property_summaries (
   -- A hash of the UUID: in its order, the first ten thousand properties are a fair sample of all.
   sample_key integer not null,
   is_live boolean not null,
-  -- The facts that most searches compare, so that PostgreSQL excludes properties that fail twice.
+  -- The facts that most searches compare, so that PostgreSQL excludes properties that fail twice, and those from which it
+  -- computes the medians of markets.
+  department_code text,
   transaction_type smallint,
   property_type smallint,
   price double precision,
@@ -329,12 +327,16 @@ end $$;
 create trigger properties_forgotten after delete on properties
   referencing old table as gone for each statement execute function forget_summaries();
 
--- Medians by which the intake's leader evaluates prices, stored once a minute for explanations.
+-- Medians by which alerts, explanations and previews evaluate prices (store/market-medians.ts).
 create table market_medians (
   department_code text not null,
   transaction_type smallint not null,
   is_land boolean not null,
-  median double precision not null,
+  -- Null: it had one, and too few prices are known now.
+  median double precision,
+  changed_at timestamptz not null,
+  -- Of the computation that changed it. The highest one shows readers that the table has changed.
+  revision bigint not null,
   primary key (department_code, transaction_type, is_land)
 ) with (fillfactor = 50);
 
