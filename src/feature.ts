@@ -18,8 +18,8 @@ import type { EstimateMatches } from './engine/store/searches.ts';
 import type { Unary } from './grpc/call.ts';
 import type { AdminServiceServer } from './grpc/generated/vigie/admin/v1/admin.ts';
 import type { Metrics } from './metrics.ts';
-import type { QueryLimiter } from './rest/concurrency-limit.ts';
 import type { ApiDependencies } from './rest/dependencies.ts';
+import type { QueryLimiter } from './rest/limits.ts';
 import type { Contract } from './rest/route.ts';
 import type { Parts } from './roles/parts.ts';
 

@@ -5,40 +5,17 @@
  */
 
 import type { Context } from 'koa';
-import type { Uuid } from '../engine/domain/ids.ts';
 import { LISTED_MAX, type ListedPage } from '../engine/store/client-listings.ts';
 import { principalOf } from './auth.ts';
-import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts';
+import { goneOf } from './content.ts';
 import { offsetOf, type Paging } from './hydra.ts';
+import { Places } from './limits.ts';
 import { Problem } from './problem.ts';
 import { type Direction, orderParameter } from './query.ts';
 import { LIMITED, REFUSALS } from './sentences.ts';
 
-const LISTS = LIMITED.lists;
-/** Including waiting ones; the total is limited by the connections. */
-const ADMITTED = { perClientMax: 8, allMax: 10_000, retryAfterSeconds: 1 };
-const AT_WORK = { perClientMax: 1, allMax: 8, retryAfterSeconds: 1 };
-
-/** Returns a function that runs `work` after the client's earlier lists. Throws a 429 `Problem`. */
-export function createListingLimit(): ConcurrencyLimit {
-  const admit = createConcurrencyLimit(LISTS, ADMITTED);
-  const begin = createConcurrencyLimit(LISTS, AT_WORK);
-  const lastOf = new Map<Uuid, Promise<unknown>>();
-  return (clientId, work) =>
-    admit(clientId, async () => {
-      const listed = (lastOf.get(clientId) ?? Promise.resolve()).then(() => begin(clientId, work));
-      // The next one waits for the end of this one, whatever it is; its error is reported to its own caller.
-      const ended = listed.catch(() => undefined);
-      lastOf.set(clientId, ended);
-      try {
-        return await listed;
-      } finally {
-        if (lastOf.get(clientId) === ended) lastOf.delete(clientId);
-      }
-    });
-}
-
-const oneByOne = createListingLimit();
+/** One at a time of a client; seven more may wait. */
+const LISTS = new Places(LIMITED.lists, { perClientMax: 1, allMax: 8, waitingMax: 7 });
 
 /** Ids are created in time order, so both orders are the same. */
 export const TIME_ORDERS = {
@@ -61,5 +38,9 @@ export function listWithinReach<Page extends ListedPage, Listed>(
 ): Promise<Listed> {
   const limit = Math.min(page.limit, LISTED_MAX - page.offset);
   if (limit <= 0) throw new Problem(400, REFUSALS.listed(LISTED_MAX));
-  return oneByOne(principalOf(ctx).clientId, () => list({ ...page, limit }));
+  return LISTS.run(
+    principalOf(ctx).clientId,
+    () => list({ ...page, limit }),
+    () => goneOf(ctx),
+  );
 }

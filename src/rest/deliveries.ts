@@ -22,10 +22,10 @@ import { findHeld, type WantedProperty } from '../engine/store/property-summarie
 import { resendDelivery } from '../engine/store/resends.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
-import type { QueryLimiter } from './concurrency-limit.ts';
 import { acceptable, answer, answerJson } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, identityOf, type Paging } from './hydra.ts';
+import type { QueryLimiter } from './limits.ts';
 import { notFound, Problem } from './problem.ts';
 import {
   CREATED_AT,

@@ -12,10 +12,10 @@ import type { CityFilter } from '../engine/reference/city-finder.ts';
 import type { CompletedPlace, PlaceType } from '../engine/reference/place-completion.ts';
 import { listSiteCategories } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
-import type { QueryLimiter } from './concurrency-limit.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, identityOf, offsetOf } from './hydra.ts';
+import type { QueryLimiter } from './limits.ts';
 import { notFound } from './problem.ts';
 import {
   type Direction,

@@ -18,11 +18,12 @@ import type { ApiDependencies } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
+import { Places } from './limits.ts';
 import { notFound, Problem } from './problem.ts';
 import { booleanParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
-import { REFUSALS, THINGS, type Thing } from './sentences.ts';
+import { LIMITED, REFUSALS, THINGS, type Thing } from './sentences.ts';
 
 export const SEARCH_LIST_PARAMETERS = {
   title: textParameter('Part of the title; case, accents, apostrophes and hyphens are ignored.'),
@@ -207,8 +208,7 @@ export function inputRules(ctx: Context, { database, reference, settings }: ApiD
   };
 }
 
-const PAGES_OF_CLIENT_MAX = 2;
-const PAGES_MAX = 8;
+const LARGE_PAGES = { perClientMax: 2, allMax: 8 };
 
 type AnswerPage = (ctx: Context, envelope: object, members: AsyncIterable<object>) => void;
 
@@ -218,21 +218,11 @@ type AnswerPage = (ctx: Context, envelope: object, members: AsyncIterable<object
  * 429 beyond a few such pages per client and in total. No entity tag: the bytes are not known when the first is sent.
  */
 function createLargeAnswers(): AnswerPage {
-  const underWay = new Map<string, number>();
-  let total = 0;
-  const take = (client: string, count: number): void => {
-    const next = (underWay.get(client) ?? 0) + count;
-    if (next === 0) underWay.delete(client);
-    else underWay.set(client, next);
-    total += count;
-  };
+  const pages = new Places(LIMITED.largePages, LARGE_PAGES);
   return (ctx, envelope, members) => {
-    const { clientId } = principalOf(ctx);
-    if ((underWay.get(clientId) ?? 0) >= PAGES_OF_CLIENT_MAX || total >= PAGES_MAX) {
-      throw new Problem(429, REFUSALS.largePage, { headers: { 'Retry-After': '1' } });
-    }
-    take(clientId, 1);
-    ctx.res.once('close', () => take(clientId, -1));
+    const leave = pages.tryEnter(principalOf(ctx).clientId);
+    if (leave === null) throw new Problem(429, REFUSALS.largePage, { headers: { 'Retry-After': '1' } });
+    ctx.res.once('close', leave);
     answerStream(ctx, Readable.from(textOf(envelope, members)));
   };
 }

@@ -171,6 +171,9 @@ export const LIMITED = {
   webhookTests: said('webhook tests', 'essais de webhook'),
   feedPolls: said('waiting polls of the feed', 'attentes du flux'),
   lists: said('lists over all searches', 'listes de toutes les recherches'),
+  requests: said('requests', 'demandes'),
+  largePages: said('large pages', 'grandes pages'),
+  connections: said('connections', 'connexions'),
 } as const;
 
 const LIMITS = {

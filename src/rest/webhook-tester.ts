@@ -18,11 +18,11 @@ import { propertyDocument } from '../engine/domain/property-document.ts';
 import { bodyHead, bodyOf } from '../engine/domain/routing.ts';
 import type { SearchMembers } from '../engine/domain/search.ts';
 import { readSigningSecrets } from '../engine/store/webhook-secrets.ts';
-import { createRateLimiter, principalOf } from './auth.ts';
-import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { identityOf } from './hydra.ts';
+import { leaveTurn, Places, Rates } from './limits.ts';
 import { Problem } from './problem.ts';
 import {
   BadParameter,
@@ -32,7 +32,6 @@ import {
   referenceParameter,
   undocumented,
 } from './query.ts';
-import { leaveTurn } from './request-turns.ts';
 import { endpointFault } from './search-input.ts';
 import { ownSearch } from './searches.ts';
 import { FAULTS, LIMITED, REFUSALS } from './sentences.ts';
@@ -59,8 +58,8 @@ const TEST_RATE = { perSecond: 2, burst: 20 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, deliverOnce, settings, now } = dependencies;
-  const limited = createConcurrencyLimit(LIMITED.webhookTests, TESTS_AT_ONCE);
-  const tests = createRateLimiter(() => performance.now());
+  const places = new Places(LIMITED.webhookTests, TESTS_AT_ONCE);
+  const rates = new Rates(() => performance.now());
 
   router.get('/webhook-tester', acceptable, async (ctx) => {
     const query = readQuery(ctx, WEBHOOK_TEST_PARAMETERS);
@@ -77,13 +76,13 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const context = search === null || search.members.context === null ? null : JSON.stringify(search.members.context);
     const body = sampleBody(kind, search?.id ?? randomUuid(), dependencies);
     const id = randomUuid();
-    const { isAllowed, retryAfterSeconds } = tests.take(clientId, TEST_RATE.perSecond, TEST_RATE.burst);
-    if (!isAllowed) {
+    const { retryAfterSeconds } = rates.take(clientId, TEST_RATE);
+    if (retryAfterSeconds > 0) {
       const headers = { 'Retry-After': String(retryAfterSeconds) };
       throw new Problem(429, REFUSALS.testRate(TEST_RATE.perSecond), { headers });
     }
     leaveTurn(ctx);
-    const outcome = await limited(clientId, () =>
+    const outcome = await places.run(clientId, () =>
       deliverOnce({ id, endpoint: query.endpoint, body, token, secrets, context, startedAt }),
     );
     answerTest(ctx, id, body, outcome, search === null ? token : null);

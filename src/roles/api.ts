@@ -13,6 +13,8 @@ import { isDatabaseOutage } from '../engine/store/outage.ts';
 import { FEATURES } from '../features.ts';
 import { createApi } from '../rest/api.ts';
 import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
+import { type Leave, Places } from '../rest/limits.ts';
+import { LIMITED } from '../rest/sentences.ts';
 import { openStreetMap, type StreetMap } from '../rest/street-map.ts';
 import { VERSION } from '../version.ts';
 import { openSender } from './deliver.ts';
@@ -143,7 +145,6 @@ interface ConnectionLimits {
 const UNAUTHENTICATED_PER_ADDRESS_MAX = 64;
 /** Of all connections that there may be. */
 const CLIENT_SHARE = 1 / 4;
-const ADDRESS = 'address ';
 
 /**
  * Limits the connections per address and per client. A connection counts for its address until a request on it is
@@ -151,38 +152,31 @@ const ADDRESS = 'address ';
  */
 export function createConnectionLimits(proxies: BlockList, connectionsMax: number): ConnectionLimits {
   const perClientMax = Math.max(1, Math.floor(connectionsMax * CLIENT_SHARE));
-  const counts = new Map<string, number>();
-  /** The address or client for which a connection counts. */
-  const holders = new Map<Socket, string>();
-
-  function enter(socket: Socket, holder: string, max: number): boolean {
-    const count = counts.get(holder) ?? 0;
-    if (count >= max) return false;
-    counts.set(holder, count + 1);
-    holders.set(socket, holder);
-    return true;
-  }
-
-  function leave(socket: Socket): void {
-    const holder = holders.get(socket);
-    if (holder === undefined) return;
-    holders.delete(socket);
-    const count = (counts.get(holder) ?? 1) - 1;
-    if (count === 0) counts.delete(holder);
-    else counts.set(holder, count);
-  }
-
+  const ofAddresses = new Places(LIMITED.connections, {
+    perClientMax: UNAUTHENTICATED_PER_ADDRESS_MAX,
+    allMax: Infinity,
+  });
+  const ofClients = new Places(LIMITED.connections, { perClientMax, allMax: Infinity });
+  /** Of sockets without an authenticated request. */
+  const leaveAddress = new WeakMap<Socket, Leave>();
   return {
     onConnection(socket) {
       const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
       if (address === '' || proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return;
-      if (!enter(socket, ADDRESS + networkOf(address), UNAUTHENTICATED_PER_ADDRESS_MAX)) return void socket.destroy();
-      socket.once('close', () => leave(socket));
+      const leave = ofAddresses.tryEnter(networkOf(address));
+      if (leave === null) return void socket.destroy();
+      leaveAddress.set(socket, leave);
+      socket.once('close', leave);
     },
     noteAuthenticated(socket, clientId) {
-      if (holders.get(socket)?.startsWith(ADDRESS) !== true) return true;
-      leave(socket);
-      return enter(socket, clientId, perClientMax);
+      const leave = leaveAddress.get(socket);
+      if (leave === undefined) return true;
+      leave();
+      leaveAddress.delete(socket);
+      const leaveClient = ofClients.tryEnter(clientId);
+      if (leaveClient === null) return false;
+      socket.once('close', leaveClient);
+      return true;
     },
   };
 }

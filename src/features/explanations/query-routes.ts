@@ -9,11 +9,11 @@ import { type PropertyDocument, propertyDocument, propertyIri } from '../../engi
 import type { Reference } from '../../engine/reference/communes.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
 import { principalOf } from '../../rest/auth.ts';
-import type { QueryLimiter } from '../../rest/concurrency-limit.ts';
 import { acceptable, acceptableAs, answer, answerBytes, isAsked } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { collection, identityOf, linkNext, offsetOf } from '../../rest/hydra.ts';
 import { jsonBody } from '../../rest/json-body.ts';
+import type { QueryLimiter } from '../../rest/limits.ts';
 import { notFound } from '../../rest/problem.ts';
 import {
   numberParameter,

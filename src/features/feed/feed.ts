@@ -13,14 +13,13 @@ import { bodyOf, hasContacts } from '../../engine/domain/routing.ts';
 import type { Feature } from '../../feature.ts';
 import { keptForScrapes } from '../../metrics.ts';
 import { principalOf, requireKeyStill } from '../../rest/auth.ts';
-import { createConcurrencyLimit, createPlaces } from '../../rest/concurrency-limit.ts';
 import { acceptable, answerUntagged, goneOf } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { dateTime, identity, integer, link, list, text, uuid } from '../../rest/description/field-schemas.ts';
 import { linkNext } from '../../rest/hydra.ts';
+import { leaveTurn, Places } from '../../rest/limits.ts';
 import { Problem } from '../../rest/problem.ts';
 import { numberParameter, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
-import { leaveTurn } from '../../rest/request-turns.ts';
 import { type Contract, route, type Samples } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { ownSearch } from '../../rest/searches.ts';
@@ -89,22 +88,20 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   onFeed?.(waits.wake);
   // One of them may be the last of its key.
   onKeyChange?.(() => waits.wake(null));
-  const limited = createConcurrencyLimit(LIMITED.feedPolls, {
+  const polls = new Places(LIMITED.feedPolls, {
     perClientMax: WAITING_PER_CLIENT_MAX,
     allMax: Math.max(1, Math.floor(settings.connectionsMax / 2)),
-    retryAfterSeconds: 1,
   });
-  const takeLargePage = createPlaces(LARGE_PAGES);
+  const largePages = new Places(LIMITED.largePages, LARGE_PAGES);
   let key: Buffer | null = null;
 
   router.get('/feed', acceptable, async (ctx) => {
     key ??= await readFeedKey(database);
     const request = await readRequest(ctx, dependencies, key);
     const gone = goneOf(ctx);
-    const giveBack = takeLargePage(request.scope.clientId);
-    const isLarge = typeof giveBack === 'function';
-    if (isLarge) ctx.res.once('close', giveBack);
-    const bytesMax = isLarge ? PAGE_BYTES_MAX : SMALL_PAGE_BYTES_MAX;
+    const leave = largePages.tryEnter(request.scope.clientId);
+    if (leave !== null) ctx.res.once('close', leave);
+    const bytesMax = leave === null ? SMALL_PAGE_BYTES_MAX : PAGE_BYTES_MAX;
     const read = (after: FeedPlace | null) => readPage(request, after, bytesMax, dependencies);
     const readAgain = async (after: FeedPlace) => {
       await requireKeyStill(ctx);
@@ -113,7 +110,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
     let page = await read(request.after);
     if (page.isEmpty && request.waitMs > 0 && !waits.isOver) {
       leaveTurn(ctx);
-      page = await limited(request.scope.clientId, () =>
+      page = await polls.run(request.scope.clientId, () =>
         waits.until(request.scope.clientId, request.waitMs, gone, page, (last) => readAgain(last.upTo)),
       );
     }

@@ -1,0 +1,306 @@
+/**
+ * The limits that a request meets before it is answered (decisions, sections 7 and 11). A rate is a token bucket per key.
+ * Everything else is a number of places, per client and in all: whoever finds none waits where the work is short, and is
+ * asked to return later where it holds a scarce resource for as long as another party decides.
+ */
+
+import type { Context, Middleware } from 'koa';
+import { LRUCache } from 'lru-cache';
+import { TurnRing } from '../engine/actor/turn-ring.ts';
+import { WorkerLostError } from '../engine/actor/worker-thread.ts';
+import type { Principal } from '../engine/store/clients.ts';
+import type { Database } from '../engine/store/database.ts';
+import { isNoConnectionLeft, isStatementTimeout } from '../engine/store/outage.ts';
+import { isWrite, principalOf } from './auth.ts';
+import { goneOf } from './content.ts';
+import type { ApiDependencies, ApiSettings, RateLimit } from './dependencies.ts';
+import { receiveBody } from './json-body.ts';
+import { Problem } from './problem.ts';
+import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
+
+export interface PlaceBounds {
+  readonly perClientMax: number;
+  readonly allMax: number;
+  /** Requests of a client that may wait for a place. Default none. */
+  readonly waitingMax?: number;
+  /** The `Retry-After` of a refusal. Default one. */
+  readonly retryAfterSeconds?: number;
+  /**
+   * Requests beyond the total get a random number of up to as many seconds more, so that a crowd does not return in the
+   * same second. Default one.
+   */
+  readonly spreadSeconds?: number;
+}
+
+/** Returns the place. Only the first call counts. */
+export type Leave = () => void;
+
+interface Waiting {
+  readonly client: string;
+  readonly host: '';
+  readonly start: () => void;
+}
+
+/** Reads and writes of a client wait separately, and alternate. */
+const KINDS = 2;
+
+export class Places {
+  readonly #what: Sentence;
+  readonly #bounds: PlaceBounds;
+  readonly #random: () => number;
+  readonly #ring = new TurnRing<Waiting>(KINDS);
+  readonly #underWay = new Map<string, number>();
+  readonly #waiting = new Map<string, number>();
+  #all = 0;
+
+  /** `what`: the subject of a refusal's sentence, in the plural. `random` is below 1. */
+  constructor(what: Sentence, bounds: PlaceBounds, random: () => number = Math.random) {
+    this.#what = what;
+    this.#bounds = bounds;
+    this.#random = random;
+  }
+
+  /** Null: there is none. */
+  tryEnter(client: string): Leave | null {
+    return this.#hasRoom(client) ? this.#start(client) : null;
+  }
+
+  /**
+   * Immediate while there is room. Otherwise clients take turns (actor/turn-ring.ts), and it rejects when `gone` is aborted.
+   * Throws a 429 `Problem` when too many wait already.
+   */
+  enter(client: string, gone: () => AbortSignal = noSignal, isWriting = false): Leave | Promise<Leave> {
+    if (this.#hasRoom(client)) return this.#start(client);
+    const { waitingMax = 0 } = this.#bounds;
+    if ((this.#waiting.get(client) ?? 0) >= waitingMax) this.#refuse(client);
+    const signal = gone();
+    add(this.#waiting, client, 1);
+    return new Promise((resolve, reject) => {
+      const leaveRing = (): void => {
+        signal.removeEventListener('abort', giveUp);
+        this.#ring.place(waiting, null);
+        add(this.#waiting, client, -1);
+      };
+      const giveUp = (): void => {
+        leaveRing();
+        reject(new Problem(400, REFUSALS.clientGone));
+      };
+      const start = (): void => {
+        leaveRing();
+        resolve(this.#start(client));
+      };
+      const waiting: Waiting = { client, host: '', start };
+      this.#ring.place(waiting, isWriting ? 1 : 0);
+      signal.addEventListener('abort', giveUp, { once: true });
+    });
+  }
+
+  async run<T>(client: string, work: () => Promise<T>, gone?: () => AbortSignal): Promise<T> {
+    const leave = await this.enter(client, gone);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+
+  #hasRoom(client: string): boolean {
+    return this.#all < this.#bounds.allMax && (this.#underWay.get(client) ?? 0) < this.#bounds.perClientMax;
+  }
+
+  #start(client: string): Leave {
+    add(this.#underWay, client, 1);
+    this.#all += 1;
+    let isUnderWay = true;
+    return () => {
+      if (!isUnderWay) return;
+      isUnderWay = false;
+      add(this.#underWay, client, -1);
+      this.#all -= 1;
+      this.#ring.next((next) => this.#hasRoom(next))?.start();
+    };
+  }
+
+  #refuse(client: string): never {
+    const { perClientMax, allMax, waitingMax = 0, retryAfterSeconds = 1, spreadSeconds = 1 } = this.#bounds;
+    const isOwn = (this.#underWay.get(client) ?? 0) >= perClientMax;
+    if (isOwn) refuse(REFUSALS.tooManyAtOnce(this.#what, perClientMax + waitingMax), retryAfterSeconds);
+    const seconds = retryAfterSeconds + Math.floor(this.#random() * spreadSeconds);
+    refuse(REFUSALS.busyWith(this.#what, allMax, seconds), seconds);
+  }
+}
+
+function noSignal(): AbortSignal {
+  return new AbortController().signal;
+}
+
+function add(counts: Map<string, number>, key: string, by: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}
+
+function refuse(detail: Sentence, seconds: number): never {
+  throw new Problem(429, detail, { headers: { 'Retry-After': String(seconds) } });
+}
+
+const BUCKETS_MAX = 100_000;
+
+interface Bucket {
+  tokens: number;
+  atMs: number;
+}
+
+/**
+ * A token bucket per key, in memory: `burst` at once, refilled at `perSecond`. A bucket is refilled when it is read, so
+ * there is no timer; one that has not been read for long is full, and may be forgotten. `nowMs` never goes backwards.
+ */
+export class Rates {
+  readonly #nowMs: () => number;
+  readonly #buckets = new LRUCache<string, Bucket>({ max: BUCKETS_MAX });
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Whole seconds, rounded up; `retryAfterSeconds` is 0 when it is allowed. */
+  take(key: string, { perSecond, burst }: RateLimit) {
+    const atMs = this.#nowMs();
+    const bucket = this.#buckets.get(key) ?? { tokens: burst, atMs };
+    this.#buckets.set(key, bucket);
+    bucket.tokens = Math.min(burst, bucket.tokens + ((atMs - bucket.atMs) / 1_000) * perSecond);
+    bucket.atMs = atMs;
+    const isAllowed = bucket.tokens >= 1;
+    if (isAllowed) bucket.tokens -= 1;
+    return {
+      remaining: Math.max(0, Math.floor(bucket.tokens)),
+      fullAfterSeconds: Math.ceil((burst - bucket.tokens) / perSecond),
+      retryAfterSeconds: isAllowed ? 0 : Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond)),
+    };
+  }
+
+  /** The cost of a request beyond one token; missing tokens become a debt. */
+  charge(key: string, tokens: number): void {
+    const bucket = this.#buckets.get(key);
+    if (bucket !== undefined) bucket.tokens -= tokens;
+  }
+}
+
+/** A body costs one more token per this many bytes: as many as the requests that take as long to read and validate. */
+const BYTES_PER_TOKEN = 64 * 1_024;
+
+/**
+ * Per key and process, reads and writes apart. Answers 429 with `Retry-After`, before the request's body is read;
+ * `RateLimit-*` (IETF draft, third version) on every answer.
+ */
+export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
+  const [reads, writes] = [new Rates(nowMs), new Rates(nowMs)];
+  return (ctx, next) => {
+    const principal = ctx.state.principal as Principal | undefined;
+    if (principal === undefined) return next();
+    const { keyId } = principal;
+    const isWriting = isWrite(ctx);
+    const limit = limitOf(principal, isWriting, settings);
+    const rates = isWriting ? writes : reads;
+    const { remaining, fullAfterSeconds, retryAfterSeconds } = rates.take(keyId, limit);
+    ctx.state.chargeBody = (bytes: number) => rates.charge(keyId, Math.floor(bytes / BYTES_PER_TOKEN));
+    ctx.res.setHeader('RateLimit-Limit', limit.burst);
+    ctx.res.setHeader('RateLimit-Remaining', remaining);
+    ctx.res.setHeader('RateLimit-Reset', fullAfterSeconds);
+    if (retryAfterSeconds > 0) refuse(REFUSALS.rate(limit.perSecond, isWriting), retryAfterSeconds);
+    return next();
+  };
+}
+
+function limitOf(client: Principal, isWriting: boolean, settings: ApiSettings): RateLimit {
+  const limit = isWriting ? settings.writeLimit : settings.readLimit;
+  const perSecond = (isWriting ? client.writeLimitPerSecond : client.rateLimitPerSecond) ?? limit.perSecond;
+  const burst = isWriting ? client.writeLimitBurst : client.rateLimitBurst;
+  return { perSecond, burst: burst ?? Math.max(limit.burst, perSecond) };
+}
+
+const CLIENT_SHARE = 1 / 3;
+
+/**
+ * Clients take turns for the connections of the API's pool, one request per turn, and none has more than a third of them:
+ * four hundred concurrent requests of one client delay another client by the few that are under way. A request takes its
+ * turn when it has arrived completely and before it is processed, so that neither a slow connection nor a waiting request
+ * costs a turn or the event loop; the turn ends with the answer, or before a long wait (`leaveTurn`). After authentication;
+ * points of interest need no connection and are answered earlier.
+ */
+export function takeTurns(connectionsMax: number): Middleware {
+  // One connection is reserved for the process itself.
+  const allMax = Math.max(1, connectionsMax - 1);
+  const perClientMax = Math.max(1, Math.floor(allMax * CLIENT_SHARE));
+  const turns = new Places(LIMITED.requests, { perClientMax, allMax, waitingMax: Infinity });
+  return async (ctx, next) => {
+    if (ctx.state.principal === undefined) return next();
+    await receiveBody(ctx);
+    const leave = await turns.enter(principalOf(ctx).clientId, () => goneOf(ctx), isWrite(ctx));
+    ctx.state.leaveTurn = leave;
+    try {
+      return await next();
+    } finally {
+      leave();
+    }
+  };
+}
+
+/** Called before long work that needs no connection of the API's pool. */
+export function leaveTurn(ctx: Context): void {
+  (ctx.state.leaveTurn as Leave | undefined)?.();
+}
+
+export interface QueryLimiter {
+  /** For single explanations: its statements have a time limit. */
+  readonly database: Database;
+  /** `gone`: the client has disconnected. Throws a 429 `Problem` when too many queries run, or this one is too slow. */
+  run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
+  /** The same for queries of a few keys: more of them at once. */
+  runSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
+}
+
+/** Decisions, section 11. */
+const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
+const SINGLE_QUERIES = { perClientMax: 20, allMax: 1_000 };
+const RETRY_AFTER_SECONDS = 5;
+/** Queries are as long as their work, whatever else the machine does; clients wait no longer than this. */
+const DEADLINE_MS = 30_000;
+
+/**
+ * Bounds the queries of clients beyond single rows. Those over many properties or searches, which may take a second, run
+ * in a thread of their own, a few at once; each statement has two seconds, and a client that leaves ends its own.
+ */
+export function createQueryLimiter(
+  { database: shared, queryDatabase }: Pick<ApiDependencies, 'database' | 'queryDatabase'>,
+  deadlineMs = DEADLINE_MS,
+): QueryLimiter {
+  const queries = new Places(LIMITED.queries, QUERIES);
+  const singleQueries = new Places(LIMITED.singleQueries, SINGLE_QUERIES);
+  return {
+    database: queryDatabase ?? shared,
+    run(ctx, work) {
+      leaveTurn(ctx);
+      return queries.run(principalOf(ctx).clientId, () => {
+        const gone = goneOf(ctx);
+        const late = AbortSignal.timeout(deadlineMs);
+        return work(AbortSignal.any([gone, late])).catch((error: unknown) => refuseQuery(error, gone, late));
+      });
+    },
+    runSingle(ctx, work) {
+      leaveTurn(ctx);
+      return singleQueries.run(principalOf(ctx).clientId, () => work().catch(refuseQuery));
+    },
+  };
+}
+
+function refuseQuery(error: unknown, gone?: AbortSignal, late?: AbortSignal): never {
+  // The answer is not read.
+  if (gone?.aborted) throw new Problem(400, REFUSALS.clientLeft);
+  if (error instanceof WorkerLostError) {
+    throw new Problem(503, REFUSALS.questionFailed, { headers: { 'Retry-After': '1' } });
+  }
+  if (late?.aborted || isStatementTimeout(error)) refuse(REFUSALS.tooLong, RETRY_AFTER_SECONDS);
+  if (!isNoConnectionLeft(error)) throw error;
+  refuse(REFUSALS.busy(RETRY_AFTER_SECONDS), RETRY_AFTER_SECONDS);
+}

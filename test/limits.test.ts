@@ -1,0 +1,185 @@
+/** All limits of requests: how many a second, how many at once, who waits, and when the others may come again. */
+
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import { test } from 'node:test';
+import type { Context } from 'koa';
+import { createQueryLimiter, limitRate, Places } from '../src/rest/limits.ts';
+import { Problem } from '../src/rest/problem.ts';
+import { verbatim } from '../src/rest/sentences.ts';
+
+const [A, B] = ['a', 'b'];
+const QUESTIONS = verbatim('questions');
+const noEnd = (): Promise<never> => new Promise(() => undefined);
+
+/** What a refused request is answered. */
+async function refusalOf(
+  asked: () => Promise<unknown>,
+): Promise<{ readonly detail: string; readonly seconds: number }> {
+  const problem = await asked().then(
+    () => assert.fail('was answered'),
+    (error: unknown) => error,
+  );
+  assert.ok(problem instanceof Problem, String(problem));
+  assert.equal(problem.status, 429);
+  return { detail: problem.message, seconds: Number(problem.headers['Retry-After']) };
+}
+
+/** A request of `client`, as far as limits read it. */
+function requestOf(client: string, method = 'GET', limits: object = {}) {
+  const headers = new Map<string, unknown>();
+  const res = Object.assign(new EventEmitter(), {
+    setHeader: (name: string, value: unknown) => headers.set(name, value),
+  });
+  const state = {
+    principal: { clientId: client, keyId: client, ...limits },
+    chargeBody: (_bytes: number) => undefined,
+  };
+  return { headers, state, ctx: { method, path: '/searches', state, res } as unknown as Context };
+}
+
+test('a client that has enough under way comes again in a second, whoever else is there', async () => {
+  const places = new Places(QUESTIONS, { perClientMax: 2, allMax: 8, spreadSeconds: 8 }, () => 0.999);
+  for (let i = 0; i < 2; i++) void places.run(A, noEnd);
+  const { detail, seconds } = await refusalOf(() => places.run(A, noEnd));
+  assert.match(detail, /2 of a client/);
+  assert.equal(seconds, 1);
+});
+
+test('a crowd that finds no room comes again in different seconds, and never in an earlier one than the first', async () => {
+  let drawn = 0;
+  const places = new Places(QUESTIONS, { perClientMax: 2, allMax: 8, spreadSeconds: 8 }, () => (drawn++ % 100) / 100);
+  for (let i = 0; i < 8; i++) void places.run(`client ${i}`, noEnd);
+  const counts = new Map<number, number>();
+  for (let i = 0; i < 100; i++) {
+    const { detail, seconds } = await refusalOf(() => places.run(`other ${i}`, noEnd));
+    assert.match(detail, /the service is busy: 8 .* are under way, try again in \d+ s/);
+    counts.set(seconds, (counts.get(seconds) ?? 0) + 1);
+  }
+  assert.deepEqual(
+    [...counts.keys()].toSorted((one, other) => one - other),
+    [1, 2, 3, 4, 5, 6, 7, 8],
+  );
+  assert.ok(Math.max(...counts.values()) <= 13);
+});
+
+test('there is room again when work has ended, whether it went well or not, and once only', async () => {
+  const places = new Places(QUESTIONS, { perClientMax: 1, allMax: 1 });
+  await assert.rejects(
+    places.run(A, () => Promise.reject(new Error('no'))),
+    /^Error: no$/,
+  );
+  assert.equal(await places.run(B, async () => 'answer'), 'answer');
+  const leave = places.tryEnter(A);
+  leave?.();
+  leave?.();
+  assert.ok(places.tryEnter(B));
+  assert.equal(places.tryEnter(A), null);
+});
+
+test('where requests may wait, those of a client run one after the other, and the neighbour at once', async () => {
+  const places = new Places(QUESTIONS, { perClientMax: 1, allMax: 8, waitingMax: 7 });
+  const began: number[] = [];
+  const ends: (() => void)[] = [];
+  const start = (client: string, number: number) =>
+    places.run(client, () => {
+      began.push(number);
+      return new Promise<void>((resolve) => ends.push(resolve));
+    });
+  const all = Array.from({ length: 8 }, (_, number) => start(A, number));
+  await refusalOf(() => start(A, 8));
+  all.push(start(B, 9));
+  for (let ended = 0; ended < 9; ended++) {
+    await new Promise(setImmediate);
+    ends[ended]?.();
+  }
+  await Promise.all(all);
+  assert.deepEqual(began, [0, 9, 1, 2, 3, 4, 5, 6, 7]);
+});
+
+test('clients that wait take turns, reads and writes of one alternate, and one that leaves waits no longer', async () => {
+  const places = new Places(QUESTIONS, { perClientMax: 1, allMax: 1, waitingMax: Infinity });
+  const leaveFirst = places.tryEnter('first');
+  const order: string[] = [];
+  const left = new AbortController();
+  const enter = (client: string, what: string, isWriting: boolean, gone = new AbortController()) =>
+    Promise.resolve(places.enter(client, () => gone.signal, isWriting)).then((leave) => {
+      order.push(what);
+      leave();
+    });
+  const waiting = [
+    enter(A, 'a reads', false),
+    enter(A, 'a reads again', false),
+    enter(A, 'a writes', true),
+    enter(B, 'b reads', false),
+  ];
+  const gone = enter(B, 'b has left', false, left);
+  left.abort();
+  await assert.rejects(gone, Problem);
+  leaveFirst?.();
+  await Promise.all(waiting);
+  assert.deepEqual(order, ['a reads', 'b reads', 'a writes', 'a reads again']);
+  assert.ok(places.tryEnter(A), 'every place is free again');
+});
+
+/** Decisions, section 7. */
+const SETTINGS = { readLimit: { perSecond: 1_000, burst: 2_000 }, writeLimit: { perSecond: 50, burst: 200 } };
+
+test('a key has its rates of reads and writes, its client its own, and a large body costs more', async () => {
+  let nowMs = 0;
+  const limit = limitRate(SETTINGS as never, () => nowMs);
+  const send = (...request: Parameters<typeof requestOf>) => {
+    const { ctx, headers, state } = requestOf(...request);
+    const answered = async () => limit(ctx, async () => 'answered');
+    return { answered, headers, state };
+  };
+  const countAnswered = async (...request: Parameters<typeof requestOf>) => {
+    for (let count = 0; ; count++) {
+      const { answered, headers } = send(...request);
+      const isAnswered = await answered().catch(() => false);
+      if (isAnswered === false) {
+        assert.deepEqual([headers.get('RateLimit-Remaining'), headers.get('RateLimit-Limit')], [0, count + headroom]);
+        return count;
+      }
+    }
+  };
+  let headroom = 0;
+  assert.equal(await countAnswered(A), 2_000);
+  assert.equal(await countAnswered(A, 'POST'), 200);
+  assert.equal(await countAnswered(B, 'DELETE', { writeLimitPerSecond: 1, writeLimitBurst: 3 }), 3);
+  nowMs += 500;
+  headroom = 1_500;
+  assert.equal(await countAnswered(A), 500);
+  headroom = 175;
+  assert.equal(await countAnswered(A, 'PUT'), 25);
+  const { detail, seconds } = await refusalOf(send(B, 'POST', { writeLimitPerSecond: 1 }).answered);
+  assert.match(detail, /at most 1 writing requests a second/);
+  assert.equal(seconds, 1);
+  nowMs += 60_000;
+  const large = send(A, 'POST');
+  await large.answered();
+  large.state.chargeBody(1_000_000);
+  const next = send(A, 'POST');
+  await next.answered();
+  assert.equal(next.headers.get('RateLimit-Remaining'), 200 - 2 - 15);
+});
+
+test('queries run two at once of a client and eight in all, single ones twenty, and a slow one is asked for less', async () => {
+  const limiter = createQueryLimiter({ database: {} as never });
+  const run = (client: string) => limiter.run(requestOf(client).ctx, noEnd);
+  for (let i = 0; i < 8; i++) void run(`client ${i >> 1}`);
+  assert.match((await refusalOf(() => run('client 0'))).detail, /2 of a client/);
+  assert.match((await refusalOf(() => run(A))).detail, /8 .* are under way/);
+  const single = () => limiter.runSingle(requestOf(A).ctx, noEnd);
+  for (let i = 0; i < 20; i++) void single();
+  assert.match((await refusalOf(single)).detail, /20 of a client/);
+  const timeout = Object.assign(new Error('canceling statement'), { code: '57014' });
+  const slow = () => limiter.runSingle(requestOf(B).ctx, () => Promise.reject(timeout));
+  assert.deepEqual(await refusalOf(slow), { detail: 'this question takes too long: ask for less', seconds: 5 });
+  const impatient = createQueryLimiter({ database: {} as never }, 1);
+  const late = () =>
+    impatient.run(requestOf(B).ctx, (gone) => {
+      return new Promise((_, reject) => gone.addEventListener('abort', () => reject(gone.reason as Error)));
+    });
+  assert.deepEqual(await refusalOf(late), { detail: 'this question takes too long: ask for less', seconds: 5 });
+});
