@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { StatedPlace } from '../src/engine/domain/city.ts';
-import { createCommuneLocator } from '../src/engine/matching/commune-locator.ts';
 import { cityIdOf, inseeOf } from '../src/engine/reference/commune-records.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
 import { cityReference, departmentReference } from '../src/rest/search-document.ts';
@@ -11,7 +10,7 @@ const NOWHERE: StatedPlace = { insee: null, zipcode: null, name: null, lat: null
 describe('communes of France', () => {
   let reference: Reference;
   before(async () => {
-    reference = await loadReference({ nearest: createCommuneLocator });
+    reference = await loadReference();
   });
 
   it('holds every commune and arrondissement under a stable, reversible id', () => {
@@ -109,7 +108,7 @@ describe('communes of France', () => {
 
   it('lets imported coordinates go before those of the table', async () => {
     const centre = { lat: 48.84, lon: 2.29 };
-    const imported = await loadReference({ coordinates: new Map([['75115', centre]]), nearest: createCommuneLocator });
+    const imported = await loadReference({ coordinates: new Map([['75115', centre]]) });
     assert.deepEqual(imported.city('75115')?.location, centre);
     const place = imported.resolvePlace({ ...NOWHERE, lat: 48.8401, lon: 2.2902 });
     assert.equal(place?.city.insee, '75115');
@@ -127,17 +126,18 @@ describe('communes of France', () => {
   });
 
   it('takes coordinates that are imported later at once, and lets them go again', async () => {
-    const relocated = await loadReference({ nearest: createCommuneLocator });
+    const relocated = await loadReference();
     const { resolvePlace } = relocated;
-    const around = { ...NOWHERE, lat: 46.157, lon: 4.926 };
-    assert.equal(resolvePlace(around)?.city.insee, '01001');
-    const before = relocated.city('01001')?.location;
-    relocated.relocate(new Map([['01001', { lat: 46.3, lon: 4.93 }]]));
-    assert.notEqual(resolvePlace(around)?.city.insee, '01001');
-    assert.deepEqual(relocated.city('01001')?.location, { lat: 46.3, lon: 4.93 });
+    const inThe15th = { ...NOWHERE, lat: 48.84, lon: 2.293 };
+    assert.equal(resolvePlace(inThe15th)?.city.insee, '75115');
+    const before = relocated.city('75115')?.location;
+    relocated.relocate(new Map([['75115', { lat: 48.9, lon: 2.4 }]]));
+    assert.equal(resolvePlace(inThe15th)?.city.cityParentId, 75_056);
+    assert.notEqual(resolvePlace(inThe15th)?.city.insee, '75115');
+    assert.deepEqual(relocated.city('75115')?.location, { lat: 48.9, lon: 2.4 });
     relocated.relocate(new Map());
-    assert.equal(resolvePlace(around)?.city.insee, '01001');
-    assert.deepEqual(relocated.city('01001')?.location, before);
+    assert.equal(resolvePlace(inThe15th)?.city.insee, '75115');
+    assert.deepEqual(relocated.city('75115')?.location, before);
   });
 
   describe('the place an advert states', () => {
@@ -195,8 +195,8 @@ describe('communes of France', () => {
       ['Paris 15e', { zipcode: '75015', name: 'Paris 15e' }, '75115'],
       ['PARIS', { zipcode: '75015', name: 'PARIS' }, '75115'],
       ['former commune by name', { zipcode: '49510', name: 'Jallais' }, '49023'],
-      ['nearest centre', { lat: 43.12, lon: 5.93 }, '83137'],
-      ['ambiguous zip code, then the nearest centre', { zipcode: '01400', lat: 43.12, lon: 5.93 }, '83137'],
+      ['outline', { lat: 43.12, lon: 5.93 }, '83137'],
+      ['ambiguous zip code, then the outline', { zipcode: '01400', lat: 43.12, lon: 5.93 }, '83137'],
       ['at sea', { lat: 42, lon: 6 }, null],
       ['nothing', {}, null],
       ['prototype names', { insee: '__proto__', zipcode: 'constructor', name: 'toString' }, null],

@@ -16,7 +16,6 @@ import { createActivityFeed } from '../engine/maintenance/activity.ts';
 import { keepCoordinates } from '../engine/maintenance/imported-tables.ts';
 import { startInstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
 import { startTopologyWatch, type TopologyWatch } from '../engine/maintenance/topology-watch.ts';
-import { createCommuneLocator } from '../engine/matching/commune-locator.ts';
 import { loadReference } from '../engine/reference/communes.ts';
 import { assertReachable, migrate, openDatabase, type Queryable } from '../engine/store/database.ts';
 import { addressOf, databaseUnreachable } from '../engine/store/database-servers.ts';
@@ -122,7 +121,7 @@ async function openParts(
     ...{ broker, database, ...instance, clock, failing, isHeld, onTransientError, onOutdated: fail },
   });
   closing('heartbeat', () => heartbeat.stop());
-  const reference = await loadReference({ nearest: createCommuneLocator });
+  const reference = await loadReference();
   const coordinates = await keepCoordinates(database, reference.relocate, onTransientError);
   closing('commune centres', () => coordinates.stop());
   onChange(broker, 'coordinates', coordinates.ask);

@@ -43,7 +43,7 @@ export const GROUPS = {
     'violation-codes',
   ],
   places: [
-    'commune-locator',
+    'commune-outlines',
     'communes',
     'communes-oracle',
     'console-draft',

@@ -9,7 +9,6 @@ import { pause } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
 import { publish } from '../../engine/broker/publish.ts';
 import { advertSubject } from '../../engine/broker/topology.ts';
-import { createCommuneLocator } from '../../engine/matching/commune-locator.ts';
 import { loadReference } from '../../engine/reference/communes.ts';
 import type { PublishAdverts } from '../../feature.ts';
 import type { Service } from '../../service.ts';
@@ -141,7 +140,7 @@ async function crawlUntil(
   seed: number,
   onPublished: (message: IntakeMessageJson) => void,
 ): Promise<void> {
-  const reference = await loadReference({ nearest: createCommuneLocator });
+  const reference = await loadReference();
   const crawler = createSampleCrawler({ seed, reference, startAt: new Date() });
   for (let count = 0; !ended.aborted; count++) {
     const message = count < FIRST_ADVERTS ? crawler.newAdvert() : crawler.next();

@@ -43,5 +43,5 @@ export interface ResolvedPlace {
   readonly zipcodes: readonly string[];
 }
 
-/** INSEE, else zip code and name, else nearest commune centre (decisions, section 5); null when nothing fits. */
+/** INSEE, else zip code and name, else the outline that holds it (decisions, section 5); null when nothing fits. */
 export type ResolvePlace = (place: StatedPlace) => ResolvedPlace | null;

@@ -6,6 +6,8 @@
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
 import { createCityFinder, type FindCities } from './city-finder.ts';
+import { type CommuneLocations, locateCommunes } from './commune-locations.ts';
+import { readCommuneOutlines } from './commune-outlines.ts';
 import {
   type Centre,
   type CommuneRecord,
@@ -16,7 +18,7 @@ import {
   readPlaceTable,
 } from './commune-records.ts';
 import { type CompletePlaces, createPlaceCompletion } from './place-completion.ts';
-import { type CommuneLocations, createPlaceResolver, type LocateNearest, locateCommunes } from './resolve-place.ts';
+import { createPlaceResolver } from './resolve-place.ts';
 
 export interface Reference {
   /** The commune or arrondissement of this INSEE code; for a merged commune's code the commune it is part of now. */
@@ -43,15 +45,13 @@ export interface Reference {
 export interface ReferenceOptions {
   /** Imported commune centres, see `relocate`. */
   readonly coordinates?: ReadonlyMap<string, Centre>;
-  /** Builds the look-up of the nearest commune centres (matching/commune-locator.ts); without it none is near. */
-  readonly nearest?: LocateNearest;
 }
 
 const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 
 /** Throws when a file of the reference packages cannot be read. */
 export async function loadReference(options: ReferenceOptions = {}): Promise<Reference> {
-  const places = await readPlaceTable();
+  const [places, outlines] = await Promise.all([readPlaceTable(), readCommuneOutlines()]);
   const { communes, mergedInto, departments } = await readCommuneRecords(places);
   const table = indexCommunes(communes);
   const departmentsByCode = new Map(departments.map((department) => [department.code, department]));
@@ -60,8 +60,7 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
   const locate = (imported: ReadonlyMap<string, Centre>): LocatedCommunes => {
     const { centres } = places;
     const { arrondissements } = table;
-    const nearest = options.nearest ?? (() => () => []);
-    const locations = locateCommunes({ centres, imported, communeOf, arrondissements, nearest });
+    const locations = locateCommunes({ communes, outlines, centres, imported, communeOf, arrondissements });
     return { ...locations, cityOf: createCityBuilder(table, departmentsByCode, locations.centresOf) };
   };
   let located = locate(options.coordinates ?? new Map());
@@ -84,8 +83,9 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
       communes,
       communeOf,
       communesOfZipcode: (zipcode) => table.byZipcode.get(zipcode) ?? [],
-      communesNear: (...around) => located.communesNear(...around),
-      centresOf: (commune) => located.centresOf(commune),
+      communeAt: (at) => located.communeAt(at),
+      communesAround: (at, radiusKm) => located.communesAround(at, radiusKm),
+      distanceKm: (commune, at) => located.distanceKm(commune, at),
       cityOf,
     }),
     findCities: createCityFinder(communes, cityOf),

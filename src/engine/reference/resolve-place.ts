@@ -5,11 +5,11 @@
  */
 
 import type { City, ResolvedPlace, ResolvePlace, StatedPlace } from '../domain/city.ts';
-import { distanceKm } from '../domain/geo.ts';
+import type { CommuneLocations } from './commune-locations.ts';
 import type { Centre, CommuneRecord } from './commune-records.ts';
 import { placeKey } from './place-names.ts';
 
-export interface PlaceResolverParts extends CommuneLocations {
+export interface PlaceResolverParts extends Pick<CommuneLocations, 'communeAt' | 'communesAround' | 'distanceKm'> {
   readonly communes: readonly CommuneRecord[];
   /** Codes of merged communes lead to the commune of today. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
@@ -18,12 +18,10 @@ export interface PlaceResolverParts extends CommuneLocations {
   readonly cityOf: (commune: CommuneRecord) => City;
 }
 
-/** Farther from the commune's centre, a name and coordinates do not agree. */
-const NAME_RADIUS_KM = 15;
-/** Likewise a zip code and coordinates: the farthest commune of a zip code lies 30 km from another one's centre. */
+/** Farther from the commune's outline, a name and coordinates do not agree. */
+const NAME_RADIUS_KM = 5;
+/** Likewise a zip code and coordinates. */
 const ZIPCODE_RADIUS_KM = 30;
-
-type At = { readonly lat: number; readonly lon: number };
 
 export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
   const names = new CommuneNames(parts.communes, parts.communeOf);
@@ -41,26 +39,30 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
       const inDepartment = names.only(name, (one) => isOfDepartment(one, zipcode));
       if (inDepartment !== null) return inDepartment;
     }
-    const nearest = at === null ? null : (nearestOf(inZipcode, at) ?? parts.communesNear(at.lat, at.lon)[0] ?? null);
-    if (nearest !== null) return nearest;
+    const located = at === null ? null : (nearestOf(inZipcode, at) ?? parts.communeAt(at));
+    if (located !== null) return located;
     if (inZipcode.length === 0) return names.only(name, () => true);
     return inZipcode.length === 1 ? (inZipcode[0] as CommuneRecord) : null;
   }
 
-  function nearbyOfName({ lat, lon }: At, name: string): CommuneRecord | null {
-    const near = parts.communesNear(lat, lon, NAME_RADIUS_KM, Number.POSITIVE_INFINITY);
-    return names.pick([...new Set(near.filter((commune) => commune !== null))], name);
+  function nearbyOfName(at: Centre, name: string): CommuneRecord | null {
+    return names.pick(
+      byDistance(names.alike(parts.communesAround(at, NAME_RADIUS_KM), name), at, NAME_RADIUS_KM),
+      name,
+    );
   }
 
-  function nearestOf(communes: readonly CommuneRecord[], { lat, lon }: At): CommuneRecord | null {
-    let [nearest, nearestKm]: [CommuneRecord | null, number] = [null, ZIPCODE_RADIUS_KM];
-    for (const commune of communes) {
-      for (const centre of parts.centresOf(commune)) {
-        const km = distanceKm(lat, lon, centre.lat, centre.lon);
-        if (km <= nearestKm) [nearest, nearestKm] = [commune, km];
-      }
-    }
-    return nearest;
+  function nearestOf(communes: readonly CommuneRecord[], at: Centre): CommuneRecord | null {
+    return byDistance(communes, at, ZIPCODE_RADIUS_KM)[0] ?? null;
+  }
+
+  /** Those within `radiusKm`, the nearest first. */
+  function byDistance(communes: readonly CommuneRecord[], at: Centre, radiusKm: number): readonly CommuneRecord[] {
+    return communes
+      .map((commune) => ({ commune, km: parts.distanceKm(commune, at) }))
+      .filter(({ km }) => km <= radiusKm)
+      .sort((a, b) => a.km - b.km)
+      .map(({ commune }) => commune);
   }
 
   /** An advert that says Paris and 75015 means the 15th arrondissement, which still includes Paris. */
@@ -144,11 +146,21 @@ class CommuneNames {
     const own = communes.find((commune) => this.#keys(commune).own === key);
     const same = own ?? communes.find((commune) => this.#keys(commune).others.includes(key));
     if (same !== undefined) return same;
-    const alike = communes.filter((commune) => {
+    const [only, ...more] = this.#alike(communes, key);
+    return only !== undefined && more.length === 0 ? only : null;
+  }
+
+  /** Those with a name that begins as `name` does, or is its beginning. */
+  alike(communes: readonly CommuneRecord[], name: string): readonly CommuneRecord[] {
+    const key = placeKey(name);
+    return key === '' ? [] : this.#alike(communes, key);
+  }
+
+  #alike(communes: readonly CommuneRecord[], key: string): readonly CommuneRecord[] {
+    return communes.filter((commune) => {
       const { own, others } = this.#keys(commune);
       return isSameBeginning(own, key) || others.some((known) => isSameBeginning(known, key));
     });
-    return alike.length === 1 ? (alike[0] as CommuneRecord) : null;
   }
 
   /** The only commune of all with this name that fits: an own name goes before others, a whole one before one without article. */
@@ -201,58 +213,4 @@ function isSameBeginning(a: string, b: string): boolean {
   const left = `${a.replace(ARTICLE, '')} `;
   const right = `${b.replace(ARTICLE, '')} `;
   return left.startsWith(right) || right.startsWith(left);
-}
-
-/** Looks up indices of `points` within a distance, the nearest first; see matching/commune-locator.ts. */
-export type LocateNearest = (
-  points: readonly Centre[],
-) => (lat: number, lon: number, radiusKm?: number, max?: number) => readonly number[];
-
-export interface CommuneLocations {
-  /** The main one first; empty when none is known. */
-  centresOf(commune: CommuneRecord): readonly Centre[];
-  /** The nearest first, at most `max` centres; null is a place abroad. */
-  communesNear(lat: number, lon: number, radiusKm?: number, max?: number): readonly (CommuneRecord | null)[];
-}
-
-interface LocationSource {
-  /** By INSEE code. */
-  readonly centres: ReadonlyMap<string, readonly Centre[]>;
-  readonly imported: ReadonlyMap<string, Centre>;
-  /** For the code of a merged commune the commune of today, for one abroad null. */
-  readonly communeOf: (insee: string) => CommuneRecord | null;
-  /** By INSEE code of the commune that they belong to. */
-  readonly arrondissements: ReadonlyMap<string, readonly CommuneRecord[]>;
-  readonly nearest: LocateNearest;
-}
-
-/**
- * Centres of the table, including those of merged communes; imported ones take precedence. Coordinates map to the
- * commune of the nearest centre.
- */
-export function locateCommunes(source: LocationSource): CommuneLocations {
-  const { centres, imported, communeOf, arrondissements } = source;
-  const byCommune = new Map<CommuneRecord | null, Centre[]>();
-  const located = [...centres, ...[...imported].map(([insee, centre]) => [insee, [centre]] as const)];
-  for (const [insee, points] of located) {
-    if (imported.has(insee) && points[0] !== imported.get(insee)) continue;
-    const commune = communeOf(insee);
-    const known = byCommune.get(commune) ?? [];
-    byCommune.set(commune, commune?.insee === insee ? [...points, ...known] : [...known, ...points]);
-  }
-  const points: Centre[] = [];
-  const communes: (CommuneRecord | null)[] = [];
-  for (const [commune, itsPoints] of byCommune) {
-    // Paris as a whole is skipped: one of its arrondissements is meant.
-    if (commune !== null && arrondissements.has(commune.insee)) continue;
-    for (const point of itsPoints) {
-      points.push(point);
-      communes.push(commune);
-    }
-  }
-  const nearest = source.nearest(points);
-  return {
-    centresOf: (commune) => byCommune.get(commune) ?? [],
-    communesNear: (...around) => nearest(...around).map((index) => communes[index] ?? null),
-  };
 }

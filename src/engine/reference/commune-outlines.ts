@@ -1,0 +1,184 @@
+/**
+ * Which commune a point is in, and how far it is from others, by their outlines: boxes in a packed R-tree, corners in
+ * typed arrays (8 MB). Distances are those on a plane that touches the sphere between the two places: right to a metre
+ * within the few kilometres that matter.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { brotliDecompress } from 'node:zlib';
+import Flatbush from 'flatbush';
+import { EARTH_RADIUS_KM } from '../domain/geo.ts';
+import { COAST, type UnpackedOutlines, unpackOutlines } from './outlines/packed-outlines.ts';
+
+/** A point of the sea this near to the coast belongs to the commune (decisions, section 5). */
+const COAST_KM = 2;
+const RADIANS = Math.PI / 180;
+const KM_PER_DEGREE = EARTH_RADIUS_KM * RADIANS;
+
+/** Throws when the file cannot be read: the installation is broken. */
+export async function readCommuneOutlines(): Promise<CommuneOutlines> {
+  const bytes = await promisify(brotliDecompress)(await readFile(new URL('outlines/communes.bin.br', import.meta.url)));
+  return new CommuneOutlines(unpackOutlines(bytes));
+}
+
+/** A point on the grid of the outlines, and how long the grid's steps are there. */
+interface GridPoint {
+  readonly x: number;
+  readonly y: number;
+  readonly kmPerX: number;
+  readonly kmPerY: number;
+}
+
+export class CommuneOutlines {
+  readonly #outlines: UnpackedOutlines;
+  readonly #arcs: CommuneArcs;
+  readonly #boxes: Flatbush;
+  readonly #indexOf: ReadonlyMap<string, number>;
+
+  constructor(outlines: UnpackedOutlines) {
+    this.#outlines = outlines;
+    this.#arcs = arcsByCommune(outlines);
+    this.#boxes = indexBoxes(outlines, this.#arcs);
+    this.#indexOf = new Map(outlines.insees.map((insee, index) => [insee, index]));
+  }
+
+  /** INSEE code of the outline that holds the point; else, off the coast, of the nearest within two kilometres. */
+  at(lat: number, lon: number): string | null {
+    const point = this.#pointAt(lat, lon);
+    const commune = this.#around(point, 0).find((one) => this.#holds(one, point)) ?? this.#nearestCoast(point);
+    return commune === null ? null : (this.#outlines.insees[commune] as string);
+  }
+
+  /** INSEE codes of all outlines within `radiusKm`, and of others whose box is. */
+  around(lat: number, lon: number, radiusKm: number): readonly string[] {
+    const found = this.#around(this.#pointAt(lat, lon), radiusKm);
+    return found.map((commune) => this.#outlines.insees[commune] as string);
+  }
+
+  has(insee: string): boolean {
+    return this.#indexOf.has(insee);
+  }
+
+  /** Kilometres to the outline, 0 inside; null when the commune has none. */
+  distanceKm(insee: string, lat: number, lon: number): number | null {
+    const commune = this.#indexOf.get(insee);
+    if (commune === undefined) return null;
+    const point = this.#pointAt(lat, lon);
+    if (this.#holds(commune, point)) return 0;
+    const arcs = arcsOf(this.#arcs, commune);
+    return arcs.reduce((km, arc) => Math.min(km, distanceToArcKm(this.#outlines, arc, point)), Infinity);
+  }
+
+  #pointAt(lat: number, lon: number): GridPoint {
+    const [scaleX = 1, scaleY = 1] = this.#outlines.scale;
+    const [originX = 0, originY = 0] = this.#outlines.translate;
+    return {
+      x: (lon - originX) / scaleX,
+      y: (lat - originY) / scaleY,
+      kmPerX: scaleX * KM_PER_DEGREE * Math.cos(lat * RADIANS),
+      kmPerY: scaleY * KM_PER_DEGREE,
+    };
+  }
+
+  #around({ x, y, kmPerX, kmPerY }: GridPoint, radiusKm: number): number[] {
+    const [east, north] = [radiusKm / kmPerX, radiusKm / kmPerY];
+    return this.#boxes.search(x - east, y - north, x + east, y + north);
+  }
+
+  /** Even-odd rule: a ray to the east crosses an odd number of edges, in whatever order they stand. */
+  #holds(commune: number, { x, y }: GridPoint): boolean {
+    const { starts, xs, ys } = this.#outlines;
+    let isInside = false;
+    for (const arc of arcsOf(this.#arcs, commune)) {
+      for (let at = (starts[arc] as number) + 1; at < (starts[arc + 1] as number); at++) {
+        const [yA, yB] = [ys[at - 1] as number, ys[at] as number];
+        if (yA > y === yB > y) continue;
+        const xA = xs[at - 1] as number;
+        if (x < (((xs[at] as number) - xA) * (y - yA)) / (yB - yA) + xA) isInside = !isInside;
+      }
+    }
+    return isInside;
+  }
+
+  /** The commune whose outer arc is nearest, null where that is a border with another country. */
+  #nearestCoast(point: GridPoint): number | null {
+    const { inside, beyond } = this.#outlines;
+    let [nearest, nearestKm]: [number | null, number] = [null, COAST_KM];
+    for (const commune of this.#around(point, COAST_KM)) {
+      for (const arc of arcsOf(this.#arcs, commune)) {
+        if ((beyond[arc] as number) >= 0) continue;
+        const km = distanceToArcKm(this.#outlines, arc, point);
+        if (km <= nearestKm) [nearest, nearestKm] = [beyond[arc] === COAST ? (inside[arc] as number) : null, km];
+      }
+    }
+    return nearest;
+  }
+}
+
+function distanceToArcKm({ starts, xs, ys }: UnpackedOutlines, arc: number, point: GridPoint): number {
+  const { x, y, kmPerX, kmPerY } = point;
+  let nearest = Infinity;
+  for (let at = (starts[arc] as number) + 1; at < (starts[arc + 1] as number); at++) {
+    const [xA, yA] = [((xs[at - 1] as number) - x) * kmPerX, ((ys[at - 1] as number) - y) * kmPerY];
+    const [east, north] = [((xs[at] as number) - x) * kmPerX - xA, ((ys[at] as number) - y) * kmPerY - yA];
+    const length = east * east + north * north;
+    const share = length === 0 ? 0 : Math.min(1, Math.max(0, -(xA * east + yA * north) / length));
+    const [toX, toY] = [xA + share * east, yA + share * north];
+    nearest = Math.min(nearest, toX * toX + toY * toY);
+  }
+  return Math.sqrt(nearest);
+}
+
+function indexBoxes({ insees, starts, xs, ys }: UnpackedOutlines, arcs: CommuneArcs): Flatbush {
+  const boxes = new Flatbush(insees.length, undefined, Int32Array);
+  for (let commune = 0; commune < insees.length; commune++) {
+    let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
+    for (const arc of arcsOf(arcs, commune)) {
+      for (let at = starts[arc] as number; at < (starts[arc + 1] as number); at++) {
+        west = Math.min(west, xs[at] as number);
+        east = Math.max(east, xs[at] as number);
+        south = Math.min(south, ys[at] as number);
+        north = Math.max(north, ys[at] as number);
+      }
+    }
+    boxes.add(west, south, east, north);
+  }
+  boxes.finish();
+  return boxes;
+}
+
+interface CommuneArcs {
+  /** Those of commune `i` are `ids[firsts[i]]` to `ids[firsts[i + 1]]`, the latter excluded. */
+  readonly firsts: Uint32Array;
+  readonly ids: Uint32Array;
+}
+
+function arcsOf({ firsts, ids }: CommuneArcs, commune: number): Uint32Array {
+  return ids.subarray(firsts[commune], firsts[commune + 1]);
+}
+
+function arcsByCommune({ insees, inside, beyond }: UnpackedOutlines): CommuneArcs {
+  const firsts = new Uint32Array(insees.length + 1);
+  const count = (commune: number): void => {
+    firsts[commune] = (firsts[commune] as number) + 1;
+  };
+  for (let arc = 0; arc < inside.length; arc++) {
+    count(inside[arc] as number);
+    if ((beyond[arc] as number) >= 0) count(beyond[arc] as number);
+  }
+  for (let commune = 1; commune <= insees.length; commune++) {
+    firsts[commune] = (firsts[commune] as number) + (firsts[commune - 1] as number);
+  }
+  const ids = new Uint32Array(firsts[insees.length] as number);
+  const put = (commune: number, arc: number): void => {
+    const at = (firsts[commune] as number) - 1;
+    firsts[commune] = at;
+    ids[at] = arc;
+  };
+  for (let arc = 0; arc < inside.length; arc++) {
+    put(inside[arc] as number, arc);
+    if ((beyond[arc] as number) >= 0) put(beyond[arc] as number, arc);
+  }
+  return { firsts, ids };
+}

@@ -1,0 +1,219 @@
+/**
+ * Creates `communes.bin.br` beside this file from the outlines of the communes of 2018 (IGN Admin Express, by way of
+ * france-geojson, Licence Ouverte): those of communes merged since are dissolved, and each outer line is marked as coast
+ * or as border with another country (Natural Earth, public domain). No corner is moved. `--check` compares instead.
+ * Without the source it does nothing.
+ */
+
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync } from 'node:zlib';
+import Flatbush from 'flatbush';
+import { feature, meshArcs } from 'topojson-client';
+import type { GeometryCollection, Topology } from 'topojson-specification';
+import { sideOfEdge, WEST_OF_EDGE } from '../../domain/geo.ts';
+import { cityIdOf, readCommuneRecords } from '../commune-records.ts';
+import { BORDER, COAST, type PackedArc, packOutlines } from './packed-outlines.ts';
+
+const SOURCE = new URL('../../../../../shared/data/outlines/communes-2018.topojson.gz', import.meta.url);
+const RESULT = new URL('communes.bin.br', import.meta.url);
+const ATTRIBUTION = 'IGN Admin Express COG 2018, Licence Ouverte (etalab-2.0)';
+const SIZE_MAX_BYTES = 2_500_000;
+
+type Source = Topology<{ communes: GeometryCollection }>;
+type Countries = Topology<{ countries: GeometryCollection<{ name: string }> }>;
+type Point = readonly [x: number, y: number];
+type IsForeign = (lon: number, lat: number) => boolean;
+
+/** How far from the middle of an outer edge another country is looked for. Natural Earth is right to about a kilometre. */
+const PROBES_KM = [0.7, 1.5, 3];
+/** A shorter stretch of coast between two borders is a fault of Natural Earth. */
+const COAST_MIN_KM = 6;
+const KM_PER_DEGREE = 111.195;
+const NEIGHBOURS: ReadonlySet<string> = new Set([
+  'Andorra',
+  'Belgium',
+  'Brazil',
+  'Germany',
+  'Italy',
+  'Luxembourg',
+  'Monaco',
+  'Spain',
+  'Suriname',
+  'Switzerland',
+]);
+
+async function makeOutlines(): Promise<Buffer> {
+  const source = JSON.parse(gunzipSync(await readFile(SOURCE)).toString('utf8')) as Source;
+  const { communes, mergedInto } = await readCommuneRecords();
+  const today = new Set(communes.map(({ insee }) => insee));
+  const sides = new Map<number, string[]>();
+  for (const geometry of source.objects.communes.geometries) {
+    const code = String(geometry.id);
+    const insee = today.has(code) ? code : mergedInto.get(code);
+    if (insee === undefined || !today.has(insee)) throw new Error(`no commune of today has the outline ${code}`);
+    for (const arc of arcsOf(geometry)) sides.set(arc, [...(sides.get(arc) ?? []), insee]);
+  }
+  const isForeign = await readNeighbours();
+  const borders = landBordersOf(source, isForeign);
+  const insees = [...new Set([...sides.values()].flat())].sort((a, b) => cityIdOf(a) - cityIdOf(b));
+  const indexOf = new Map(insees.map((insee, index) => [insee, index]));
+  const arcs: PackedArc[] = [];
+  for (const [arc, [left = '', right]] of sides) {
+    if (left === right) continue;
+    const points = pointsOf(source, arc);
+    const inside = indexOf.get(left) as number;
+    if (right === undefined) arcs.push(...outerArcs(points, inside, borders.get(arc) ?? []));
+    else arcs.push(innerArc(points, inside, indexOf.get(right) as number));
+  }
+  arcs.sort((a, b) => a.inside - b.inside || a.beyond - b.beyond);
+  const { scale, translate } = transformOf(source);
+  return packOutlines({ attribution: ATTRIBUTION, scale, translate, insees, arcs });
+}
+
+/** An arc that two polygons of one commune share is not part of its outline. */
+function arcsOf(geometry: GeometryCollection['geometries'][number]): number[] {
+  const rings =
+    geometry.type === 'Polygon' ? geometry.arcs : geometry.type === 'MultiPolygon' ? geometry.arcs.flat() : [];
+  return rings.flat().map((arc) => (arc < 0 ? ~arc : arc));
+}
+
+function innerArc(points: readonly Point[], one: number, other: number): PackedArc {
+  return { points, inside: Math.min(one, other), beyond: Math.max(one, other) };
+}
+
+/** Pieces of an outer arc, cut where it changes from coast to border. */
+function outerArcs(points: readonly Point[], inside: number, isBorder: readonly boolean[]): PackedArc[] {
+  const pieces: PackedArc[] = [];
+  let from = 0;
+  for (let at = 1; at < points.length; at++) {
+    const isLast = at === points.length - 1;
+    if (!isLast && isBorder[at - 1] === isBorder[at]) continue;
+    pieces.push({ points: points.slice(from, at + 1), inside, beyond: isBorder[at - 1] === true ? BORDER : COAST });
+    from = at;
+  }
+  return pieces;
+}
+
+/** Steps of the source's grid, absolute. */
+function pointsOf(source: Source, arc: number): readonly Point[] {
+  let [x, y] = [0, 0];
+  return (source.arcs[arc] ?? []).map(([dx = 0, dy = 0]) => {
+    x += dx;
+    y += dy;
+    return [x, y];
+  });
+}
+
+function transformOf(source: Source): NonNullable<Source['transform']> {
+  if (source.transform === undefined) throw new Error('the source has no grid');
+  return source.transform;
+}
+
+interface Edge {
+  readonly arc: number;
+  /** Of the arc, whichever way the ring goes. */
+  readonly at: number;
+  readonly km: number;
+  isBorder: boolean;
+}
+
+/** Of each outer arc, for each of its edges, whether another country lies beyond it. */
+function landBordersOf(source: Source, isForeign: IsForeign): ReadonlyMap<number, readonly boolean[]> {
+  const borders = new Map<number, boolean[]>();
+  for (const ring of meshArcs(source, source.objects.communes, (one, other) => one === other).arcs) {
+    const edges = ring.flatMap((arc) => edgesOf(source, arc, isForeign));
+    bridgeShortCoasts(edges);
+    for (const { arc, at, isBorder } of edges) {
+      const ofArc = borders.get(arc) ?? [];
+      ofArc[at] = isBorder;
+      borders.set(arc, ofArc);
+    }
+  }
+  return borders;
+}
+
+function edgesOf(source: Source, signed: number, isForeign: IsForeign): Edge[] {
+  const arc = signed < 0 ? ~signed : signed;
+  const { scale, translate } = transformOf(source);
+  const points = pointsOf(source, arc).map(([x, y]) => [x * scale[0] + translate[0], y * scale[1] + translate[1]]);
+  const edges = points.slice(1).map(([lonB = 0, latB = 0], at): Edge => {
+    const [lonA = 0, latA = 0] = points[at] as number[];
+    const squeezed = Math.cos((latA * Math.PI) / 180);
+    const [east, north] = [(lonB - lonA) * squeezed, latB - latA];
+    const length = Math.hypot(east, north);
+    const [lon, lat] = [(lonA + lonB) / 2, (latA + latB) / 2];
+    // On both sides: France is no other country.
+    const isBorder = PROBES_KM.flatMap((km) => [km, -km]).some((km) => {
+      const degrees = length === 0 ? 0 : km / KM_PER_DEGREE / length;
+      return isForeign(lon + (north * degrees) / squeezed, lat - east * degrees);
+    });
+    return { arc, at, km: length * KM_PER_DEGREE, isBorder };
+  });
+  return signed < 0 ? edges.reverse() : edges;
+}
+
+/** Runs of coast are joined round the ring's beginning. */
+function bridgeShortCoasts(edges: readonly Edge[]): void {
+  const start = edges.findIndex(({ isBorder }) => isBorder);
+  if (start < 0) return;
+  let coast: Edge[] = [];
+  for (let step = 1; step <= edges.length; step++) {
+    const edge = edges[(start + step) % edges.length] as Edge;
+    if (!edge.isBorder) {
+      coast.push(edge);
+      continue;
+    }
+    if (coast.reduce((sum, { km }) => sum + km, 0) < COAST_MIN_KM) for (const one of coast) one.isBorder = true;
+    coast = [];
+  }
+}
+
+/** Whether a point is in a neighbouring country, by Natural Earth: a ray to the east crosses an odd number of edges. */
+async function readNeighbours(): Promise<IsForeign> {
+  const path = fileURLToPath(import.meta.resolve('world-atlas/countries-10m.json'));
+  const atlas = JSON.parse(await readFile(path, 'utf8')) as Countries;
+  const abroad = feature(atlas, atlas.objects.countries).features.filter(({ properties }) =>
+    NEIGHBOURS.has(properties.name),
+  );
+  const rings = abroad.flatMap(({ geometry }): GeoJSON.Position[][] => {
+    if (geometry.type === 'Polygon') return geometry.coordinates;
+    return geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
+  });
+  const edges = rings.flatMap((ring) =>
+    ring.slice(1).map(([lonB = 0, latB = 0], at): readonly [number, number, number, number] => {
+      const [lonA = 0, latA = 0] = ring[at] ?? [];
+      return [lonA, latA, lonB, latB];
+    }),
+  );
+  const index = new Flatbush(edges.length);
+  for (const [lonA, latA, lonB, latB] of edges) {
+    index.add(Math.min(lonA, lonB), Math.min(latA, latB), Math.max(lonA, lonB), Math.max(latA, latB));
+  }
+  index.finish();
+  return (lon, lat) => {
+    const beside = index.search(lon, lat, 180, lat).map((edge) => edges[edge] as (typeof edges)[number]);
+    return beside.filter((edge) => sideOfEdge(...edge, lat, lon) === WEST_OF_EDGE).length % 2 === 1;
+  };
+}
+
+async function isMade(outlines: Buffer): Promise<boolean> {
+  return existsSync(RESULT) && brotliDecompressSync(await readFile(RESULT)).equals(outlines);
+}
+
+if (!existsSync(SOURCE)) {
+  process.stdout.write(`outlines of communes: skipped, ${fileURLToPath(SOURCE)} is not there\n`);
+} else {
+  const outlines = await makeOutlines();
+  const isSame = await isMade(outlines);
+  if (process.argv.includes('--check')) {
+    if (!isSame) throw new Error('communes.bin.br is not what its build.ts makes: npm run generate');
+  } else if (!isSame) {
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 };
+    const made = brotliCompressSync(outlines, { params });
+    if (made.length > SIZE_MAX_BYTES)
+      throw new Error(`communes.bin.br has ${made.length} bytes, more than ${SIZE_MAX_BYTES}`);
+    await writeFile(RESULT, made);
+  }
+}
