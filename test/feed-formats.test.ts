@@ -261,6 +261,7 @@ test('values of Poliris mean what the format says, and unknown is unknown', asyn
     floor: 0,
     price: 1250.5,
     rentalCharges: 80,
+    features: ['charges comprises'],
     elevator: false,
   });
   assert.equal((row as AdvertRow).reference, 'agence/R1');

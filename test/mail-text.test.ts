@@ -3,192 +3,244 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { simpleParser } from 'mailparser';
-import { searchNumberOf, timeOrderedUuid, type Uuid } from '../src/engine/domain/ids.ts';
-import { propertyDocument } from '../src/engine/domain/property-document.ts';
-import {
-  itemsByProperty,
-  type MailContents,
-  type MailItem,
-  type MailProperty,
-  type MailReason,
-  mailContents,
-} from '../src/features/mail/mail-contents.ts';
-import { mailText } from '../src/features/mail/mail-text.ts';
-import { messageBytes } from '../src/features/mail/mailing.ts';
-import {
-  ADVERT,
-  expireAt,
-  heldAfter,
-  OTHER_ADVERT,
-  resolveToulon,
-  UNKNOWN_CONTENT,
-  upsertAt,
-} from './support/adverts.ts';
+import { timeOrderedUuid, uuidOf } from '../src/engine/domain/ids.ts';
+import { newMailItems } from '../src/features/mail/mail-items.ts';
+import { messageBytes } from '../src/features/mail/mail-letter.ts';
+import { entryBytes, mailText, roomFor } from '../src/features/mail/mail-text.ts';
+import { changesOf, expireAt, type MessageParts, OTHER_ADVERT, PROPERTY, TOULON, upsertAt } from './support/adverts.ts';
+import { FOOT, LINK, spaced, startReader } from './support/mail-reader.ts';
 
-const LINK = 'https://vigie.example/unsubscribe/AAAAAAAAAAAAAAAAAAAAAA';
-const FOOT = { unsubscribeUrl: LINK, sender: 'Agence du Port' };
-const PROPERTY: MailProperty = {
-  title: 'T3 vue mer',
-  ...{ transactionType: 0, propertyType: 0, isExpired: false },
-  ...{ price: 239_000, priceBefore: 250_000, pricePerMeter: 3_855, surface: 62, landSurface: null },
-  ...{ room: 3, bedroom: 2, energyClass: 'C', city: 'Toulon', zipcode: '83000', publisher: 'Portail' },
-  ...{ picture: 'https://portal.example/1.jpg', link: 'https://portal.example/annonce/1?a=1&b=2' },
-};
-const PRICE: MailReason = { type: 'event', kind: 'ad.update.price', oldValue: '250000', newValue: '239000' };
-const MATCH: MailReason = { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null };
+const IN_TOULON = { insee: TOULON.insee, zipcode: null, name: null };
+const UNLIKE_ANY = { advertUuid: OTHER_ADVERT };
 
-function contentsOf(property: Partial<MailProperty> = {}, searchTitle = 'Toulon, moins de 300 000'): MailContents {
-  const entry = { property: { ...PROPERTY, ...property }, causes: [{ searchTitle, reasons: [MATCH, PRICE] }] };
-  return { entries: [entry], expired: [], moreCount: 0, searchTitles: new Set([searchTitle]) };
+/** An advert of one flat; `of` is its agency, and A and B are two adverts. */
+function flat(minute: number, price: number | null, of: 'A' | 'B' = 'A', { advert, property }: MessageParts = {}) {
+  return upsertAt(minute, {
+    ...(of === 'B' ? UNLIKE_ANY : {}),
+    property: { transactionType: 0, propertyType: 0, room: 3, bedroom: 2, city: IN_TOULON, ...property },
+    advert: {
+      title: 'T3 vue mer',
+      price,
+      surface: 62,
+      energy: { category: 'C', value: null },
+      publisher: { name: `Agence ${of}`, category: 'portail', type: 1 },
+      url: `https://portal.example/annonce/${of}?a=1&b=2`,
+      pictures: ['https://portal.example/1.jpg'],
+      ...advert,
+    },
+  });
 }
-
-/** Narrow spaces of French numbers are spaces to whoever reads them. */
-const spaced = (text: string): string => text.replace(/[\u00a0\u202f]/g, ' ');
+const goneB = (minute: number) => expireAt(minute, UNLIKE_ANY);
+/** The lines between the title and the link. */
+const linesOf = (mail: { text: string } | null): readonly string[] =>
+  (mail?.text ?? '').split('\n\n')[0]?.split('\n').slice(1) ?? [];
+const reasonsOf = (mail: { text: string } | null): string =>
+  linesOf(mail)
+    .filter((line) => /^(Recherche|Search)/.test(line))
+    .map((line) => line.replace(/^.*?[»”] ?: /, ''))
+    .join('\n');
 
 test('an e-mail says what it is, what it costs and cost, where it is, and why it came', () => {
-  const { subject, text, html } = mailText(contentsOf(), FOOT, 'fr');
-  assert.equal(spaced(subject), 'T3 vue mer, 250 000 € → 239 000 € (−4,4 %) – Toulon, moins de 300 000');
-  assert.match(spaced(text), /250 000 € → 239 000 € \(−4,4 %\), 3 855 €\/m²/);
-  for (const part of [spaced(text), spaced(html).replaceAll('&amp;', '&')]) {
+  const reader = startReader([{ title: 'Toulon, moins de 300 000' }]);
+  reader.publish(flat(0, 250_000));
+  assert.equal(reasonsOf(reader.mail()), 'Nouvelle annonce qui correspond à votre recherche');
+  reader.publish(flat(1, 239_000));
+  const { subject, text, html } = reader.mail() ?? assert.fail();
+  assert.equal(subject, 'T3 vue mer, 250 000 € → 239 000 € (−4,4 %) – Toulon, moins de 300 000');
+  assert.match(text, /^250 000 € → 239 000 € \(−4,4 %\), 3 855 €\/m²$/m);
+  for (const part of [text, spaced(html).replaceAll('&amp;', '&')]) {
     for (const word of [
       ...['T3 vue mer', '250 000 €', '239 000 €', '3 855 €/m²', 'Appartement à vendre, Toulon (83000)'],
-      ...['62 m² · 3 pièces · 2 chambres · DPE C · Portail', 'Envoyé par Agence du Port.'],
-      'Recherche « Toulon, moins de 300 000 » : Nouvelle annonce qui correspond à votre recherche ; Le prix a changé',
-      ...['https://portal.example/annonce/1?a=1&b=2', LINK],
+      ...['62 m² · 3 pièces · 2 chambres · DPE C · Agence A', 'Envoyé par Agence du Port.'],
+      ...[
+        'Recherche « Toulon, moins de 300 000 » : Le prix a changé',
+        'https://portal.example/annonce/A?a=1&b=2',
+        LINK,
+      ],
     ]) {
       assert.ok(part.includes(word), `${word} in ${part}`);
     }
   }
   assert.equal(html.split('https://portal.example/1.jpg').length, 2, 'its picture once');
-  assert.equal(html.split('https://portal.example/annonce/1').length, 2, 'its link once');
+  assert.equal(html.split('https://portal.example/annonce/A').length, 2, 'its link once');
 });
 
-test('it says the same in English, and a rent by the month', () => {
-  const { subject, text } = mailText(
-    contentsOf({ transactionType: 1, price: 900, priceBefore: null, pricePerMeter: 15 }),
-    FOOT,
-    'en',
-  );
-  assert.equal(subject, 'T3 vue mer, €900 a month – Toulon, moins de 300 000');
-  assert.ok(text.includes('3 rooms'));
-  assert.ok(
-    text.includes('Search “Toulon, moins de 300 000”: New advert that fits your search; The price has changed'),
-  );
-  assert.ok(text.includes('Receive no more of these e-mails'));
-});
-
-test('an e-mail of nothing but what has expired says so in its subject', () => {
-  const gone = { ...PROPERTY, title: 'Studio', isExpired: true };
-  const subjectOf = (count: number, language: 'fr' | 'en'): string => {
-    const expired = Array.from({ length: count }, () => gone);
-    return mailText({ entries: [], expired, moreCount: 0, searchTitles: new Set(['Toulon']) }, FOOT, language).subject;
-  };
-  assert.equal(subjectOf(1, 'fr'), "N'est plus en ligne : Studio");
-  assert.equal(subjectOf(2, 'fr'), '2 biens ne sont plus en ligne');
-  assert.equal(subjectOf(2, 'en'), '2 properties are no longer online');
-});
-
-const [ONE, TWO] = [searchNumberOf(1), searchNumberOf(2)];
-
-const documentOf = (uuid: Uuid, price: number, isExpired = false) => {
-  const advert = { ...UNKNOWN_CONTENT, title: uuid, price };
-  const { state, crawls } = heldAfter(
-    upsertAt(0, { propertyUuid: uuid, advert }),
-    ...(isExpired ? [expireAt(1, { propertyUuid: uuid })] : []),
-  );
-  return [uuid, propertyDocument(state, crawls, resolveToulon, { withContacts: false })] as const;
-};
-
-test('a subject names a search only if all properties are its own', () => {
-  const [one, two] = [1, 2].map((seconds) => timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0, seconds)))) as [
-    Uuid,
-    Uuid,
-  ];
-  const items = [
-    { id: one, searchNumber: ONE, propertyUuid: one, reason: MATCH },
-    { id: two, searchNumber: TWO, propertyUuid: two, reason: MATCH },
-  ];
-  const titles = new Map([
-    [ONE, 'one'],
-    [TWO, 'two'],
+test('an advert is compared with itself alone, and the prices of the others stand beside it', () => {
+  const reader = startReader();
+  reader.publish(flat(0, 100_000));
+  reader.publish(flat(1, 95_000, 'B'));
+  assert.deepEqual(linesOf(reader.mail()).slice(1, 3), ['95 000 €, 1 532 €/m²', 'Aussi à 100 000 € chez Agence A']);
+  reader.publish(flat(2, 98_000));
+  const cut = reader.mail();
+  assert.deepEqual(linesOf(cut).slice(1, 3), [
+    '100 000 € → 98 000 € (−2 %), 1 581 €/m²',
+    'Aussi à 95 000 € chez Agence B',
   ]);
-  const subjectOf = (sent: typeof items): string => {
-    const documents = new Map([documentOf(one, 230), documentOf(two, 9, true)]);
-    return mailText(mailContents(sent, { documents, notifiedPrices: new Map(), titles }), FOOT, 'fr').subject;
-  };
-  assert.equal(subjectOf(items), '2 biens pour vos recherches');
-  assert.equal(subjectOf(items.map((item) => ({ ...item, searchNumber: ONE }))), '2 biens pour « one »');
+  assert.match(cut?.text ?? '', /annonce\/A/);
+  reader.publish(flat(3, 90_000, 'B'));
+  reader.publish(flat(4, 97_000));
+  const both = reader.mail('en');
+  assert.match(both?.subject ?? '', /€98,000 → €97,000 \(−1%\)/);
+  assert.equal(
+    reasonsOf(both).replace('Search “Toulon”: ', ''),
+    'The price has changed at Agence B (€95,000 → €90,000); The price has changed',
+  );
+
+  const cheaper = startReader();
+  cheaper.publish(flat(0, 100_000));
+  cheaper.mail();
+  cheaper.publish(flat(1, 95_000, 'B'));
+  const second = cheaper.mail();
+  assert.deepEqual(linesOf(second).slice(1, 3), ['95 000 €, 1 532 €/m²', 'Aussi à 100 000 € chez Agence A']);
+  assert.equal(reasonsOf(second), 'Une annonce est parue');
 });
 
-test('what nobody knows is left out', () => {
-  const unknown = {
-    ...{
-      transactionType: null,
-      propertyType: null,
-      pricePerMeter: null,
-      bedroom: null,
-      energyClass: null,
-      publisher: null,
-    },
-    title: null,
-    price: null,
-    priceBefore: null,
-    surface: null,
-    room: null,
-    city: null,
-    zipcode: null,
+test('what ends where it began says nothing, nor does what an e-mail told already', () => {
+  const reader = startReader();
+  reader.publish(flat(0, 229_000));
+  reader.publish(flat(1, 219_000));
+  assert.equal(reasonsOf(reader.mail()), 'Nouvelle annonce qui correspond à votre recherche');
+  reader.publish(flat(2, 229_000));
+  reader.publish(flat(3, 219_000));
+  assert.equal(reader.mail(), null);
+  // Recorded after the e-mail was begun, and read by it all the same.
+  reader.publish(flat(4, 209_000));
+  const early = reader.entry();
+  assert.deepEqual([early?.property.price, early?.property.priceBefore], [209_000, 219_000]);
+  reader.mail();
+  reader.publish(flat(5, 209_000, 'A', { advert: { surface: 70 } }));
+  reader.publish(flat(6, 209_000, 'A', { advert: { surface: 62, pictures: ['https://portal.example/2.jpg'] } }));
+  assert.equal(reasonsOf(reader.mail()), 'Les photos ont changé');
+});
+
+test('what was never announced is not announced as gone, and what is gone only once', () => {
+  const reader = startReader();
+  reader.publish(flat(0, 100_000));
+  reader.publish(expireAt(1));
+  assert.equal(reader.mail(), null);
+  reader.publish(flat(2, 100_000));
+  reader.mail();
+  reader.publish(flat(3, 95_000, 'B'));
+  reader.publish(goneB(4));
+  assert.equal(reader.mail(), null);
+  reader.publish(expireAt(5));
+  const gone = reader.mail();
+  assert.equal(gone?.subject, "N'est plus en ligne : T3 vue mer");
+  assert.doesNotMatch(gone?.text ?? '', /€|portal/);
+  reader.publish(flat(6, 95_000, 'B'));
+  reader.publish(goneB(7));
+  assert.equal(reader.mail(), null);
+  reader.publish(flat(8, 90_000));
+  assert.match(reader.mail()?.subject ?? '', /100 000 € → 90 000 €/);
+});
+
+test('which of two adverts has expired is said, and that it is back', () => {
+  const reader = startReader();
+  reader.publish(flat(0, 100_000));
+  reader.publish(flat(1, 95_000, 'B'));
+  reader.mail();
+  reader.publish(goneB(2));
+  const left = reader.mail();
+  assert.equal(reasonsOf(left), "L'annonce à 95 000 € chez Agence B n'est plus en ligne");
+  assert.match(left?.text ?? '', /^100 000 €, [\s\S]*annonce\/A/m);
+  assert.doesNotMatch(left?.text ?? '', /annonce\/B/);
+  reader.publish(flat(3, 95_000, 'B'));
+  assert.equal(reasonsOf(reader.mail('en')), 'Search “Toulon”: An advert is online again'.replace(/^.*: /, ''));
+});
+
+test('a price that has left the budget of a search is said, beside a match and beside a change', () => {
+  const reader = startReader([{ budgetMax: 300_000 }]);
+  const left = 'Ne correspond plus à votre recherche : Le prix (320 000 €) dépasse le maximum de 300 000 €.';
+  reader.publish(flat(0, 290_000));
+  reader.publish(flat(1, 320_000));
+  assert.equal(spaced(reasonsOf(reader.mail())), `Nouvelle annonce ; ${left}`);
+  reader.publish(flat(2, 290_000));
+  assert.equal(reasonsOf(reader.mail()), 'Le prix a changé');
+  reader.publish(flat(3, 320_000));
+  assert.equal(spaced(reasonsOf(reader.mail())), `Le prix a changé ; ${left}`);
+});
+
+test('one fact is one sentence, of several searches too, and the match comes first', () => {
+  const reader = startReader([{ title: 'A' }, { title: 'B' }, { title: 'C' }]);
+  reader.publish(flat(0, 250_000), 1, 2);
+  const news = reader.mail();
+  assert.equal(linesOf(news).at(-2), 'Recherches « A », « B » : Nouvelle annonce qui correspond à votre recherche');
+  reader.publish(flat(1, 240_000, 'A', { advert: { description: 'Vue' } }));
+  assert.deepEqual(linesOf(reader.mail()).slice(-3, -1), [
+    'Recherche « C » : Correspond désormais à votre recherche ; Le prix a changé',
+    'Recherches « A », « B » : Le prix a changé',
+  ]);
+  reader.publish(flat(2, 240_000, 'A', { advert: { description: 'Belle vue' } }));
+  assert.equal(reasonsOf(reader.mail())?.replace(/^.* : /, ''), 'Une annonce a changé');
+});
+
+test('a property without a title is what is known of it, and a rent says whether charges are included', () => {
+  const rented = (advert: object) => {
+    const reader = startReader();
+    const property = { transactionType: 1 };
+    reader.publish(flat(0, 900, 'A', { property, advert: { title: null, ...advert } }));
+    return reader;
   };
-  const { text, html } = mailText(contentsOf({ ...unknown, picture: null, link: null }), FOOT, 'fr');
-  assert.ok(text.includes('Bien sans titre'));
+  const untitled = rented({ description: 'Loyer 900\u00a0€ charges comprises' });
+  assert.match(
+    untitled.mail('en')?.text ?? '',
+    /^Apartment 3 rooms, 62 m², Toulon\n.*to rent.*\n€900 a month, charges included/,
+  );
+  for (const [advert, rent] of [
+    [{ description: 'Charges comprises.' }, '900 € par mois charges comprises'],
+    [{ features: ['hors charges'] }, '900 € par mois hors charges'],
+    [{ title: 'Studio 900 € HC' }, '900 € par mois hors charges'],
+    [{ title: 'Studio 900€ CC' }, '900 € par mois charges comprises'],
+    [{ description: '850 € hors charges, 900 € charges comprises' }, '900 € par mois'],
+    [{ description: 'Charges non comprises' }, '900 € par mois hors charges'],
+    [{}, '900 € par mois'],
+  ] as const) {
+    assert.equal(linesOf(rented(advert).mail())[1], `${rent}, 14,52 €/m²`);
+  }
+  const unknown = startReader();
+  unknown.publish(upsertAt(0));
+  const { text, html } = unknown.mail() ?? assert.fail();
+  assert.match(text, /^Bien sans titre\n/);
   assert.doesNotMatch(text + html, /null|undefined|NaN/);
   assert.doesNotMatch(html, /<img|href="(?!https:\/\/vigie)/);
 });
 
 test('prices have their cents, and a change too small for the percentage has none', () => {
-  const lineOf = (property: Partial<MailProperty>): string =>
-    spaced(mailText(contentsOf(property), FOOT, 'fr').text)
-      .split('\n')
-      .find((line) => line.includes('€')) ?? '';
-  assert.equal(
-    lineOf({ transactionType: 1, price: 749.5, priceBefore: 750, pricePerMeter: 12.49 }),
-    '750 € → 749,50 € par mois (−0,1 %), 12,49 €/m²',
-  );
-  assert.equal(
-    lineOf({ price: 250_001, priceBefore: 250_000.5, pricePerMeter: 4_166.68 }),
-    '250 000,50 € → 250 001 €, 4 167 €/m²',
-  );
+  const priceAfter = (before: number, now: number | null, transactionType = 0, surface = 60): string => {
+    const reader = startReader();
+    const parts = { property: { transactionType }, advert: { surface } };
+    reader.publish(flat(0, before, 'A', parts));
+    reader.mail();
+    reader.publish(flat(1, now, 'A', parts));
+    return linesOf(reader.mail())[1] ?? '';
+  };
+  assert.equal(priceAfter(750, 749.5, 1), '750 € → 749,50 € par mois (−0,1 %), 12,49 €/m²');
+  assert.equal(priceAfter(250_000.5, 250_001), '250 000,50 € → 250 001 €, 4 167 €/m²');
+  assert.equal(priceAfter(250_000, null), '250 000 € → prix inconnu');
 });
 
-test('a price that is no longer stated is unknown, after what it was', () => {
-  const { subject, text } = mailText(contentsOf({ price: null, pricePerMeter: null }), FOOT, 'fr');
-  assert.match(spaced(subject), /^T3 vue mer, 250 000 € → prix inconnu – /);
-  assert.match(spaced(text), /^250 000 € → prix inconnu$/m);
-});
-
-test('the expiry of one advert of a property that is still online is said of one advert', () => {
-  const reasons: readonly MailReason[] = [
-    { type: 'event', kind: 'ad.update.expired', oldValue: 'false', newValue: 'true' },
-  ];
-  const entries = [{ property: PROPERTY, causes: [{ searchTitle: 'one', reasons }] }];
-  const textIn = (language: 'fr' | 'en') =>
-    mailText({ entries, expired: [], moreCount: 0, searchTitles: new Set(['Toulon']) }, FOOT, language).text;
-  assert.match(textIn('fr'), /Une annonce a expiré/);
-  assert.match(textIn('en'), /An advert has expired/);
-});
-
-test('a change that ends where it began names no values', () => {
-  const reasons = [
-    { type: 'event', kind: 'ad.update.surface', oldValue: '60', newValue: '60' },
-    { type: 'event', kind: 'ad.update.pictures', oldValue: '2', newValue: '2' },
-  ] as const;
-  const entries = [{ property: PROPERTY, causes: [{ searchTitle: 'one', reasons }] }];
-  const { text } = mailText({ entries, expired: [], moreCount: 0, searchTitles: new Set(['one']) }, FOOT, 'fr');
-  assert.match(text, /: La surface a changé ; Les photos ont changé\n/);
+test('a subject names a search only if all properties are its own, and says when all are gone', () => {
+  const reader = startReader();
+  reader.publish(flat(0, 250_000));
+  const entry = reader.entry() ?? assert.fail();
+  const gone = { ...entry, property: { ...entry.property, title: 'Studio', isExpired: true } };
+  const subjectOf = (entries: readonly (typeof entry)[], language: 'fr' | 'en', ...titles: string[]): string =>
+    mailText({ entries, moreCount: 0, searchTitles: new Set(titles) }, FOOT, language).subject;
+  assert.equal(subjectOf([entry, gone], 'fr', 'one', 'two'), '2 biens pour vos recherches');
+  assert.equal(subjectOf([entry, gone], 'fr', 'one'), '2 biens pour « one »');
+  assert.equal(subjectOf([gone, gone], 'fr', 'one'), '2 biens ne sont plus en ligne');
+  assert.equal(subjectOf([gone, gone], 'en', 'one'), '2 properties are no longer online');
+  const { text } = mailText({ entries: [gone], moreCount: 30, searchTitles: new Set() }, FOOT, 'fr');
+  assert.match(text, /N'est plus en ligne : Studio\n\nEt 30 autres biens\./);
 });
 
 test('texts of adverts and clients are text, in HTML and in headers', async () => {
   const evil = `"><script>alert(1)</script><img src=x onerror=alert('1')>\r\nBcc: victim@example.org\r\n\r\n\u202eevil\0`;
-  const { subject, html, text } = mailText(contentsOf({ title: evil, city: evil, zipcode: evil }, evil), FOOT, 'fr');
+  const reader = startReader([{ title: evil }]);
+  const publisher = { name: evil, category: null, type: 1 };
+  reader.publish(flat(0, 100, 'B', { advert: { publisher } }));
+  reader.publish(flat(1, 90, 'A', { advert: { title: evil, publisher, energy: { category: evil, value: null } } }));
+  const { subject, html, text } = reader.mail() ?? assert.fail();
   assert.doesNotMatch(html, /<script|<img src=x/);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what is looked for
   assert.doesNotMatch(subject + html + text, /\r|\u202e|\0/);
@@ -208,15 +260,26 @@ test('texts of adverts and clients are text, in HTML and in headers', async () =
   assert.ok(parsed.text?.includes('<script>alert(1)</script>'));
 });
 
+test('of an advert only web addresses are taken over, no contact, and a long title is cut between characters', () => {
+  const reader = startReader();
+  const contact = { agency: 'Agence', email: 'a@a.example', fax: null, name: 'N', phone: '+33', reference: 'R' };
+  const pictures = ['javascript:alert(1)', 'data:image/png;base64,AA', 'https://portal.example/é.jpg'];
+  const advert = { title: '😀'.repeat(5_000), url: 'javascript:alert(1)', pictures, contact };
+  reader.publish(flat(0, 250_000, 'A', { advert }));
+  const { property } = reader.entry() ?? assert.fail();
+  assert.deepEqual([property.link, property.picture], [null, 'https://portal.example/%C3%A9.jpg']);
+  assert.equal(property.title?.isWellFormed(), true);
+  assert.doesNotMatch(JSON.stringify(property), /a@a\.example|\+33/);
+  assert.ok(JSON.stringify(property).length < 1_000);
+});
+
 test('a message has a stable name and date, and unsubscribes in one click', async () => {
   const id = timeOrderedUuid(new Date('2026-03-10T09:00:00Z'));
   // As the configuration is.
   const from = Object.freeze({ name: 'Vigie', address: 'alerts@vigie.example' });
-  const message = { id, from, to: 'jo@example.org' };
-  const text = mailText(contentsOf({ title: 'é'.repeat(300) }), FOOT, 'fr');
-  const [first, again] = await Promise.all(
-    [0, 1].map(async () => simpleParser(await messageBytes({ ...message, text, unsubscribeUrl: LINK }))),
-  );
+  const text = { subject: 'é'.repeat(300), text: '', html: '' };
+  const message = { id, from, to: 'jo@example.org', text, unsubscribeUrl: LINK };
+  const [first, again] = await Promise.all([0, 1].map(async () => simpleParser(await messageBytes(message))));
   assert.equal(first?.messageId, `<${id}@vigie.example>`);
   assert.equal(first?.messageId, again?.messageId);
   assert.equal(first?.date?.toISOString(), '2026-03-10T09:00:00.000Z');
@@ -226,81 +289,37 @@ test('a message has a stable name and date, and unsubscribes in one click', asyn
   assert.equal(first?.headers.get('auto-submitted'), 'auto-generated');
 });
 
-test('a property stands in it once, as it is now, with every search and reason, the match first', () => {
-  const at = (minute: number) => timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, minute)));
-  const item = (minute: number, propertyUuid: Uuid, reason: MailReason, searchNumber = ONE): MailItem => ({
-    ...{ id: at(minute), propertyUuid, searchNumber, reason },
-  });
-  const [a, b, c, gone] = [at(0), at(0), at(0), at(0)] as [Uuid, Uuid, Uuid, Uuid];
-  const cut = (from: number, to: number): MailReason => ({ ...PRICE, oldValue: String(from), newValue: String(to) });
-  const items = [
-    ...[item(1, a, MATCH, TWO), item(2, b, MATCH), item(3, c, MATCH), item(4, gone, MATCH)],
-    ...[item(5, a, cut(250, 240)), item(6, a, cut(240, 230))],
-  ];
-  const { entries, expired, moreCount, searchTitles } = mailContents([...items].reverse(), {
-    documents: new Map([documentOf(a, 230), documentOf(b, 9), documentOf(c, 9, true)]),
-    notifiedPrices: new Map([[a, 260]]),
-    titles: new Map([
-      [ONE, 'one'],
-      [TWO, 'two'],
-    ]),
-  });
-  assert.deepEqual([entries.map(({ property }) => property.title), moreCount], [[a, b], 0]);
-  assert.deepEqual([entries[0]?.property.price, entries[0]?.property.priceBefore], [230, 260]);
-  assert.deepEqual(entries[0]?.causes, [
-    { searchTitle: 'two', reasons: [MATCH] },
-    { searchTitle: 'one', reasons: [cut(250, 230)] },
-  ]);
+test('one property always finds room: its reasons are cut', () => {
+  const searches = Array.from({ length: 500 }, (_, at) => ({
+    title: `"${at}${'"é'.repeat(60)}`,
+    budgetMax: 300_000 + at,
+  }));
+  const reader = startReader(searches);
+  const long = { title: '"'.repeat(300), url: `https://portal.example/?${'&'.repeat(2_000)}` };
+  const publisher = { name: '"'.repeat(300), category: null, type: 1 };
+  const parts = { advert: { ...long, publisher, pictures: [long.url] } };
+  for (const [minute, price] of [290_000, 400_000].entries()) reader.publish(flat(minute, price, 'A', parts));
+  const entry = reader.entry() ?? assert.fail();
+  assert.ok(entryBytes(entry, 'fr') > 40_000 && entryBytes(entry, 'fr') < roomFor(FOOT, 'fr'));
+  const searchTitles = new Set(['"'.repeat(300)]);
+  const { html } = mailText({ entries: [entry], moreCount: 5_000, searchTitles }, FOOT, 'fr');
+  assert.ok(Buffer.byteLength(html) < 90 * 1_024, `${Buffer.byteLength(html)}`);
+});
+
+test('the items of changes that one batch recorded are in the order of the changes', () => {
+  const client = uuidOf('c11e2700-0000-4000-8000-000000000001');
+  const [, cheaper] = changesOf([flat(0, 250_000), flat(1, 240_000)]);
+  const mail = { address: 'jo@example.org', key: 'key', frequency: 'instant' };
+  const pairs = Array.from({ length: 20 }, () => ({
+    route: { clientId: client, generation: 0, mail, subscribedEvents: ['ad.update.price', 'property.ad.update'] },
+    match: { id: client, searchNumber: 1, updatedAt: new Date('2026-03-10T08:15:00Z') },
+    change: { events: cheaper?.events, propertyUuid: PROPERTY },
+    hasBegun: false,
+  }));
+  const items = newMailItems(pairs as unknown as Parameters<typeof newMailItems>[0]);
+  assert.equal(items.length, 40);
   assert.deepEqual(
-    expired.map(({ title }) => title),
-    [c],
+    items.map(({ id }) => id),
+    items.map(({ id }) => id).toSorted(),
   );
-  const { text, subject } = mailText({ entries, expired, moreCount: 30, searchTitles }, FOOT, 'fr');
-  assert.ok(text.includes(`N'est plus en ligne : ${c}`));
-  assert.ok(text.includes('Et 30 autres biens.'));
-  assert.equal(subject, '33 biens pour vos recherches');
-});
-
-test('changes of two adverts are two reasons, and the price before is that of the advert whose price it is', () => {
-  const uuid = timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0)));
-  const change = (kind: MailReason['kind'], from: number, to: number, advertUuid = ADVERT): MailReason => ({
-    ...{ type: 'event', kind, oldValue: String(from), newValue: String(to), advertUuid },
-  });
-  const reasons = [
-    ...[change('ad.update.surface', 60, 61), change('ad.update.surface', 61, 62, OTHER_ADVERT)],
-    ...[change('ad.update.price', 257, 256), change('ad.update.price', 256, 255), change('ad.update.price', 300, 290)],
-  ];
-  const items = reasons.map((reason, second): MailItem => {
-    const id = timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0, second)));
-    return { id, propertyUuid: uuid, searchNumber: searchNumberOf(1), reason };
-  });
-  const { state, crawls } = heldAfter(upsertAt(0, { propertyUuid: uuid, advert: { ...UNKNOWN_CONTENT, price: 255 } }));
-  const [entry] = mailContents(items, {
-    documents: new Map([[uuid, propertyDocument(state, crawls, resolveToulon, { withContacts: false })]]),
-    ...{ notifiedPrices: new Map(), titles: new Map() },
-  }).entries;
-  assert.deepEqual(entry?.causes[0]?.reasons, [
-    ...reasons.slice(0, 2),
-    change('ad.update.price', 257, 255),
-    change('ad.update.price', 300, 290),
-  ]);
-  assert.deepEqual([entry?.property.price, entry?.property.priceBefore], [255, 257]);
-});
-
-test('of too many properties those that changed last are shown, and the others counted', () => {
-  const at = (minute: number) => timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0, minute)));
-  const items = Array.from({ length: 80 }, (_, minute): MailItem => {
-    return { id: at(minute), propertyUuid: at(minute), searchNumber: searchNumberOf(1), reason: MATCH };
-  });
-  const sources = { documents: new Map(), notifiedPrices: new Map(), titles: new Map() };
-  assert.deepEqual([...itemsByProperty(items).keys()][0], items[79]?.propertyUuid);
-  assert.deepEqual([itemsByProperty(items).size, mailContents(items, sources).moreCount], [50, 30]);
-});
-
-test('an e-mail of fifty properties with the longest texts stays below what a reader cuts off', () => {
-  const long = { ...PROPERTY, title: 'Appartement '.repeat(16), link: `https://portal.example/${'a'.repeat(150)}` };
-  const causes = [{ searchTitle: 'x'.repeat(60), reasons: [MATCH, PRICE] }];
-  const entries = Array.from({ length: 50 }, () => ({ property: long, causes }));
-  const { html } = mailText({ entries, expired: [], moreCount: 0, searchTitles: new Set(['Toulon']) }, FOOT, 'fr');
-  assert.ok(Buffer.byteLength(html) < 100 * 1_024, `${Buffer.byteLength(html)}`);
 });

@@ -6,19 +6,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { MailProperty, MailReason } from '../../src/features/mail/mail-contents.ts';
+import type { MailFact, MailProperty } from '../../src/features/mail/mail-contents.ts';
 import { mailText } from '../../src/features/mail/mail-text.ts';
 import { openPage } from '../support/browser.ts';
 
-const MATCH: MailReason = { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null };
-const PRICE: MailReason = { type: 'event', kind: 'ad.update.price', oldValue: '250000', newValue: '239000' };
+const MATCH: MailFact = {
+  type: 'match',
+  kind: 'property.ad.create',
+  before: null,
+  now: null,
+  isBack: false,
+  advert: null,
+};
+const PRICE: MailFact = { ...MATCH, type: 'event', kind: 'ad.update.price', before: 250_000, now: 239_000 };
 /** A drawing in the place of a photograph. */
 const pictureOf = (colour: string): string =>
   `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" width="800" height="533"><rect width="800" height="533" fill="${colour}"/><path d="M200 400V250L400 120 600 250V400z" fill="#fff8"/></svg>`)}`;
 const FLAT: MailProperty = {
   title: 'T3 vue mer',
   ...{ transactionType: 0, propertyType: 0, isExpired: false },
-  ...{ price: 239_000, priceBefore: 250_000, pricePerMeter: 3_855, surface: 62, landSurface: null },
+  ...{ price: 239_000, priceBefore: 250_000, pricePerMeter: 3_855, hasCharges: null, surface: 62, landSurface: null },
   ...{ room: 3, bedroom: 2, energyClass: 'C', city: 'Toulon', zipcode: '83000', publisher: 'Agence du Port' },
   ...{ picture: pictureOf('#4a7c8c'), link: 'https://portal.example/annonce/1' },
 };
@@ -31,16 +38,18 @@ const PROPERTIES: readonly MailProperty[] = [
     ...{ priceBefore: null, picture: null, link: null },
   },
 ];
+const GONE = { ...FLAT, title: 'Maison de ville', isExpired: true, link: 'https://portal.example/gone' };
 const HTML = mailText(
   {
-    entries: PROPERTIES.map((property) => ({
+    entries: [...PROPERTIES, GONE].map((property) => ({
       property,
+      others: property === FLAT ? [{ price: 245_000, publisher: 'Agence de la Gare' }] : [],
       causes: [
-        { searchTitle: 'Toulon, moins de 300 000', reasons: [MATCH, PRICE] },
-        { searchTitle: 'Vue mer', reasons: [PRICE] },
+        { searchTitle: 'Toulon, moins de 300 000', facts: [MATCH, PRICE], misses: [] },
+        { searchTitle: 'Vue mer', facts: [PRICE], misses: [] },
       ],
+      told: {},
     })),
-    expired: [{ ...FLAT, title: 'Maison de ville', isExpired: true, link: 'https://portal.example/gone' }],
     moreCount: 2,
     searchTitles: new Set(['Toulon']),
   },

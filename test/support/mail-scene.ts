@@ -10,7 +10,7 @@ import { type Database, openDatabase } from '../../src/engine/store/database.ts'
 import { insertProperties } from '../../src/engine/store/properties.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
-import type { MailReason, NewMailItem } from '../../src/features/mail/mail-contents.ts';
+import type { MailReason, NewMailItem } from '../../src/features/mail/mail-items.ts';
 import type { SettledMail } from '../../src/features/mail/mail-outcomes.ts';
 import { createMailSender, type MailSenderOptions } from '../../src/features/mail/mail-sender.ts';
 import { type Mailing, type MailingDependencies, startMailing } from '../../src/features/mail/mailing.ts';
@@ -36,7 +36,9 @@ export interface MailItemRow {
   readonly endpoint: string;
 }
 
-export type MailStart = Partial<Pick<MailingDependencies, 'retryDelayMs' | 'attemptTimeoutMs' | 'gate' | 'clock'>> & {
+export type MailStart = Partial<
+  Pick<MailingDependencies, 'retryDelayMs' | 'gatherMs' | 'attemptTimeoutMs' | 'gate' | 'clock'>
+> & {
   readonly sender?: Partial<MailSenderOptions>;
 };
 
@@ -47,7 +49,11 @@ export interface MailScene {
   newClient(name: string): Promise<Uuid>;
   newSearch(clientId: Uuid, address: string, members?: Partial<SearchMembers>): Promise<Search>;
   /** Items of the search, each of a property of its own unless said; resolves with their ids. */
-  record(search: Search, count: number, options?: { gatherMs?: number; now?: Date; title?: string }): Promise<Uuid[]>;
+  record(
+    search: Search,
+    count: number,
+    options?: { gatherMs?: number; now?: Date; title?: string; url?: string },
+  ): Promise<Uuid[]>;
   start(options?: MailStart): Mailing;
   rows(): Promise<readonly MailItemRow[]>;
   /** Resolves with the items once none is open. */
@@ -89,11 +95,11 @@ export async function openMailScene(
         ...{ ...SEARCH_DEFAULTS, title: 'Toulon', notificationEnabled: true, notificationRecipient },
         ...members,
       }),
-    async record(search, count, { gatherMs = 0, now = new Date(), title = 'T3 vue mer' } = {}) {
+    async record(search, count, { gatherMs = 0, now = new Date(), title = 'T3 vue mer', url } = {}) {
       const items: NewMailItem[] = [];
       for (let position = 0; position < count; position++) {
         const item = mailItemOf(search, timeOrderedUuid(now), now);
-        const advert = { title: `${title} ${position}`, price: 250_000, surface: 62 };
+        const advert = { title: `${title} ${position}`, price: 250_000, surface: 62, url: url ?? null };
         await holdProperty(database, upsertAt(0, { propertyUuid: item.propertyUuid, advert }));
         items.push(item);
       }
@@ -109,6 +115,8 @@ export async function openMailScene(
         language: 'fr',
         resolvePlace: resolveToulon,
         retryDelayMs: 50,
+        gatherMs: 0,
+        keptSince: () => null,
         attemptTimeoutMs: PATIENT_MS,
         drainTimeoutMs: PATIENT_MS,
         gate: createPauseGate(),

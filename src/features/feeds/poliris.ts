@@ -270,6 +270,7 @@ function transactionTypeOf(word: string): number | null {
 
 /** By field: the feature that a property has when the field is `OUI`, or a number above 0. */
 const FEATURES: ReadonlyMap<number, string> = new Map([
+  [13, 'charges comprises'],
   [28, 'refait à neuf'],
   [32, 'WC séparés'],
   [35, 'orientation sud'],

@@ -10,13 +10,16 @@ import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/doma
 import { CLIENT_MAILS_MAX, nextMorning, parisDayOf, RECIPIENT_MAILS_MAX } from '../../engine/domain/mail.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
-import type { MailReason } from './mail-contents.ts';
+import type { MailReason } from './mail-items.ts';
 import { tokenHash } from './mail-recipients.ts';
 
 export interface ClaimedItem {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
+  readonly matchId: Uuid;
   readonly propertyUuid: Uuid;
+  /** The number of e-mails in which it found no room. */
+  readonly postponedCount: number;
   readonly reason: MailReason;
 }
 
@@ -34,6 +37,8 @@ export interface ClaimedMail {
   readonly letter: Buffer | null;
   /** For the link to unsubscribe: 128 random bits in base64url. */
   readonly token: string;
+  /** The day that its beginning counts for; null for a further attempt. */
+  readonly countedOn: string | null;
 }
 
 export interface MailClaimOptions {
@@ -71,7 +76,8 @@ export async function claimMail(
     // The link of a repeated e-mail has been recorded.
     await noteMail(client, { key, clientId, today, isNew, token: letter === null ? token : null });
     const items = rows.map(({ reason, ...item }) => ({ ...item, reason: JSON.parse(reason) as MailReason }));
-    return { id, clientId, key, address, attempt, startedAt, token, letter, items };
+    const countedOn = isNew ? today : null;
+    return { id, clientId, key, address, attempt, startedAt, token, letter, items, countedOn };
   });
 }
 
@@ -180,8 +186,8 @@ function takeText(open: string): string {
       from judged where mail_items.id = any(array(select id from judged)) and mail_items.id = judged.id
       returning mail_items.*, verdict, mail_to
     )
-    select id, search_number as "searchNumber", property_uuid as "propertyUuid", reason, letter,
-      letter_items as "letterItems", mail_to as address,
+    select id, search_number as "searchNumber", match_id as "matchId", property_uuid as "propertyUuid",
+      postponed_count as "postponedCount", reason, letter, letter_items as "letterItems", mail_to as address,
       attempt_count - attempts_spent as attempt, attempt_started_at as "startedAt"
     from taken where verdict = 'taken' order by id`;
 }
@@ -213,6 +219,20 @@ async function noteMail(
       )
       insert into mail_tokens (hash, recipient_key) select $5, $1 where $5::bytea is not null`,
     values: [key, clientId, today, isNew, token === null ? null : tokenHash(token)],
+  });
+}
+
+/** An e-mail that began and is not sent does not count for its day. Served by the primary keys. */
+export async function uncountMail(
+  client: Queryable,
+  { key, clientId, countedOn }: Pick<ClaimedMail, 'key' | 'clientId' | 'countedOn'>,
+): Promise<void> {
+  await client.query({
+    name: 'uncount-mail',
+    text: `
+      with uncounted as (update mail_recipients set mails = mails - 1 where key = $1 and day = $3)
+      update mail_clients set mails = mails - 1 where client_id = $2 and day = $3`,
+    values: [key, clientId, countedOn],
   });
 }
 

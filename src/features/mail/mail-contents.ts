@@ -1,28 +1,39 @@
 /**
- * What an e-mail says of a property: few members of its document as it is when the e-mail is written, and the recorded
- * reasons why it does. Neither the document nor a contact is kept for it. Only http and https addresses are taken over. Each
- * property stands once, with every search and reason that led to it, the match first; those that have expired meanwhile in a
- * line at the end. An e-mail shows the properties that changed last and counts the others: one of a hundred kilobytes is cut
- * off by its reader.
+ * What an e-mail says of a property: its state when the e-mail is written, and what has changed since this recipient was
+ * last notified of it. What earlier e-mails told is kept for each advert, and an advert is compared with itself alone.
+ * Neither the document nor a contact is kept for it; only http and https addresses are taken over.
  */
 
-import type { AdvertEvent } from '../../engine/domain/advert.ts';
+import type { HeldProperty } from '../../engine/domain/change.ts';
+import type { ResolvePlace } from '../../engine/domain/city.ts';
 import type { EventKind } from '../../engine/domain/codes.ts';
-import { type SearchNumber, type Uuid, uuidAfter } from '../../engine/domain/ids.ts';
-import type { MailRoute } from '../../engine/domain/mail.ts';
-import type { PropertyDocument } from '../../engine/domain/property-document.ts';
-import type { NotifiedPair } from '../../engine/intake/alerts.ts';
+import { isInRange, type Range, rangeOf } from '../../engine/domain/criterion-kinds.ts';
+import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../engine/domain/criterion-table.ts';
+import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import { type HeldAdvert, isLive } from '../../engine/domain/property.ts';
+import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
+import type { SearchMembers } from '../../engine/domain/search.ts';
+import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
+import { chargesOf } from './rental-charges.ts';
 
-export interface MailProperty {
+/** A live advert of a property, as an e-mail shows it. */
+export interface MailAdvert {
+  /** Euros. */
+  readonly price: number | null;
+  /** The agency or portal. */
+  readonly publisher: string | null;
+}
+
+export interface MailProperty extends MailAdvert {
   readonly title: string | null;
   readonly transactionType: number | null;
   readonly propertyType: number | null;
   readonly isExpired: boolean;
-  /** Euros. */
-  readonly price: number | null;
-  /** The price that this recipient was last notified of; null when it is the same, or there was none. */
+  /** The price of this advert that the recipient was last notified of; null when it is the same, or there was none. */
   readonly priceBefore: number | null;
   readonly pricePerMeter: number | null;
+  /** Whether the rent includes the charges; null when that is unknown. */
+  readonly hasCharges: boolean | null;
   /** m². */
   readonly surface: number | null;
   readonly landSurface: number | null;
@@ -32,155 +43,265 @@ export interface MailProperty {
   readonly energyClass: string | null;
   readonly city: string | null;
   readonly zipcode: string | null;
-  /** Of the agency or portal. */
-  readonly publisher: string | null;
   readonly picture: string | null;
   readonly link: string | null;
 }
 
-/** `match`: it began to satisfy the search. */
-export interface MailReason {
-  readonly type: 'match' | 'event';
-  readonly kind: EventKind;
-  readonly oldValue: string | null;
-  readonly newValue: string | null;
-  /** Of an event. */
-  readonly advertUuid?: Uuid;
-}
+const TITLE_LENGTH_MAX = 200;
+const URL_LENGTH_MAX = 2_048;
 
-/** An item as the recorder writes it. */
-export interface NewMailItem {
+/** An item of an e-mail. */
+export interface MailItem {
   readonly id: Uuid;
-  readonly clientId: Uuid;
   readonly searchNumber: SearchNumber;
-  readonly matchId: Uuid;
   readonly propertyUuid: Uuid;
-  readonly route: MailRoute;
-  /** Of its search, incremented when that is silenced. */
-  readonly generation: number;
   readonly reason: MailReason;
 }
 
-const NONE: readonly MailReason[] = [];
-
-/** What a search is notified of by e-mail: a match that begins, and events of its subscribed kinds. */
-export function mailReasonsOf(
-  route: { readonly mail: MailRoute | null; readonly subscribedEvents: readonly EventKind[] },
-  events: readonly AdvertEvent[],
-  hasBegun: boolean,
-): readonly MailReason[] {
-  if (route.mail === null) return NONE;
-  const reasons: MailReason[] = [];
-  if (hasBegun) {
-    const isNewAdvert = events.some(({ kind }) => kind === 'property.ad.create');
-    const kind = isNewAdvert ? 'property.ad.create' : 'property.ad.update';
-    reasons.push({ type: 'match', kind, oldValue: null, newValue: null });
-  }
-  for (const { kind, field, advertUuid } of events) {
-    if (!route.subscribedEvents.includes(kind)) continue;
-    const { fieldOldValue = null, fieldNewValue = null } = field ?? {};
-    const [oldValue, newValue] = [cut(fieldOldValue, NAME_LENGTH_MAX), cut(fieldNewValue, NAME_LENGTH_MAX)];
-    reasons.push({ type: 'event', kind, oldValue, newValue, advertUuid });
-  }
-  return reasons;
+/** What an e-mail told of an advert; it is the last price and surface of one that has expired. */
+interface ToldAdvert {
+  readonly price: number | null;
+  readonly surface: number | null;
+  readonly isExpired: boolean;
 }
 
-/** One for each reason of each pair. */
-export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailItem[] {
-  // The changes of a batch have one time: ids above each other keep their order.
-  let id: Uuid | null = null;
-  return pairs.flatMap(({ route, match, change, hasBegun }) => {
-    const { clientId, generation, mail } = route;
-    if (mail === null) return [];
-    return mailReasonsOf(route, change.events, hasBegun).map((reason) => {
-      id = uuidAfter(id, match.updatedAt);
-      const { searchNumber, id: matchId } = match;
-      return {
-        id,
-        clientId,
-        searchNumber,
-        matchId,
-        propertyUuid: change.propertyUuid,
-        route: mail,
-        generation,
-        reason,
-      };
-    });
+/** What an e-mail told of a property, by advert. */
+export type Told = Readonly<Record<Uuid, ToldAdvert>>;
+
+export interface MailEntry {
+  readonly property: MailProperty;
+  /** The other live adverts that have another price, the cheapest first. */
+  readonly others: readonly MailAdvert[];
+  /** Empty for an expired property. */
+  readonly causes: readonly MailCause[];
+  readonly told: Told;
+}
+
+/** A search that found the property, and the facts of which it is notified: the match first, each fact once. */
+export interface MailCause {
+  readonly searchTitle: string;
+  readonly facts: readonly MailFact[];
+  /** The criteria that the property has ceased to satisfy. */
+  readonly misses: readonly MailMiss[];
+}
+
+export interface MailFact {
+  readonly type: 'match' | 'event';
+  readonly kind: EventKind;
+  readonly before: number | null;
+  readonly now: number | null;
+  /** An expired advert that is live again. */
+  readonly isBack: boolean;
+  /** Null for the one that the entry shows. */
+  readonly advert: MailAdvert | null;
+}
+
+export interface MailMiss {
+  readonly row: OfProperty<RowOf<'range'>>;
+  readonly expected: Range;
+  readonly actual: number | null;
+}
+
+export interface MailSources {
+  readonly held: HeldProperty;
+  readonly resolvePlace: ResolvePlace;
+  /** By the last e-mail with the property to the recipient; null without one. */
+  readonly told: Told | null;
+  /** An e-mail announced the property, even if that is no longer kept. */
+  readonly isAnnounced: boolean;
+  readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
+}
+
+/** `items`: all of one property, the oldest first. Null when they say nothing that the recipient does not know. */
+export function mailEntry(items: readonly MailItem[], sources: MailSources): MailEntry | null {
+  const { held, resolvePlace, told, isAnnounced, searches } = sources;
+  const { state, crawls } = held;
+  const document = propertyDocument(state, crawls, resolvePlace, { withContacts: false }) as unknown as DocumentMembers;
+  const lead = leadOf(items, state.adverts, document.lastCrawledAdvert);
+  const reasons = items.map(({ reason }) => reason);
+  const isNews = !isAnnounced && reasons.some(({ type }) => type === 'match');
+  const property = mailProperty(document, state.adverts, lead, isNews ? null : priceBefore(lead, told, reasons));
+  const toldNow = toldOf(state.adverts, told);
+  if (document.expired) {
+    const isNew = isAnnounced && (told === null || Object.values(told).some(({ isExpired }) => !isExpired));
+    return isNew ? { property, others: [], causes: [], told: toldNow } : null;
+  }
+  const known: Known = {
+    adverts: new Map(state.adverts.map((advert) => [advert.uuid, advert])),
+    lead,
+    told,
+    isAnnounced,
+  };
+  const causes = [...new Set(items.map(({ searchNumber }) => searchNumber))].flatMap((number): MailCause[] => {
+    const ofSearch = items.filter(({ searchNumber }) => searchNumber === number);
+    const facts = factsOf(ofSearch, known).filter(({ type }) => !isNews || type === 'match');
+    const members = searches.get(number);
+    const misses = members === undefined ? [] : missesOf(members, document);
+    return facts.length === 0 ? [] : [{ searchTitle: members?.title ?? '', facts, misses }];
   });
+  causes.sort((a, b) => Number(hasMatch(b)) - Number(hasMatch(a)));
+  return causes.length === 0 ? null : { property, others: othersOf(state.adverts, lead), causes, told: toldNow };
 }
 
-const TITLE_LENGTH_MAX = 200;
-const NAME_LENGTH_MAX = 100;
-const URL_LENGTH_MAX = 2_048;
+function hasMatch({ facts }: MailCause): boolean {
+  return facts[0]?.type === 'match';
+}
 
-/** `notifiedPrice`: that of the last e-mail to the recipient with the property, null without one. */
-export function mailProperty(
-  document: PropertyDocument,
-  notifiedPrice: number | null,
-  reasons: readonly MailReason[],
+/** The live advert of the last reason, otherwise the one that stands for the property. */
+function leadOf(items: readonly MailItem[], adverts: readonly HeldAdvert[], last: Uuid): HeldAdvert {
+  const live = new Map(adverts.filter(isLive).map((advert) => [advert.uuid, advert]));
+  const found = items.findLast(({ reason }) => reason.advertUuid !== undefined && live.has(reason.advertUuid));
+  const uuid = found?.reason.advertUuid ?? last;
+  return (live.get(uuid) ?? adverts.find((advert) => advert.uuid === uuid)) as HeldAdvert;
+}
+
+function priceOf({ content, property }: HeldAdvert): number | null {
+  return content.price ?? property.price;
+}
+
+function shownOf(advert: HeldAdvert): MailAdvert {
+  const { publisher } = advert.content;
+  return { price: priceOf(advert), publisher: cut(publisher?.name ?? publisher?.category ?? null, NAME_LENGTH_MAX) };
+}
+
+/** As the last e-mail told it, or else as it was before the first of the reasons. */
+function priceBefore(advert: HeldAdvert, told: Told | null, reasons: readonly MailReason[]): number | null {
+  const last = told?.[advert.uuid];
+  if (last !== undefined) return last.price;
+  const first = reasons.find(({ kind, advertUuid }) => kind === 'ad.update.price' && isOf(advertUuid, advert));
+  return first === undefined ? null : numberOf(first.oldValue);
+}
+
+function isOf(uuid: Uuid | undefined, advert: HeldAdvert): boolean {
+  return uuid === advert.uuid;
+}
+
+function toldOf(adverts: readonly HeldAdvert[], told: Told | null): Told {
+  const now: Record<Uuid, ToldAdvert> = {};
+  for (const advert of adverts) {
+    const last = told?.[advert.uuid];
+    if (isLive(advert)) {
+      now[advert.uuid] = { price: priceOf(advert), surface: advert.content.surface, isExpired: false };
+    } else if (last !== undefined) now[advert.uuid] = { ...last, isExpired: true };
+  }
+  return now;
+}
+
+function othersOf(adverts: readonly HeldAdvert[], lead: HeldAdvert): readonly MailAdvert[] {
+  return adverts
+    .filter((advert) => isLive(advert) && priceOf(advert) !== null && priceOf(advert) !== priceOf(lead))
+    .map(shownOf)
+    .sort((a, b) => Number(a.price) - Number(b.price));
+}
+
+interface Known {
+  readonly adverts: ReadonlyMap<Uuid, HeldAdvert>;
+  readonly lead: HeldAdvert;
+  readonly told: Told | null;
+  readonly isAnnounced: boolean;
+}
+
+/** Changes of one kind in one advert are one fact, from before the first to now; one that ends where it began is none. */
+function factsOf(items: readonly MailItem[], known: Known): readonly MailFact[] {
+  const facts = new Map<string, MailFact>();
+  for (const { reason } of items) {
+    const { type, kind, advertUuid } = reason;
+    const fact = factOf(reason, known);
+    const key = type === 'match' ? type : `${kind} ${advertUuid}`;
+    const earlier = facts.get(key);
+    if (fact !== null) facts.set(key, earlier === undefined ? fact : { ...fact, before: earlier.before });
+  }
+  return [...facts.values()]
+    .filter(({ kind, before, now }) => !(kind in COMPARED) || before !== now)
+    .sort((a, b) => Number(b.type === 'match') - Number(a.type === 'match'));
+}
+
+/** What of an advert a change is compared by. */
+const COMPARED: Partial<Readonly<Record<EventKind, 'price' | 'surface'>>> = {
+  'ad.update.price': 'price',
+  'ad.update.surface': 'surface',
+};
+
+/** Null when the recipient knows it, it no longer holds, or another item says it. */
+function factOf(reason: MailReason, { adverts, lead, told, isAnnounced }: Known): MailFact | null {
+  const { type, kind, oldValue, newValue, advertUuid } = reason;
+  const fact: MailFact = { type, kind, before: null, now: null, isBack: false, advert: null };
+  if (type === 'match') return fact;
+  const advert = advertUuid === undefined ? lead : adverts.get(advertUuid);
+  if (advert === undefined) return null;
+  const last = told?.[advert.uuid];
+  const shown = advert === lead ? null : shownOf(advert);
+  if (kind === 'ad.update.expired') {
+    const isKnown = isAnnounced && (told === null || last?.isExpired === false);
+    return isLive(advert) || !isKnown ? null : { ...fact, advert: shown };
+  }
+  if (!isLive(advert)) return null;
+  const isBack = last?.isExpired === true;
+  if (kind === 'property.ad.update' && isBack) return { ...fact, isBack, advert: shown };
+  if (reason.isCovered === true || (kind === 'property.ad.create' && last !== undefined)) return null;
+  const compared = COMPARED[kind];
+  if (compared === undefined) return { ...fact, before: numberOf(oldValue), now: numberOf(newValue), advert: shown };
+  const before = last === undefined ? numberOf(oldValue) : last[compared];
+  return { ...fact, before, now: compared === 'price' ? priceOf(advert) : advert.content.surface, advert: shown };
+}
+
+/** Only bounds of the property's own values: they are what an e-mail shows. */
+function missesOf(members: SearchMembers, document: DocumentMembers): readonly MailMiss[] {
+  return plainCriteria('range')
+    .filter(isOfProperty)
+    .map((row) => ({
+      row,
+      expected: rangeOf(members[row.minName], members[row.maxName]),
+      actual: document[row.source.fact],
+    }))
+    .filter(({ expected, actual }) => !isInRange(expected, actual));
+}
+
+function mailProperty(
+  document: DocumentMembers,
+  adverts: readonly HeldAdvert[],
+  lead: HeldAdvert,
+  before: number | null,
 ): MailProperty {
-  const { title, price, city, pictures, adverts, lastCrawledAdvert, ...members } =
-    document as unknown as DocumentMembers;
-  const speaking = [...adverts.filter(({ uuid }) => uuid === lastCrawledAdvert), ...adverts];
-  const [first] = speaking;
-  const before = notifiedPrice ?? priceKnownBefore(price, reasons);
+  const { city, ...members } = document;
+  const speaking = [lead, ...adverts.filter(isLive)];
+  const { publisher, price: own } = shownOf(lead);
+  const price = own ?? members.price;
   return {
-    title: cut(title, TITLE_LENGTH_MAX),
+    title: cut(members.title, TITLE_LENGTH_MAX),
     transactionType: members.transactionType,
     propertyType: members.propertyType,
     isExpired: members.expired,
     price,
     priceBefore: before === price ? null : before,
-    pricePerMeter: members.pricePerMeter,
+    pricePerMeter: pricePerMeterOf(price, members.surface),
+    hasCharges: chargesOf(lead.content),
     surface: members.surface,
     landSurface: members.landSurface,
     room: members.room,
     bedroom: members.bedroom,
-    energyClass: first?.energy?.category ?? null,
+    energyClass: lead.content.energy?.category ?? null,
     city: cut(city?.name ?? null, NAME_LENGTH_MAX),
     zipcode: cut(city?.zipcode ?? null, NAME_LENGTH_MAX),
-    publisher: cut(first?.publisher?.name ?? first?.publisher?.category ?? null, NAME_LENGTH_MAX),
-    picture: firstOf(pictures.map(webUrl)),
-    link: firstOf(speaking.map(({ url }) => webUrl(url))),
+    publisher,
+    picture: firstOf(members.pictures.map(webUrl)),
+    // The link of an expired advert is dead.
+    link: firstOf(speaking.filter(isLive).map(({ content }) => webUrl(content.url))),
   };
-}
-
-/**
- * For a property that is no new match: its price before the changes that led to `price`, the last one first. Those of
- * another advert led to another price.
- */
-function priceKnownBefore(price: number | null, reasons: readonly MailReason[]): number | null {
-  if (reasons.some(({ type }) => type === 'match')) return null;
-  let known = price;
-  for (const { kind, oldValue, newValue } of [...reasons].reverse())
-    if (kind === 'ad.update.price' && numberOf(newValue) === known) known = numberOf(oldValue);
-  return known;
 }
 
 function numberOf(value: string | null): number | null {
   return value === null || !Number.isFinite(Number(value)) ? null : Number(value);
 }
 
-type PlainMembers =
-  | 'transactionType'
-  | 'propertyType'
-  | 'pricePerMeter'
-  | 'surface'
-  | 'landSurface'
-  | 'room'
-  | 'bedroom';
+type PlainMembers = 'transactionType' | 'propertyType' | 'title' | OfProperty<RowOf<'range'>>['source']['fact'];
 
-interface DocumentMembers extends Pick<MailProperty, PlainMembers | 'title' | 'price'> {
+/** The members of a property document that an e-mail reads. */
+interface DocumentMembers extends Pick<MailProperty, PlainMembers> {
   readonly expired: boolean;
   readonly city: { readonly name: string; readonly zipcode: string | null } | null;
   readonly pictures: readonly string[];
   readonly lastCrawledAdvert: Uuid;
-  readonly adverts: readonly {
-    readonly uuid: Uuid;
-    readonly url: string | null;
-    readonly energy: { readonly category: string | null } | null;
-    readonly publisher: { readonly name: string | null; readonly category: string | null } | null;
-  }[];
 }
 
 function webUrl(text: string | null): string | null {
@@ -193,103 +314,13 @@ function firstOf(found: readonly (string | null)[]): string | null {
   return found.find((each) => each !== null) ?? null;
 }
 
-/** By code points, so that no pair of surrogates is cut in two. */
-function cut(text: string | null, lengthMax: number): string | null {
-  return text === null || text.length <= lengthMax
-    ? text
-    : `${Array.from(text.slice(0, lengthMax)).slice(0, -1).join('')}…`;
-}
-
-/** An item of an e-mail. */
-export interface MailItem {
-  readonly id: Uuid;
-  readonly searchNumber: SearchNumber;
-  readonly propertyUuid: Uuid;
-  readonly reason: MailReason;
-}
-
-export interface MailEntry {
-  readonly property: MailProperty;
-  readonly causes: readonly MailCause[];
-}
-
-/** A search that found the property, and the reasons: the match first, each reason once. */
-export interface MailCause {
-  readonly searchTitle: string;
-  readonly reasons: readonly MailReason[];
-}
-
-export interface MailContents {
-  /** Not expired. */
-  readonly entries: readonly MailEntry[];
-  readonly expired: readonly MailProperty[];
-  /** Properties that are not shown. */
-  readonly moreCount: number;
-  /** Of every search that led to one of the properties. */
-  readonly searchTitles: ReadonlySet<string>;
-}
-
-const ENTRIES_MAX = 50;
-
-/** The content of an e-mail, by property; the one that changed last comes first. */
-export function itemsByProperty(items: readonly MailItem[]): ReadonlyMap<Uuid, readonly MailItem[]> {
-  const byProperty = new Map<Uuid, MailItem[]>();
-  for (const item of [...items].sort((a, b) => (a.id < b.id ? -1 : 1)).reverse()) {
+/** The items of each property, the oldest first; the property that changed last comes first. */
+export function itemsByProperty<Item extends MailItem>(items: readonly Item[]): ReadonlyMap<Uuid, readonly Item[]> {
+  const byProperty = new Map<Uuid, Item[]>();
+  for (const item of [...items].sort((a, b) => (a.id < b.id ? 1 : -1))) {
     const known = byProperty.get(item.propertyUuid);
     if (known === undefined) byProperty.set(item.propertyUuid, [item]);
     else known.unshift(item);
   }
-  return new Map([...byProperty].slice(0, ENTRIES_MAX));
-}
-
-export interface MailSources {
-  readonly documents: ReadonlyMap<Uuid, PropertyDocument>;
-  /** Price of the last e-mail to the recipient that showed the property. */
-  readonly notifiedPrices: ReadonlyMap<Uuid, number>;
-  readonly titles: ReadonlyMap<SearchNumber, string>;
-}
-
-/** A property that was removed is left out. */
-export function mailContents(items: readonly MailItem[], sources: MailSources): MailContents {
-  const byProperty = itemsByProperty(items);
-  const all = [...byProperty].flatMap(([uuid, ofProperty]): MailEntry[] => {
-    const document = sources.documents.get(uuid);
-    if (document === undefined) return [];
-    const reasons = ofProperty.map(({ reason }) => reason);
-    const property = mailProperty(document, sources.notifiedPrices.get(uuid) ?? null, reasons);
-    return [{ property, causes: causesOf(ofProperty, sources.titles) }];
-  });
-  const total = new Set(items.map(({ propertyUuid }) => propertyUuid)).size;
-  return {
-    entries: all.filter(({ property }) => !property.isExpired),
-    expired: all.filter(({ property }) => property.isExpired).map(({ property }) => property),
-    moreCount: total - byProperty.size,
-    searchTitles: new Set(items.map(({ searchNumber }) => sources.titles.get(searchNumber) ?? '')),
-  };
-}
-
-function causesOf(items: readonly MailItem[], titles: ReadonlyMap<SearchNumber, string>): readonly MailCause[] {
-  const reasonsOf = new Map<SearchNumber, MailReason[]>();
-  for (const { searchNumber, reason } of items) {
-    // Changes of one kind that continue each other are one reason, with the values from before the first to after the
-    // last; those of two adverts are two.
-    const reasons = reasonsOf.get(searchNumber) ?? [];
-    const same = reasons.findIndex(
-      ({ type, kind, newValue, advertUuid }) =>
-        type === reason.type &&
-        kind === reason.kind &&
-        newValue === reason.oldValue &&
-        advertUuid === reason.advertUuid,
-    );
-    const [before] = same < 0 ? [] : reasons.splice(same, 1);
-    reasons.push({ ...reason, oldValue: (before ?? reason).oldValue });
-    reasonsOf.set(searchNumber, reasons);
-  }
-  const isMatch = ({ type }: MailReason): number => (type === 'match' ? 0 : 1);
-  return [...reasonsOf]
-    .map(([number, reasons]) => ({
-      searchTitle: titles.get(number) ?? '',
-      reasons: reasons.sort((a, b) => isMatch(a) - isMatch(b)),
-    }))
-    .sort((a, b) => isMatch(a.reasons[0] as MailReason) - isMatch(b.reasons[0] as MailReason));
+  return byProperty;
 }

@@ -2,8 +2,11 @@
 
 import type { AfterAttempt, AttemptOutcome } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import type { SearchMembers } from '../../engine/domain/search.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { NOT_YET_DELIVERED } from '../../engine/store/delivery-states.ts';
+import { membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
+import type { Told } from './mail-contents.ts';
 
 export interface SettledMail {
   readonly id: Uuid;
@@ -70,57 +73,86 @@ const RECORD = `
     and (held_state = 'sending' and locked.attempt_count = number
       or $9 = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
 
-/** The prices that a recipient was last notified of. Served by mail_items_notified. */
-export async function readNotifiedPrices(
+/**
+ * What the last e-mail with each property told the recipient, other than `mailId`; one that is retried counts, because it
+ * is sent as it is. Served by mail_items_told.
+ */
+export async function readTold(
   client: Queryable,
-  key: string,
+  { id, key }: { readonly id: Uuid; readonly key: string },
   propertyUuids: readonly Uuid[],
-): Promise<ReadonlyMap<Uuid, number>> {
-  const { rows } = await client.query<{ uuid: Uuid; price: number }>({
-    name: 'read-notified-prices',
+): Promise<ReadonlyMap<Uuid, Told>> {
+  const { rows } = await client.query<{ uuid: Uuid; told: Told }>({
+    name: 'read-told',
     text: `
-      select distinct on (property_uuid) property_uuid as uuid, notified_price as price from mail_items
-      where endpoint_key = $1 and property_uuid = any($2::uuid[]) and state = 'delivered' and notified_price is not null
-      order by property_uuid, finished_at desc`,
-    values: [key, propertyUuids],
+      select distinct on (property_uuid) property_uuid as uuid, told from mail_items
+      where endpoint_key = $1 and property_uuid = any($2::uuid[]) and told is not null and mail_id <> $3
+        and state in ('delivered', 'retry_wait', 'sending')
+      order by property_uuid, attempt_started_at desc`,
+    values: [key, propertyUuids, id],
   });
-  return new Map(rows.map(({ uuid, price }) => [uuid, price]));
+  return new Map(rows.map(({ uuid, told }) => [uuid, told]));
 }
 
 export interface WrittenMail {
   readonly mailId: Uuid;
-  /** Its first item, which stores the e-mail and the number of its items. */
-  readonly itemId: Uuid;
-  readonly itemCount: number;
-  readonly bytes: Buffer;
-  /** By property, the price in the e-mail. */
-  readonly prices: ReadonlyMap<Uuid, number>;
+  /** Null when there is nothing to send. */
+  readonly bytes: Buffer | null;
+  /** The items that it contains, the oldest first, which stores the e-mail and the number of its items. */
+  readonly items: readonly Uuid[];
+  /** By item, the last one of each property that it shows. */
+  readonly told: ReadonlyMap<Uuid, Told>;
+  /** Items of properties that found no room: they go into the next e-mail. */
+  readonly postponed: readonly Uuid[];
+  /** Items that say nothing that the recipient does not know. */
+  readonly obsolete: readonly Uuid[];
 }
 
-/** Stores the bytes of the first attempt, for later attempts. Served by mail_items_mail. */
-export async function keepMail(client: Queryable, written: WrittenMail): Promise<void> {
-  const { mailId, itemId, itemCount, bytes, prices } = written;
-  await client.query({
+/**
+ * Stores the bytes of the first attempt, for later attempts, before they are sent; an item that is not in the e-mail leaves
+ * it, and its attempt does not count. False when that was done before. Served by mail_items_mail.
+ */
+export async function keepMail(client: Queryable, written: WrittenMail, gatherMs: number): Promise<boolean> {
+  const { mailId, bytes, items, told, postponed, obsolete } = written;
+  const { rowCount } = await client.query({
     name: 'keep-mail',
     text: `
-      with prices as (select * from unnest($5::uuid[], $6::float8[]) as prices(uuid, price))
-      update mail_items set letter = case when id = $2 then $3::bytea end,
-        letter_items = case when id = $2 then $4::integer end,
-        notified_price = (select price from prices where uuid = property_uuid)
-      where mail_id = $1 and state = 'sending'`,
-    values: [mailId, itemId, bytes, itemCount, [...prices.keys()], [...prices.values()]],
+      with open as materialized (
+        select id, case when id = any($7::uuid[]) then 'postponed' when id = any($8::uuid[]) then 'obsolete' end as leaves
+        from mail_items where mail_id = $1 and state = 'sending' order by id for update
+      ), shown as (select * from unnest($5::uuid[], $6::jsonb[]) as shown(id, told))
+      update mail_items set
+        letter = case when mail_items.id = $2 then $3::bytea end,
+        letter_items = case when mail_items.id = $2 then $4::integer end,
+        told = (select shown.told from shown where shown.id = mail_items.id),
+        state = case leaves when 'postponed' then 'queued' when 'obsolete' then 'cancelled' else state end,
+        mail_id = case when leaves is null then mail_id end,
+        attempt_count = attempt_count - (leaves is not null)::integer,
+        attempts_spent = case when leaves is null then attempts_spent else attempt_count - 1 end,
+        postponed_count = postponed_count + (leaves = 'postponed' and leaves is not null)::integer,
+        gathers_from = case leaves when 'postponed' then clock_timestamp() + $9 * interval '1 millisecond'
+          else gathers_from end,
+        due_at = case leaves when 'postponed' then clock_timestamp() + $9 * interval '1 millisecond' else due_at end,
+        finished_at = case leaves when 'obsolete' then clock_timestamp() end
+      from open where mail_items.id = any(array(select id from open)) and mail_items.id = open.id`,
+    values: [
+      ...[mailId, items[0] ?? null, bytes, items.length],
+      ...[[...told.keys()], [...told.values()].map((each) => JSON.stringify(each))],
+      ...[postponed, obsolete, gatherMs],
+    ],
   });
+  return rowCount !== 0;
 }
 
-/** By number. Served by the primary key. */
-export async function readTitles(
+/** By number, those that are not deleted. Served by the primary key. */
+export async function readMailedSearches(
   client: Queryable,
   numbers: readonly SearchNumber[],
-): Promise<ReadonlyMap<SearchNumber, string>> {
-  const { rows } = await client.query<{ number: SearchNumber; title: string }>({
-    name: 'read-titles',
-    text: 'select number, title from searches where number = any($1::integer[])',
+): Promise<ReadonlyMap<SearchNumber, SearchMembers>> {
+  const { rows } = await client.query<{ number: SearchNumber; members: StoredMembers }>({
+    name: 'read-mailed-searches',
+    text: 'select number, members from searches where number = any($1::integer[])',
     values: [numbers],
   });
-  return new Map(rows.map(({ number, title }) => [number, title]));
+  return new Map(rows.map(({ number, members }) => [number, membersOfStored(members)]));
 }

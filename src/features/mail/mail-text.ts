@@ -6,7 +6,8 @@
 import { type EventKind, RENT } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { escapeHtml } from '../../rest/content.ts';
-import type { MailContents, MailEntry, MailProperty, MailReason } from './mail-contents.ts';
+import type { MailAdvert, MailCause, MailEntry, MailFact, MailProperty } from './mail-contents.ts';
+import { cut } from './mail-items.ts';
 import { cleanText, MAIL_WORDS, type MailWords } from './mail-words.ts';
 
 export interface MailText {
@@ -16,6 +17,21 @@ export interface MailText {
 }
 
 const SUBJECT_LENGTH_MAX = 150;
+/** Mail programs cut off an e-mail of more than 102 KiB of HTML, and with it the link to unsubscribe. UTF-8. */
+export const HTML_BYTES_MAX = 90 * 1_024;
+/** What an entry says beside its reasons takes less than half of an e-mail. */
+const REASONS_BYTES_MAX = 40 * 1_024;
+const REASON_LENGTH_MAX = 1_000;
+const OTHERS_MAX = 3;
+
+export interface MailContents {
+  /** Expired ones are named at the end. */
+  readonly entries: readonly MailEntry[];
+  /** Properties that are not shown and will not be. */
+  readonly moreCount: number;
+  /** Of every search that led to one of the properties. */
+  readonly searchTitles: ReadonlySet<string>;
+}
 
 export interface MailFoot {
   readonly unsubscribeUrl: string;
@@ -25,22 +41,44 @@ export interface MailFoot {
 
 export function mailText(contents: MailContents, foot: MailFoot, language: MailLanguage): MailText {
   const words = MAIL_WORDS[language];
-  const expired = contents.expired.map((property) => titleOf(property, words));
+  const { live, expired } = byExpiry(contents);
+  const titles = expired.map(({ property }) => titleOf(property, words));
+  const subject = subjectOf(contents, words);
   const parts = {
-    entries: contents.entries.map((entry) => linesOf(entry, words)),
+    entries: live.map((entry) => linesOf(entry, words, language)),
     notes: [
-      ...(expired.length === 0 ? [] : [words.expired(expired.join(words.semicolon))]),
+      ...(titles.length === 0 ? [] : [words.expired(titles.join(words.semicolon))]),
       ...(contents.moreCount === 0 ? [] : [words.more(contents.moreCount)]),
     ],
     why: [words.why, words.from(cleanText(foot.sender))].join(' '),
     link: { text: words.unsubscribe, url: foot.unsubscribeUrl },
     words,
   };
-  return inBothForms(subjectOf(contents, words), parts, language);
+  return { subject, text: plainText(parts), html: htmlText(subject, parts, language) };
 }
 
-function inBothForms(subject: string, parts: MailParts, language: MailLanguage): MailText {
-  return { subject, text: plainText(parts), html: htmlText(subject, parts, language) };
+function byExpiry({ entries }: Pick<MailContents, 'entries'>) {
+  const isExpired = ({ property }: MailEntry): boolean => property.isExpired;
+  return { live: entries.filter((entry) => !isExpired(entry)), expired: entries.filter(isExpired) };
+}
+
+/** Bytes of HTML that the entries of an e-mail may take, at least `entryBytes` of any one. */
+export function roomFor(foot: MailFoot, language: MailLanguage): number {
+  const empty = { entries: [], moreCount: Number.MAX_SAFE_INTEGER, searchTitles: new Set<string>() };
+  const longest = SUBJECT_LENGTH_MAX * LONGEST_CHARACTER + MAIL_WORDS[language].expired('').length;
+  return HTML_BYTES_MAX - Buffer.byteLength(mailText(empty, foot, language).html) - longest;
+}
+
+/** Of UTF-8, as `escapeHtml` writes it: `&quot;`. */
+const LONGEST_CHARACTER = 6;
+
+/** Bytes of HTML that an entry takes. */
+export function entryBytes(entry: MailEntry, language: MailLanguage): number {
+  const words = MAIL_WORDS[language];
+  const html = entry.property.isExpired
+    ? escapeHtml(titleOf(entry.property, words) + words.semicolon)
+    : `${htmlEntry(linesOf(entry, words, language), words)}\n`;
+  return Buffer.byteLength(html);
 }
 
 interface EntryLines {
@@ -48,6 +86,8 @@ interface EntryLines {
   /** What the property is and where. */
   readonly kind: string;
   readonly price: PriceLine | null;
+  /** The prices of its other adverts. */
+  readonly others: string;
   readonly facts: readonly string[];
   readonly reasons: readonly string[];
   readonly link: string | null;
@@ -72,17 +112,19 @@ interface MailParts {
   readonly words: MailWords;
 }
 
-function subjectOf({ entries, expired, moreCount, searchTitles }: MailContents, words: MailWords): string {
-  const count = entries.length + expired.length + moreCount;
+function subjectOf(contents: MailContents, words: MailWords): string {
+  const { entries, moreCount, searchTitles } = contents;
+  const { expired } = byExpiry(contents);
+  const count = entries.length + moreCount;
   const titles = new Set([...searchTitles].map(cleanText));
   const [search = ''] = titles;
   const [entry] = entries;
-  const [gone] = expired;
-  if (count === expired.length && gone !== undefined)
-    return shortened(count === 1 ? words.expired(titleOf(gone, words)) : words.subjectOfExpired(count));
+  if (entry !== undefined && count === expired.length) {
+    return shortened(count === 1 ? words.expired(titleOf(entry.property, words)) : words.subjectOfExpired(count));
+  }
   let subject = titles.size === 1 ? words.subjectOfSearch(count, search) : words.subjectOfMany(count);
   if (count === 1 && entry !== undefined) {
-    const { title, price } = linesOf(entry, words);
+    const [title, price] = [titleOf(entry.property, words), priceOf(entry.property, words)];
     const what = price === null ? title : `${title}, ${priceText({ ...price, perMeter: '' })}`;
     subject = titles.size === 1 ? words.subjectOfOne(what, search) : what;
   }
@@ -93,23 +135,60 @@ function shortened(subject: string): string {
   return subject.length <= SUBJECT_LENGTH_MAX ? subject : `${cleanText(subject.slice(0, SUBJECT_LENGTH_MAX - 1))}…`;
 }
 
-function linesOf({ property, causes }: MailEntry, words: MailWords): EntryLines {
+function linesOf({ property, others, causes }: MailEntry, words: MailWords, language: MailLanguage): EntryLines {
   return {
     title: titleOf(property, words),
     kind: [kindOf(property, words), placeOf(property)].filter((part) => part !== '').join(', '),
     price: priceOf(property, words),
+    others: othersOf(others, words),
     facts: factsOf(property, words),
-    reasons: causes.map(({ searchTitle, reasons }) => {
-      const shown = [...new Set(reasons.map((reason) => reasonOf(reason, words)))];
-      return `${words.search(cleanText(searchTitle))}${words.colon}${shown.join(words.semicolon)}`;
-    }),
+    reasons: reasonsOf(causes, words, language),
     link: property.link,
     picture: property.picture,
   };
 }
 
-function titleOf({ title }: MailProperty, words: MailWords): string {
-  return cleanText(title ?? '') || words.untitled;
+function titleOf(property: MailProperty, words: MailWords): string {
+  const { title, propertyType, room, surface, city } = property;
+  const stated = cleanText(title ?? '');
+  if (stated !== '') return stated;
+  const what = [words.propertyTypes[propertyType ?? -1] ?? words.property, room === null ? '' : words.rooms(room)];
+  const facts = [what.join(' ').trim(), surface === null ? '' : squareMetres(surface, words), cleanText(city ?? '')];
+  const known = facts.filter((fact) => fact !== '');
+  return known.length === 1 && known[0] === words.property ? words.untitled : known.join(', ');
+}
+
+/** One advert with each price. */
+function othersOf(others: readonly MailAdvert[], words: MailWords): string {
+  const offers = new Map(
+    others.map(({ price, publisher }) => [price, `${eurosOf(Number(price), words)}${whereOf(publisher, words)}`]),
+  );
+  return offers.size === 0 ? '' : words.also([...offers.values()].slice(0, OTHERS_MAX));
+}
+
+function whereOf(publisher: string | null, words: MailWords): string {
+  const name = cleanText(publisher ?? '');
+  return name === '' ? '' : words.at(name);
+}
+
+/** One sentence for what several searches are notified of alike, in as many lines as find room. */
+function reasonsOf(causes: readonly MailCause[], words: MailWords, language: MailLanguage): readonly string[] {
+  const titles = new Map<string, Set<string>>();
+  for (const { searchTitle, facts, misses } of causes) {
+    const missed = misses.map(({ row, expected, actual }) =>
+      row.reason({ holds: false, expected, actual: [actual] }, language),
+    );
+    const said = facts.map((fact) => factText(fact, missed.length > 0, words));
+    const left = missed.length === 0 ? [] : [`${words.noMatch}${words.colon}${missed.join(' ')}`];
+    const text = [...new Set([...said, ...left])].join(words.semicolon);
+    titles.set(text, (titles.get(text) ?? new Set()).add(cleanText(searchTitle)));
+  }
+  let room = REASONS_BYTES_MAX;
+  return [...titles].flatMap(([text, found]) => {
+    const line = cut(`${words.searches([...found])}${words.colon}${text}`, REASON_LENGTH_MAX) as string;
+    room -= Buffer.byteLength(htmlReason(line));
+    return room < 0 ? [] : [line];
+  });
 }
 
 function kindOf({ propertyType, transactionType }: MailProperty, words: MailWords): string {
@@ -122,7 +201,7 @@ function placeOf({ city, zipcode }: MailProperty): string {
 }
 
 function priceOf(property: MailProperty, words: MailWords): PriceLine | null {
-  const { price, priceBefore, pricePerMeter, transactionType } = property;
+  const { price, priceBefore, pricePerMeter, transactionType, hasCharges } = property;
   if (price === null && priceBefore === null) return null;
   const before = priceBefore === null ? null : eurosOf(priceBefore, words);
   if (price === null) return { before, now: words.unknownPrice, change: null, perMeter: '' };
@@ -131,7 +210,7 @@ function priceOf(property: MailProperty, words: MailWords): PriceLine | null {
   const percent = new Intl.NumberFormat(words.locale, signed).format(ratio).replace('-', '−');
   return {
     before,
-    now: `${eurosOf(price, words)}${transactionType === RENT ? words.perMonth : ''}`,
+    now: `${eurosOf(price, words)}${transactionType === RENT ? words.perMonth(hasCharges) : ''}`,
     change: /[1-9]/.test(percent) ? { percent, isCut: ratio < 0 } : null,
     perMeter:
       pricePerMeter === null
@@ -148,41 +227,43 @@ function priceText({ before, now, change, perMeter }: PriceLine): string {
 
 function factsOf(property: MailProperty, words: MailWords): readonly string[] {
   const { surface, landSurface, room, bedroom, energyClass, publisher } = property;
-  const squareMetres = (value: number) => `${new Intl.NumberFormat(words.locale).format(value)}\u00a0m²`;
   return [
-    surface === null ? '' : squareMetres(surface),
+    surface === null ? '' : squareMetres(surface, words),
     room === null ? '' : words.rooms(room),
     bedroom === null ? '' : words.bedrooms(bedroom),
-    landSurface === null ? '' : words.land(squareMetres(landSurface)),
+    landSurface === null ? '' : words.land(squareMetres(landSurface, words)),
     energyClass === null ? '' : words.energy(cleanText(energyClass)),
     cleanText(publisher ?? ''),
   ].filter((fact) => fact !== '');
 }
 
-/** The unit of the values that an event says; null: the e-mail shows none of them. */
-const VALUE_UNITS: Readonly<Record<EventKind, string | null>> = {
-  'ad.update.price': null,
-  'ad.update.surface': 'm²',
-  'ad.update.pictures': '',
-  'ad.update.expired': null,
-  'property.ad.create': null,
-  'property.ad.update': null,
-};
-
-/** A price is shown as it is now, beside the last notified one; this only reports that it has changed. */
-function reasonOf({ type, kind, oldValue, newValue }: MailReason, words: MailWords): string {
-  if (type === 'match') return kind === 'property.ad.create' ? words.newMatch : words.changedMatch;
-  const unit = VALUE_UNITS[kind];
-  if (unit === null || oldValue === newValue) return words.events[kind];
-  const [before, after] = [oldValue, newValue].map((value) => (value === null ? '–' : valueOf(value, unit, words)));
-  return `${words.events[kind]} (${before} → ${after})`;
+function squareMetres(value: number, { locale }: MailWords): string {
+  return `${new Intl.NumberFormat(locale).format(value)}\u00a0m²`;
 }
 
-function valueOf(value: string, unit: string, words: MailWords): string {
-  const number = Number(value);
-  if (value.trim() === '' || !Number.isFinite(number)) return cleanText(value);
-  const text = new Intl.NumberFormat(words.locale).format(number);
-  return unit === '' ? text : `${text}\u00a0${unit}`;
+/** How the values of a change are shown; those of the entry's own price stand beside it. */
+const SHOWN_VALUES: Partial<Readonly<Record<EventKind, (value: number, words: MailWords) => string>>> = {
+  'ad.update.price': eurosOf,
+  'ad.update.surface': squareMetres,
+  'ad.update.pictures': String,
+};
+
+/** `hasLeft`: the property has ceased to satisfy the search. */
+function factText({ type, kind, before, now, isBack, advert }: MailFact, hasLeft: boolean, words: MailWords): string {
+  if (type === 'match') {
+    if (kind === 'property.ad.create') return hasLeft ? words.newAdvert : words.newMatch;
+    return hasLeft ? words.formerMatch : words.changedMatch;
+  }
+  const what = isBack ? words.back : words.events[kind];
+  const { price = null, publisher = null } = advert ?? {};
+  const where = whereOf(publisher, words);
+  if (kind === 'ad.update.expired') {
+    return price === null && where === '' ? what : words.gone(price === null ? '' : eurosOf(price, words), where);
+  }
+  const show = kind === 'ad.update.price' && advert === null ? undefined : SHOWN_VALUES[kind];
+  if (show === undefined || before === now) return what + where;
+  const [old, present] = [before, now].map((value) => (value === null ? '–' : show(value, words)));
+  return `${what}${where} (${old} → ${present})`;
 }
 
 /** With cents where it has some: 749,50 is not 750. */
@@ -192,8 +273,8 @@ function eurosOf(value: number, { locale }: MailWords): string {
 }
 
 function plainText({ entries, notes, why, link: { text, url }, words }: MailParts): string {
-  const blocks = entries.map(({ title, kind, price, facts, reasons, link }) =>
-    [title, kind, price === null ? '' : priceText(price), facts.join(' · '), ...reasons, link]
+  const blocks = entries.map(({ title, kind, price, others, facts, reasons, link }) =>
+    [title, kind, price === null ? '' : priceText(price), others, facts.join(' · '), ...reasons, link]
       .filter((line) => line)
       .join('\n'),
   );
@@ -233,7 +314,8 @@ ${notes.map((note) => `<p>${escapeHtml(note)}</p>\n`).join('')}<p style="${STYLE
 `;
 }
 
-function htmlEntry({ title, kind, price, facts, reasons, link, picture }: EntryLines, words: MailWords): string {
+function htmlEntry(lines: EntryLines, words: MailWords): string {
+  const { title, kind, price, others, facts, reasons, link, picture } = lines;
   return [
     `<div style="${STYLES.card}">`,
     picture === null ? null : `<img src="${escapeHtml(picture)}" alt="" style="${STYLES.picture}">`,
@@ -241,13 +323,18 @@ function htmlEntry({ title, kind, price, facts, reasons, link, picture }: EntryL
     `<h1 style="${STYLES.title}">${escapeHtml(title)}</h1>`,
     `<div>${escapeHtml(kind)}</div>`,
     price === null ? null : `<div style="${STYLES.price}">${htmlPrice(price)}</div>`,
+    others === '' ? null : `<div>${escapeHtml(others)}</div>`,
     facts.length === 0 ? null : `<div>${escapeHtml(facts.join(' · '))}</div>`,
-    ...reasons.map((reason) => `<div style="${STYLES.quiet}">${escapeHtml(reason)}</div>`),
+    ...reasons.map(htmlReason),
     link === null ? null : `<a href="${escapeHtml(link)}" style="${STYLES.show}">${escapeHtml(words.show)}</a>`,
     '</div></div>',
   ]
     .filter((line) => line !== null)
     .join('\n');
+}
+
+function htmlReason(reason: string): string {
+  return `<div style="${STYLES.quiet}">${escapeHtml(reason)}</div>`;
 }
 
 function htmlPrice({ before, now, change, perMeter }: PriceLine): string {

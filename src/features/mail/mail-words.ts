@@ -16,7 +16,8 @@ export interface MailWords {
   readonly toRent: string;
   readonly colon: string;
   readonly semicolon: string;
-  readonly perMonth: string;
+  /** Whether charges are included; null: unknown. */
+  readonly perMonth: (hasCharges: boolean | null) => string;
   readonly unknownPrice: string;
   readonly rooms: (count: number) => string;
   readonly bedrooms: (count: number) => string;
@@ -26,8 +27,19 @@ export interface MailWords {
   readonly from: (sender: string) => string;
   readonly newMatch: string;
   readonly changedMatch: string;
+  /** Of a property that has ceased to satisfy the search. */
+  readonly newAdvert: string;
+  readonly formerMatch: string;
+  readonly noMatch: string;
+  /** An expired advert is live again. */
+  readonly back: string;
+  /** Either may be empty. */
+  readonly gone: (price: string, where: string) => string;
+  /** Behind a price or a change. */
+  readonly at: (publisher: string) => string;
+  readonly also: (offers: readonly string[]) => string;
   readonly events: Readonly<Record<EventKind, string>>;
-  readonly search: (title: string) => string;
+  readonly searches: (titles: readonly string[]) => string;
   readonly subjectOfOne: (what: string, search: string) => string;
   readonly subjectOfExpired: (count: number) => string;
   readonly subjectOfMany: (count: number) => string;
@@ -48,7 +60,8 @@ const FRENCH: MailWords = {
   toRent: 'à louer',
   colon: ' : ',
   semicolon: ' ; ',
-  perMonth: ' par mois',
+  perMonth: (hasCharges) =>
+    ` par mois${hasCharges === null ? '' : hasCharges ? ' charges comprises' : ' hors charges'}`,
   unknownPrice: 'prix inconnu',
   rooms: (count) => (count === 1 ? '1 pièce' : `${count} pièces`),
   bedrooms: (count) => (count === 1 ? '1 chambre' : `${count} chambres`),
@@ -58,6 +71,13 @@ const FRENCH: MailWords = {
   from: (sender) => `Envoyé par ${sender}.`,
   newMatch: 'Nouvelle annonce qui correspond à votre recherche',
   changedMatch: 'Correspond désormais à votre recherche',
+  newAdvert: 'Nouvelle annonce',
+  formerMatch: 'A correspondu à votre recherche',
+  noMatch: 'Ne correspond plus à votre recherche',
+  back: 'Une annonce est de nouveau en ligne',
+  gone: (price, where) => `L'annonce${price === '' ? '' : ` à ${price}`}${where} n'est plus en ligne`,
+  at: (publisher) => ` chez ${publisher}`,
+  also: (offers) => `Aussi à ${offers.join(', à ')}`,
   events: {
     'ad.update.price': 'Le prix a changé',
     'ad.update.surface': 'La surface a changé',
@@ -66,7 +86,8 @@ const FRENCH: MailWords = {
     'property.ad.create': 'Une annonce est parue',
     'property.ad.update': 'Une annonce a changé',
   },
-  search: (title) => `Recherche « ${title} »`,
+  searches: (titles) =>
+    `${titles.length === 1 ? 'Recherche' : 'Recherches'} ${titles.map((title) => `« ${title} »`).join(', ')}`,
   subjectOfOne: (what, search) => `${what} – ${search}`,
   subjectOfExpired: (count) => `${count} biens ne sont plus en ligne`,
   subjectOfMany: (count) => `${count} biens pour vos recherches`,
@@ -95,7 +116,8 @@ const ENGLISH: MailWords = {
   toRent: 'to rent',
   colon: ': ',
   semicolon: '; ',
-  perMonth: ' a month',
+  perMonth: (hasCharges) =>
+    ` a month${hasCharges === null ? '' : hasCharges ? ', charges included' : ', charges not included'}`,
   unknownPrice: 'price unknown',
   rooms: (count) => (count === 1 ? '1 room' : `${count} rooms`),
   bedrooms: (count) => (count === 1 ? '1 bedroom' : `${count} bedrooms`),
@@ -105,6 +127,13 @@ const ENGLISH: MailWords = {
   from: (sender) => `Sent by ${sender}.`,
   newMatch: 'New advert that fits your search',
   changedMatch: 'Fits your search from now on',
+  newAdvert: 'New advert',
+  formerMatch: 'Fitted your search',
+  noMatch: 'No longer fits your search',
+  back: 'An advert is online again',
+  gone: (price, where) => `The advert${price === '' ? '' : ` for ${price}`}${where} is no longer online`,
+  at: (publisher) => ` at ${publisher}`,
+  also: (offers) => `Also for ${offers.join(', for ')}`,
   events: {
     'ad.update.price': 'The price has changed',
     'ad.update.surface': 'The surface has changed',
@@ -113,7 +142,8 @@ const ENGLISH: MailWords = {
     'property.ad.create': 'An advert has appeared',
     'property.ad.update': 'An advert has changed',
   },
-  search: (title) => `Search “${title}”`,
+  searches: (titles) =>
+    `${titles.length === 1 ? 'Search' : 'Searches'} ${titles.map((title) => `“${title}”`).join(', ')}`,
   subjectOfOne: (what, search) => `${what} – ${search}`,
   subjectOfExpired: (count) => `${count} properties are no longer online`,
   subjectOfMany: (count) => `${count} properties for your searches`,

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
 import { type MailFrequency, type MailLanguage, mailEndpointOf, nextMorning } from '../../engine/domain/mail.ts';
+import { horizonsOf } from '../../engine/domain/retention.ts';
 import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
 import type { Requeued } from '../../engine/store/resends.ts';
@@ -12,7 +13,7 @@ import type { Feature } from '../../feature.ts';
 import type { Log } from '../../log.ts';
 import { keptForScrapes, type Metrics } from '../../metrics.ts';
 import { countOpenMailItems } from './mail-claims.ts';
-import { mailReasonsOf, type NewMailItem, newMailItems } from './mail-contents.ts';
+import { mailReasonsOf, type NewMailItem, newMailItems } from './mail-items.ts';
 import type { SettledMail } from './mail-outcomes.ts';
 import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS, type MailSenderOptions } from './mail-sender.ts';
 import { startMailing } from './mailing.ts';
@@ -49,12 +50,16 @@ export const mail: Feature = {
   start(parts, gate) {
     const { config, log, metrics, pipelineDatabase, reference, supervisor, onTransientError } = parts;
     if (config.mail === null) return null;
-    const { from, publicUrl } = config.mail;
+    const { from, publicUrl, gatherMs } = config.mail;
     const language: MailLanguage = config.mailLanguage;
     return startMailing({
       database: pipelineDatabase,
       sender: createMailSender(serverOf(config.mail)),
-      ...{ from, language, publicUrl: publicUrl.replace(/\/+$/, '') },
+      from,
+      language,
+      publicUrl: publicUrl.replace(/\/+$/, ''),
+      gatherMs,
+      keptSince: () => horizonsOf(config.retentionDays, new Date()).deliveries,
       resolvePlace: (place) => reference.resolvePlace(place),
       retryDelayMs: config.retryDelayMs,
       attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,

@@ -5,41 +5,25 @@
  * aborted when its lease ends; the e-mail may have been sent, and is sent again under the same Message-ID.
  */
 
-import MailComposer from 'nodemailer/lib/mail-composer';
 import { budgetUntil, RetryAbandonedError, retryUntilDone, type Supervisor } from '../../engine/actor/supervisor.ts';
 import { startTask } from '../../engine/actor/task.ts';
 import { endsWithin, InFlight } from '../../engine/actor/waiting.ts';
 import type { PauseGate } from '../../engine/broker/pause-gate.ts';
-import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { type AfterAttempt, afterAttempt } from '../../engine/domain/delivery.ts';
-import { createdAtOf, type Uuid } from '../../engine/domain/ids.ts';
-import type { MailLanguage } from '../../engine/domain/mail.ts';
-import { isLive } from '../../engine/domain/property.ts';
-import { propertyDocument } from '../../engine/domain/property-document.ts';
-import type { Database } from '../../engine/store/database.ts';
-import { readHeldProperties } from '../../engine/store/properties.ts';
 import {
   type AbandonedMail,
-  type ClaimedItem,
   type ClaimedMail,
   claimMail,
   type MailTurn,
   readAbandonedMails,
   readMailTurns,
 } from './mail-claims.ts';
-import { itemsByProperty, mailContents } from './mail-contents.ts';
-import { keepMail, readNotifiedPrices, readTitles, recordMail, type SettledMail } from './mail-outcomes.ts';
+import { type LetterDependencies, type Retrying, type WrittenLetter, writeLetter } from './mail-letter.ts';
+import { recordMail, type SettledMail } from './mail-outcomes.ts';
 import type { MailOutcome, MailSender } from './mail-sender.ts';
-import { type MailText, mailText } from './mail-text.ts';
 
-export interface MailingDependencies {
-  readonly database: Database;
+export interface MailingDependencies extends LetterDependencies {
   readonly sender: MailSender;
-  readonly from: Mailbox;
-  /** The prefix of links, without a slash at its end. */
-  readonly publicUrl: string;
-  readonly language: MailLanguage;
-  readonly resolvePlace: ResolvePlace;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
   /** How long a stop waits for attempts; a longer one counts as aborted when its lease ends. */
@@ -58,9 +42,6 @@ export interface Mailing {
   /** Starts nothing further; resolves when the attempts under way are recorded. */
   drain(): Promise<void>;
 }
-
-/** Database work that is retried until it succeeds. */
-type Retrying = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** Concurrent attempts: one server takes all e-mails. */
 const SLOTS = 8;
@@ -158,82 +139,46 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   });
   if (mail === null) return;
   const isTooOld = () => performance.now() - claimedAt > LEASE_MARGIN_MS / 2;
-  const outcome = await attempt(mail, dependencies, retrying, isTooOld);
-  if (outcome === null) return;
-  const settled = settledOf(mail, outcome, retryDelayMs);
+  const attempted = await attempt(mail, dependencies, retrying, isTooOld);
+  if (attempted === null) return;
+  const settled = settledOf(mail, attempted.outcome, retryDelayMs);
   await retrying(() => recordMail(database, settled));
-  onMail(settled, mail.items.length);
+  onMail(settled, attempted.itemCount);
 }
 
 /**
  * An e-mail that cannot be written counts as a failed attempt: the others continue, and this one is not retried for
- * ever. Null when the claim has become too old: its lease could end during the attempt, and another process send the
- * e-mail as well.
+ * ever. Null when there is nothing to send, or the claim has become too old: its lease could end during the attempt, and
+ * another process send the e-mail as well.
  */
 async function attempt(
   mail: ClaimedMail,
   dependencies: MailingDependencies,
   retrying: Retrying,
   isTooOld: () => boolean,
-): Promise<MailOutcome | null> {
+): Promise<{ readonly outcome: MailOutcome; readonly itemCount: number } | null> {
   const { from, sender, onTransientError } = dependencies;
-  let bytes: Buffer;
+  let letter: WrittenLetter | null;
   try {
-    bytes = await write(mail, dependencies, retrying);
+    letter = await writeLetter(mail, dependencies, retrying);
   } catch (error) {
     if (error instanceof RetryAbandonedError) throw error;
     onTransientError('write mail', error as Error);
-    return {
+    const outcome: MailOutcome = {
       startedAt: mail.startedAt,
-      ...{ durationMs: 0, statusCode: null, responseHead: null, isFinal: false, isRecipientRefused: false },
-      ...{ error: 'protocol', reason: 'the e-mail could not be written' },
+      durationMs: 0,
+      statusCode: null,
+      error: 'protocol',
+      reason: 'the e-mail could not be written',
+      responseHead: null,
+      isFinal: false,
+      isRecipientRefused: false,
     };
+    return { outcome, itemCount: mail.items.length };
   }
-  return isTooOld() ? null : sender.send({ from: from.address, to: mail.address, bytes }, mail.startedAt);
-}
-
-/**
- * From the present documents, unless an earlier attempt sent it already: a recipient must not receive it twice with
- * different content.
- */
-async function write(
-  mail: ClaimedMail,
-  { database, from, publicUrl, language, resolvePlace }: MailingDependencies,
-  retrying: Retrying,
-): Promise<Buffer> {
-  if (mail.letter !== null) return mail.letter;
-  const shown = itemsByProperty(mail.items);
-  const uuids = [...shown.keys()];
-  const numbers = [...new Set(mail.items.map(({ searchNumber }) => searchNumber))];
-  const [held, notifiedPrices, titles] = await retrying(() =>
-    Promise.all([
-      readHeldProperties(database, uuids),
-      readNotifiedPrices(database, mail.key, uuids),
-      readTitles(database, numbers),
-    ]),
-  );
-  const documents = new Map(
-    held.map(({ state, crawls }) => {
-      // The link of an expired advert is dead.
-      const live = state.adverts.filter(isLive);
-      const shown = live.length === 0 ? state : { ...state, adverts: live };
-      return [state.uuid, propertyDocument(shown, crawls, resolvePlace, { withContacts: false })];
-    }),
-  );
-  const contents = mailContents(mail.items, { documents, notifiedPrices, titles });
-  const unsubscribeUrl = `${publicUrl}/unsubscribe/${mail.token}`;
-  const text = mailText(contents, { unsubscribeUrl, sender: from.name || from.address }, language);
-  const bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
-  // Those that it shows: of what has expired it says no price.
-  const prices = new Map(
-    [...documents].flatMap(([uuid, { price, expired }]) =>
-      typeof price === 'number' && expired === false ? [[uuid, price] as const] : [],
-    ),
-  );
-  const [first] = mail.items as readonly [ClaimedItem];
-  const written = { mailId: mail.id, itemId: first.id, itemCount: mail.items.length, bytes, prices };
-  await retrying(() => keepMail(database, written));
-  return bytes;
+  if (letter === null || isTooOld()) return null;
+  const { bytes, itemCount } = letter;
+  return { outcome: await sender.send({ from: from.address, to: mail.address, bytes }, mail.startedAt), itemCount };
 }
 
 function settledOf({ id, key, attempt }: ClaimedMail, outcome: MailOutcome, retryDelayMs: number): SettledMail {
@@ -259,47 +204,4 @@ async function settleAbandoned(
   const settled = { id: mailId, ...abandoned, outcome, after, retryInMs, isRecipientRefused: false };
   await recordMail(database, settled);
   onMail(settled, 0);
-}
-
-interface Mailbox {
-  /** Empty when there is none. */
-  readonly name: string;
-  readonly address: string;
-}
-
-export interface MailMessage {
-  readonly id: Uuid;
-  readonly from: Mailbox;
-  /** The recipient's address. */
-  readonly to: string;
-  readonly text: MailText;
-  readonly unsubscribeUrl: string;
-}
-
-/**
- * An e-mail as it is sent (RFC 5322): the same Message-ID and date on every attempt, one-click unsubscription (RFC 8058).
- * Resolves with its bytes.
- */
-export function messageBytes({ id, from, to, text, unsubscribeUrl }: MailMessage): Promise<Buffer> {
-  const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
-  return new MailComposer({
-    // The library writes into it.
-    from: { ...from },
-    to: { name: '', address: to },
-    subject: text.subject,
-    text: text.text,
-    html: text.html,
-    messageId: `<${id}@${domain}>`,
-    date: createdAtOf(id),
-    headers: {
-      'List-Unsubscribe': `<${unsubscribeUrl}>`,
-      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-      'Auto-Submitted': 'auto-generated',
-    },
-    newline: 'win',
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  })
-    .compile()
-    .build();
 }

@@ -63,7 +63,7 @@ export function unsubscribeRoutes(
     if (token === null || known === null) return show(ctx, 404, paragraph(words.unknown));
     const asked =
       known === 'unsubscribed' ? form(TAKES_BACK, words.done, words.takeBack) : form('', words.question, words.confirm);
-    show(ctx, 200, (await searchesOf(token)) + asked);
+    show(ctx, 200, `${asked}\n${await searchesOf(token)}`);
   });
 
   router.post('/unsubscribe/:token', secureForm, async (ctx) => {

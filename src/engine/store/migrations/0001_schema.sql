@@ -542,10 +542,10 @@ create table mail_items (
   -- `mailto:` with the address, and its key. Both follow the search until the item is sent.
   endpoint text not null,
   endpoint_key text not null,
-  -- Why the property is in the e-mail (domain/mail-item.ts), JSON: the rest is read when the e-mail is written.
+  -- Why the property is in the e-mail (features/mail/mail-items.ts), JSON: the rest is read when the e-mail is written.
   reason text not null,
-  -- The price in the e-mail.
-  notified_price double precision,
+  -- Of the last item of a property in an e-mail: what that told of each advert, JSON (features/mail).
+  told jsonb,
   state text not null default 'queued',
   attempt_count smallint not null default 0,
   attempts_spent smallint not null default 0,
@@ -553,6 +553,8 @@ create table mail_items (
   attempt_started_at timestamptz,
   -- The e-mail that contains it, from its first attempt on: items of one share attempts and outcome.
   mail_id uuid,
+  -- The number of e-mails in which its property found no room.
+  postponed_count smallint not null default 0,
   -- The search's generation at its recording.
   generation integer not null default 0,
   -- On the first item of an e-mail that may be retried: its bytes, and the number of its items.
@@ -574,8 +576,8 @@ create index mail_items_recipient on mail_items (endpoint_key, id) where state =
 create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 -- Items whose lease has ended.
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
--- The last prices shown to a recipient.
-create index mail_items_notified on mail_items (endpoint_key, property_uuid) where state = 'delivered';
+-- What a recipient was told of a property.
+create index mail_items_told on mail_items (endpoint_key, property_uuid) where told is not null;
 -- The items that operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 

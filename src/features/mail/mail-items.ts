@@ -1,0 +1,92 @@
+/** The items of e-mails as the recorder writes them: one for each reason why a search is notified of a property. */
+
+import type { AdvertEvent } from '../../engine/domain/advert.ts';
+import type { EventKind } from '../../engine/domain/codes.ts';
+import { type SearchNumber, type Uuid, uuidAfter } from '../../engine/domain/ids.ts';
+import type { MailRoute } from '../../engine/domain/mail.ts';
+import type { NotifiedPair } from '../../engine/intake/alerts.ts';
+
+/** `match`: it began to satisfy the search. */
+export interface MailReason {
+  readonly type: 'match' | 'event';
+  readonly kind: EventKind;
+  readonly oldValue: string | null;
+  readonly newValue: string | null;
+  /** The advert that changed. */
+  readonly advertUuid?: Uuid | undefined;
+  /** Another item of the same change says it more precisely. */
+  readonly isCovered?: boolean;
+}
+
+/** An item as the recorder writes it. */
+export interface NewMailItem {
+  readonly id: Uuid;
+  readonly clientId: Uuid;
+  readonly searchNumber: SearchNumber;
+  readonly matchId: Uuid;
+  readonly propertyUuid: Uuid;
+  readonly route: MailRoute;
+  /** Of its search, incremented when that is silenced. */
+  readonly generation: number;
+  readonly reason: MailReason;
+}
+
+export const NAME_LENGTH_MAX = 100;
+
+const NONE: readonly MailReason[] = [];
+const IMPRECISE: readonly EventKind[] = ['property.ad.create', 'property.ad.update'];
+
+/** What a search is notified of by e-mail: a match that begins, and events of its subscribed kinds. */
+export function mailReasonsOf(
+  route: { readonly mail: MailRoute | null; readonly subscribedEvents: readonly EventKind[] },
+  events: readonly AdvertEvent[],
+  hasBegun: boolean,
+): readonly MailReason[] {
+  if (route.mail === null) return NONE;
+  const reasons: MailReason[] = [];
+  if (hasBegun) {
+    const isNewAdvert = events.some(({ kind }) => kind === 'property.ad.create');
+    const kind = isNewAdvert ? 'property.ad.create' : 'property.ad.update';
+    reasons.push({ type: 'match', kind, oldValue: null, newValue: null, advertUuid: events[0]?.advertUuid });
+  }
+  const subscribed = events.filter(({ kind }) => route.subscribedEvents.includes(kind));
+  const isSaid = hasBegun || subscribed.some(({ kind }) => !IMPRECISE.includes(kind));
+  for (const { kind, field, advertUuid } of subscribed) {
+    const { fieldOldValue = null, fieldNewValue = null } = field ?? {};
+    const [oldValue, newValue] = [cut(fieldOldValue, NAME_LENGTH_MAX), cut(fieldNewValue, NAME_LENGTH_MAX)];
+    const isCovered = isSaid && IMPRECISE.includes(kind);
+    reasons.push({ type: 'event', kind, oldValue, newValue, advertUuid, isCovered });
+  }
+  return reasons;
+}
+
+/** One for each reason of each pair. */
+export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailItem[] {
+  // The changes of a batch have one time: ids above each other keep their order.
+  let id: Uuid | null = null;
+  return pairs.flatMap(({ route, match, change, hasBegun }) => {
+    const { clientId, generation, mail } = route;
+    if (mail === null) return [];
+    return mailReasonsOf(route, change.events, hasBegun).map((reason) => {
+      id = uuidAfter(id, match.updatedAt);
+      const { searchNumber, id: matchId } = match;
+      return {
+        id,
+        clientId,
+        searchNumber,
+        matchId,
+        propertyUuid: change.propertyUuid,
+        route: mail,
+        generation,
+        reason,
+      };
+    });
+  });
+}
+
+/** By code points, so that no pair of surrogates is cut in two. */
+export function cut(text: string | null, lengthMax: number): string | null {
+  return text === null || text.length <= lengthMax
+    ? text
+    : `${Array.from(text.slice(0, lengthMax)).slice(0, -1).join('')}…`;
+}

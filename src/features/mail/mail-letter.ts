@@ -1,0 +1,186 @@
+/**
+ * Writes an e-mail from the present documents, the property that changed last first, until its HTML is full: the others
+ * leave it before it is sent, and go into the next one. What a daily or weekly one has postponed twice is only counted.
+ */
+
+import MailComposer from 'nodemailer/lib/mail-composer';
+import type { ResolvePlace } from '../../engine/domain/city.ts';
+import { createdAtOf, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
+import type { MailLanguage } from '../../engine/domain/mail.ts';
+import type { SearchMembers } from '../../engine/domain/search.ts';
+import { type Database, transaction } from '../../engine/store/database.ts';
+import { readHeldProperties } from '../../engine/store/properties.ts';
+import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
+import { itemsByProperty, type MailEntry, mailEntry, type Told } from './mail-contents.ts';
+import { keepMail, readMailedSearches, readTold } from './mail-outcomes.ts';
+import { entryBytes, type MailFoot, type MailText, mailText, roomFor } from './mail-text.ts';
+
+/** Database work that is retried until it succeeds. */
+export type Retrying = <T>(work: () => Promise<T>) => Promise<T>;
+
+export interface LetterDependencies {
+  readonly database: Database;
+  readonly from: Mailbox;
+  /** The prefix of links, without a slash at its end. */
+  readonly publicUrl: string;
+  readonly language: MailLanguage;
+  readonly resolvePlace: ResolvePlace;
+  /** Until what found no room is due. */
+  readonly gatherMs: number;
+  /** Deliveries before it are no longer kept; null: all are. */
+  readonly keptSince: () => Date | null;
+}
+
+export interface WrittenLetter {
+  readonly bytes: Buffer;
+  readonly itemCount: number;
+}
+
+/**
+ * The bytes of an earlier attempt, if there was one with these items: a recipient must not receive an e-mail twice with
+ * different content. Null when nothing remains to be said.
+ */
+export async function writeLetter(
+  mail: ClaimedMail,
+  dependencies: LetterDependencies,
+  retrying: Retrying,
+): Promise<WrittenLetter | null> {
+  if (mail.letter !== null) return { bytes: mail.letter, itemCount: mail.items.length };
+  const { database, from, publicUrl, language, gatherMs } = dependencies;
+  const unsubscribeUrl = `${publicUrl}/unsubscribe/${mail.token}`;
+  const foot = { unsubscribeUrl, sender: from.name || from.address };
+  const searches = await retrying(() =>
+    readMailedSearches(database, [...new Set(mail.items.map(({ searchNumber }) => searchNumber))]),
+  );
+  const { entries, shown, told, obsolete, rest } = await fill(mail, foot, searches, dependencies, retrying);
+  const counted = rest.filter((items) => items.every((item) => isLastTime(item, searches)));
+  const items = [...shown, ...counted.flat()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  let bytes: Buffer | null = null;
+  if (items.length > 0) {
+    const searchTitles = new Set(items.map(({ searchNumber }) => searches.get(searchNumber)?.title ?? ''));
+    const text = mailText({ entries, moreCount: counted.length, searchTitles }, foot, language);
+    bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
+  }
+  const postponed = rest.filter((each) => !counted.includes(each)).flatMap(idsOf);
+  const written = { mailId: mail.id, bytes, items: idsOf(items), told, postponed, obsolete };
+  await retrying(() =>
+    transaction(database, async (client) => {
+      const isKept = await keepMail(client, written, gatherMs);
+      if (isKept && bytes === null) await uncountMail(client, mail);
+    }),
+  );
+  return bytes === null ? null : { bytes, itemCount: items.length };
+}
+
+/** E-mails of a morning that postpone a property; the next one only counts it. */
+const POSTPONED_MAX = 2;
+
+function isLastTime(
+  { searchNumber, postponedCount }: ClaimedItem,
+  searches: ReadonlyMap<SearchNumber, SearchMembers>,
+): boolean {
+  return postponedCount >= POSTPONED_MAX && searches.get(searchNumber)?.notificationFrequency !== 'instant';
+}
+
+function idsOf(items: readonly ClaimedItem[]): readonly Uuid[] {
+  return items.map(({ id }) => id);
+}
+
+interface Filled {
+  readonly entries: readonly MailEntry[];
+  readonly shown: readonly ClaimedItem[];
+  readonly told: ReadonlyMap<Uuid, Told>;
+  readonly obsolete: readonly Uuid[];
+  /** The items of each property that found no room. */
+  readonly rest: readonly (readonly ClaimedItem[])[];
+}
+
+/** Properties read at once: each may be large. */
+const PAGE = 50;
+
+async function fill(
+  mail: ClaimedMail,
+  foot: MailFoot,
+  searches: ReadonlyMap<SearchNumber, SearchMembers>,
+  { database, language, resolvePlace, keptSince }: LetterDependencies,
+  retrying: Retrying,
+): Promise<Filled> {
+  const properties = [...itemsByProperty(mail.items)];
+  const entries: MailEntry[] = [];
+  const shown: ClaimedItem[] = [];
+  const told = new Map<Uuid, Told>();
+  const obsolete: Uuid[] = [];
+  let room = roomFor(foot, language);
+  const isOld = ({ matchId }: ClaimedItem): boolean => createdAtOf(matchId) < (keptSince() ?? new Date(0));
+  for (let start = 0; start < properties.length; start += PAGE) {
+    const page = properties.slice(start, start + PAGE);
+    const uuids = page.map(([uuid]) => uuid);
+    const [found, toldBefore] = await retrying(() =>
+      Promise.all([readHeldProperties(database, uuids), readTold(database, mail, uuids)]),
+    );
+    const states = new Map(found.map((held) => [held.state.uuid, held]));
+    for (const [index, [uuid, items]] of page.entries()) {
+      const held = states.get(uuid);
+      const before = toldBefore.get(uuid) ?? null;
+      const isAnnounced = before !== null || items.some(isOld);
+      const sources = { resolvePlace, told: before, isAnnounced, searches };
+      const entry = held === undefined ? null : mailEntry(items, { held, ...sources });
+      if (entry === null) {
+        obsolete.push(...idsOf(items));
+        continue;
+      }
+      room -= entryBytes(entry, language);
+      if (room < 0 && entries.length > 0) {
+        const rest = properties.slice(start + index).map(([, each]) => each);
+        return { entries, shown, told, obsolete, rest };
+      }
+      entries.push(entry);
+      shown.push(...items);
+      told.set((items.at(-1) as ClaimedItem).id, entry.told);
+    }
+  }
+  return { entries, shown, told, obsolete, rest: [] };
+}
+
+export interface Mailbox {
+  /** Empty when there is none. */
+  readonly name: string;
+  readonly address: string;
+}
+
+export interface MailMessage {
+  readonly id: Uuid;
+  readonly from: Mailbox;
+  /** The recipient's address. */
+  readonly to: string;
+  readonly text: MailText;
+  readonly unsubscribeUrl: string;
+}
+
+/**
+ * An e-mail as it is sent (RFC 5322): the same Message-ID and date on every attempt, one-click unsubscription (RFC 8058).
+ * Resolves with its bytes.
+ */
+export function messageBytes({ id, from, to, text, unsubscribeUrl }: MailMessage): Promise<Buffer> {
+  const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
+  return new MailComposer({
+    // The library writes into it.
+    from: { ...from },
+    to: { name: '', address: to },
+    subject: text.subject,
+    text: text.text,
+    html: text.html,
+    messageId: `<${id}@${domain}>`,
+    date: createdAtOf(id),
+    headers: {
+      'List-Unsubscribe': `<${unsubscribeUrl}>`,
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      'Auto-Submitted': 'auto-generated',
+    },
+    newline: 'win',
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+    .compile()
+    .build();
+}

@@ -1,0 +1,15 @@
+/** Whether a rent includes its charges: no member of an advert says so, but its words often do. */
+
+import type { AdvertContent } from '../../engine/domain/advert.ts';
+
+const INCLUDED =
+  /\bcharges (?:locatives )?(?:comprises|incluses)|€(?: ?\/ ?mois| par mois)? ?(?:t\.?)?c\.?c\b|charges included/iu;
+const EXCLUDED =
+  /\bhors charges|\bcharges (?:locatives )?(?:non comprises|en sus)|€(?: ?\/ ?mois| par mois)? ?h\.?c\b|charges not included/iu;
+
+/** Null when the advert says neither, or both. */
+export function chargesOf({ title, description, features }: AdvertContent): boolean | null {
+  const words = [title, description, ...features].join('\n').replace(/[\u00a0\u202f]/g, ' ');
+  const isIncluded = INCLUDED.test(words);
+  return isIncluded === EXCLUDED.test(words) ? null : isIncluded;
+}
