@@ -141,22 +141,30 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   const isTooOld = () => performance.now() - claimedAt > LEASE_MARGIN_MS / 2;
   const attempted = await attempt(mail, dependencies, retrying, isTooOld);
   if (attempted === null) return;
-  const settled = settledOf(mail, attempted.outcome, retryDelayMs);
+  const { outcome, itemCount } = attempted;
+  if (outcome === null) return;
+  const settled = settledOf(mail, outcome, retryDelayMs);
   await retrying(() => recordMail(database, settled));
-  onMail(settled, attempted.itemCount);
+  onMail(settled, itemCount);
+}
+
+interface Attempted {
+  /** Null when nothing remained to be said. */
+  readonly outcome: MailOutcome | null;
+  readonly itemCount: number;
 }
 
 /**
  * An e-mail that cannot be written counts as a failed attempt: the others continue, and this one is not retried for
- * ever. Null when there is nothing to send, or the claim has become too old: its lease could end during the attempt, and
- * another process send the e-mail as well.
+ * ever. Null when the claim has become too old: its lease could end during the attempt, and another process send the
+ * e-mail as well.
  */
 async function attempt(
   mail: ClaimedMail,
   dependencies: MailingDependencies,
   retrying: Retrying,
   isTooOld: () => boolean,
-): Promise<{ readonly outcome: MailOutcome; readonly itemCount: number } | null> {
+): Promise<Attempted | null> {
   const { from, sender, onTransientError } = dependencies;
   let letter: WrittenLetter | null;
   try {
@@ -176,7 +184,8 @@ async function attempt(
     };
     return { outcome, itemCount: mail.items.length };
   }
-  if (letter === null || isTooOld()) return null;
+  if (letter === null) return { outcome: null, itemCount: 0 };
+  if (isTooOld()) return null;
   const { bytes, itemCount } = letter;
   return { outcome: await sender.send({ from: from.address, to: mail.address, bytes }, mail.startedAt), itemCount };
 }
