@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import type { Context } from 'koa';
-import { createQueryLimiter, limitRate, Places } from '../src/rest/limits.ts';
+import { ConcurrencyLimit, createQueryLimiter, limitRate } from '../src/rest/limits.ts';
 import { Problem } from '../src/rest/problem.ts';
 import { verbatim } from '../src/rest/sentences.ts';
 
@@ -39,7 +39,7 @@ function requestOf(client: string, method = 'GET', limits: object = {}) {
 }
 
 test('a client that has enough under way comes again in a second, whoever else is there', async () => {
-  const places = new Places(QUESTIONS, { perClientMax: 2, allMax: 8, spreadSeconds: 8 }, () => 0.999);
+  const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 2, allMax: 8, spreadSeconds: 8 }, () => 0.999);
   for (let i = 0; i < 2; i++) void places.run(A, noEnd);
   const { detail, seconds } = await refusalOf(() => places.run(A, noEnd));
   assert.match(detail, /2 of a client/);
@@ -48,7 +48,11 @@ test('a client that has enough under way comes again in a second, whoever else i
 
 test('a crowd that finds no room comes again in different seconds, and never in an earlier one than the first', async () => {
   let drawn = 0;
-  const places = new Places(QUESTIONS, { perClientMax: 2, allMax: 8, spreadSeconds: 8 }, () => (drawn++ % 100) / 100);
+  const places = new ConcurrencyLimit(
+    QUESTIONS,
+    { perClientMax: 2, allMax: 8, spreadSeconds: 8 },
+    () => (drawn++ % 100) / 100,
+  );
   for (let i = 0; i < 8; i++) void places.run(`client ${i}`, noEnd);
   const counts = new Map<number, number>();
   for (let i = 0; i < 100; i++) {
@@ -64,7 +68,7 @@ test('a crowd that finds no room comes again in different seconds, and never in 
 });
 
 test('there is room again when work has ended, whether it went well or not, and once only', async () => {
-  const places = new Places(QUESTIONS, { perClientMax: 1, allMax: 1 });
+  const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 1, allMax: 1 });
   await assert.rejects(
     places.run(A, () => Promise.reject(new Error('no'))),
     /^Error: no$/,
@@ -78,7 +82,7 @@ test('there is room again when work has ended, whether it went well or not, and 
 });
 
 test('where requests may wait, those of a client run one after the other, and the neighbour at once', async () => {
-  const places = new Places(QUESTIONS, { perClientMax: 1, allMax: 8, waitingMax: 7 });
+  const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 1, allMax: 8, waitingMax: 7 });
   const began: number[] = [];
   const ends: (() => void)[] = [];
   const start = (client: string, number: number) =>
@@ -98,7 +102,7 @@ test('where requests may wait, those of a client run one after the other, and th
 });
 
 test('clients that wait take turns, reads and writes of one alternate, and one that leaves waits no longer', async () => {
-  const places = new Places(QUESTIONS, { perClientMax: 1, allMax: 1, waitingMax: Infinity });
+  const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 1, allMax: 1, waitingMax: Infinity });
   const leaveFirst = places.tryEnter('first');
   const order: string[] = [];
   const left = new AbortController();

@@ -25,11 +25,11 @@ export function authenticate(verify: VerifyApiKey, onAuthenticated: OnAuthentica
     if (PUBLIC_PATH.test(ctx.path)) return next();
     ctx.state.verifyKey = verify;
     const key = ctx.req.headers['x-api-key'];
-    const verdict = typeof key === 'string' ? verify(key) : null;
+    const verified = typeof key === 'string' ? verify(key) : null;
     // Most keys are cached: awaiting those as well would cost a tick.
-    return verdict instanceof Promise
-      ? verdict.then((principal) => admit(ctx, principal, onAuthenticated, next))
-      : admit(ctx, verdict, onAuthenticated, next);
+    return verified instanceof Promise
+      ? verified.then((principal) => admit(ctx, principal, onAuthenticated, next))
+      : admit(ctx, verified, onAuthenticated, next);
   };
 }
 

@@ -9,13 +9,13 @@ import { LISTED_MAX, type ListedPage } from '../engine/store/client-listings.ts'
 import { principalOf } from './auth.ts';
 import { goneOf } from './content.ts';
 import { offsetOf, type Paging } from './hydra.ts';
-import { Places } from './limits.ts';
+import { ConcurrencyLimit } from './limits.ts';
 import { Problem } from './problem.ts';
 import { type Direction, orderParameter } from './query.ts';
 import { LIMITED, REFUSALS } from './sentences.ts';
 
 /** One at a time of a client; seven more may wait. */
-const LISTS = new Places(LIMITED.lists, { perClientMax: 1, allMax: 8, waitingMax: 7 });
+const LISTS = new ConcurrencyLimit(LIMITED.lists, { perClientMax: 1, allMax: 8, waitingMax: 7 });
 
 /** Ids are created in time order, so both orders are the same. */
 export const TIME_ORDERS = {

@@ -109,11 +109,17 @@ async function makeConsoleFiles(
     assetOf('streets', 'js', 'text/javascript; charset=utf-8', streetScript),
   ]);
   const settings = {
-    ...{ showsPictures: shown.showsPictures, tilesUrl: shown.tilesUrl, version, sendsMail },
-    ...{ outlines: base.name, places: names.name, tilesAttribution: shown.tilesAttribution },
+    showsPictures: shown.showsPictures,
+    tilesUrl: shown.tilesUrl,
+    version,
+    sendsMail,
+    outlines: base.name,
+    places: names.name,
+    tilesAttribution: shown.tilesAttribution,
     streets: shown.streets && {
       ...shown.streets.settings,
-      ...{ file: shown.streets.name, script: painter.name },
+      file: shown.streets.name,
+      script: painter.name,
       attribution: shown.tilesAttribution || shown.streets.settings.attribution,
     },
   };
@@ -133,7 +139,7 @@ async function assetOf(stem: string, suffix: string, type: string, text: string)
 
 /** As many as a map has room for, the largest first; the search among cities nearly always finds its result here. */
 const COMMUNES_MAX = 9_000;
-/** Of a degree: ten metres. */
+/** Fractions of a degree: ten metres. */
 const DECIMALS = 4;
 
 /** Names and centres of communes, `[insee, name, lat, lon]`, and of departments, `[code, name]`. */

@@ -116,8 +116,14 @@ export function securedPage(imageSources: readonly string[] = []): Middleware {
     contentSecurityPolicy: {
       useDefaults: false,
       directives: {
-        ...{ defaultSrc: none, scriptSrc: own, styleSrc: own, imgSrc: [...own, 'data:', ...imageSources] },
-        ...{ connectSrc: own, baseUri: none, formAction: none, frameAncestors: none },
+        defaultSrc: none,
+        scriptSrc: own,
+        styleSrc: own,
+        imgSrc: [...own, 'data:', ...imageSources],
+        connectSrc: own,
+        baseUri: none,
+        formAction: none,
+        frameAncestors: none,
       },
     },
   });

@@ -142,7 +142,7 @@ function targetOf(searchNumber: SearchNumber): DeliveryTarget {
   return { searchNumber, matchId: null, from: null, to: null };
 }
 
-interface Wanted extends WantedProperty {
+interface NamedDeliveries extends WantedProperty {
   readonly search: Uuid | null;
   readonly match: Uuid | null;
 }
@@ -150,13 +150,13 @@ interface Wanted extends WantedProperty {
 /** Null: all searches of the client. Throws a 404 `Problem` for a search of another client. */
 async function targetsOf(
   ctx: Context,
-  wanted: Wanted,
+  named: NamedDeliveries,
   dependencies: ApiDependencies,
   limiter: QueryLimiter,
 ): Promise<readonly DeliveryTarget[] | null> {
-  const { search, match } = wanted;
+  const { search, match } = named;
   const searchNumber = search === null ? null : (await ownSearch(ctx, dependencies, search)).number;
-  const properties = await propertiesOf(ctx, wanted, limiter);
+  const properties = await propertiesOf(ctx, named, limiter);
   const [propertyUuid = null] = properties;
   if (properties.some((each) => each === null || each !== propertyUuid)) return [];
   if (match === null && propertyUuid === null) return searchNumber === null ? null : [targetOf(searchNumber)];

@@ -60,7 +60,7 @@ export interface ApiSettings extends EndpointRules {
   readonly searchLimits: SearchLimits;
   /** There is a mail server. */
   readonly isMailAvailable: boolean;
-  /** Of clients, at once. */
+  /** Concurrent connections of clients. */
   readonly connectionsMax: number;
   /** Days for which final deliveries are kept; 0: for ever. */
   readonly deliveriesKeptDays: number;

@@ -22,9 +22,9 @@ class ShapeError extends Error {
   }
 }
 
-/** Of the smallest ring: a triangle, closed. */
+/** Positions of the smallest ring: a triangle, closed. */
 const RING_CORNERS_MIN = 4;
-/** Of `5.9,43.1` with an altitude: many times the digits that any of them has. */
+/** Characters of `5.9,43.1` with an altitude, with many times their usual digits. */
 const POSITION_LENGTH_MAX = 200;
 const TOO_MANY = FAULTS.positions(CORNERS_MAX);
 

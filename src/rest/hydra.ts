@@ -15,7 +15,7 @@ export interface CollectionPage {
   readonly paging: Paging;
   /** Every parameter that the collection knows. */
   readonly parameters: Rules;
-  /** Of estimated collections: there may be more members than `totalItems`. */
+  /** True in estimated collections: there may be more members than `totalItems`. */
   readonly estimated?: boolean;
   /** How many more there may be, where that is worked out. */
   readonly margin?: number;

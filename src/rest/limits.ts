@@ -1,7 +1,7 @@
 /**
  * The limits that a request meets before it is answered (decisions, sections 7 and 11). A rate is a token bucket per key.
- * Everything else is a number of places, per client and in all: whoever finds none waits where the work is short, and is
- * asked to return later where it holds a scarce resource for as long as another party decides.
+ * Everything else limits what is under way at once, per client and in all: a request beyond the limit waits where the work
+ * is short, and is refused where it holds a scarce resource for as long as another party decides.
  */
 
 import type { Context, Middleware } from 'koa';
@@ -18,10 +18,10 @@ import { receiveBody } from './json-body.ts';
 import { Problem } from './problem.ts';
 import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
 
-export interface PlaceBounds {
+export interface ConcurrencyBounds {
   readonly perClientMax: number;
   readonly allMax: number;
-  /** Requests of a client that may wait for a place. Default none. */
+  /** Requests of a client that may wait. Default none. */
   readonly waitingMax?: number;
   /** The `Retry-After` of a refusal. Default one. */
   readonly retryAfterSeconds?: number;
@@ -32,7 +32,7 @@ export interface PlaceBounds {
   readonly spreadSeconds?: number;
 }
 
-/** Returns the place. Only the first call counts. */
+/** Ends what is under way. Only the first call counts. */
 export type Leave = () => void;
 
 interface Waiting {
@@ -44,9 +44,9 @@ interface Waiting {
 /** Reads and writes of a client wait separately, and alternate. */
 const KINDS = 2;
 
-export class Places {
+export class ConcurrencyLimit {
   readonly #what: Sentence;
-  readonly #bounds: PlaceBounds;
+  readonly #bounds: ConcurrencyBounds;
   readonly #random: () => number;
   readonly #ring = new TurnRing<Waiting>(KINDS);
   readonly #underWay = new Map<string, number>();
@@ -54,7 +54,7 @@ export class Places {
   #all = 0;
 
   /** `what`: the subject of a refusal's sentence, in the plural. `random` is below 1. */
-  constructor(what: Sentence, bounds: PlaceBounds, random: () => number = Math.random) {
+  constructor(what: Sentence, bounds: ConcurrencyBounds, random: () => number = Math.random) {
     this.#what = what;
     this.#bounds = bounds;
     this.#random = random;
@@ -155,7 +155,7 @@ interface Bucket {
  * A token bucket per key, in memory: `burst` at once, refilled at `perSecond`. A bucket is refilled when it is read, so
  * there is no timer; one that has not been read for long is full, and may be forgotten. `nowMs` never goes backwards.
  */
-export class Rates {
+export class RateLimiter {
   readonly #nowMs: () => number;
   readonly #buckets = new LRUCache<string, Bucket>({ max: BUCKETS_MAX });
 
@@ -194,7 +194,7 @@ const BYTES_PER_TOKEN = 64 * 1_024;
  * `RateLimit-*` (IETF draft, third version) on every answer.
  */
 export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
-  const [reads, writes] = [new Rates(nowMs), new Rates(nowMs)];
+  const [reads, writes] = [new RateLimiter(nowMs), new RateLimiter(nowMs)];
   return (ctx, next) => {
     const principal = ctx.state.principal as Principal | undefined;
     if (principal === undefined) return next();
@@ -232,7 +232,7 @@ export function takeTurns(connectionsMax: number): Middleware {
   // One connection is reserved for the process itself.
   const allMax = Math.max(1, connectionsMax - 1);
   const perClientMax = Math.max(1, Math.floor(allMax * CLIENT_SHARE));
-  const turns = new Places(LIMITED.requests, { perClientMax, allMax, waitingMax: Infinity });
+  const turns = new ConcurrencyLimit(LIMITED.requests, { perClientMax, allMax, waitingMax: Infinity });
   return async (ctx, next) => {
     if (ctx.state.principal === undefined) return next();
     await receiveBody(ctx);
@@ -264,7 +264,7 @@ export interface QueryLimiter {
 const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
 const SINGLE_QUERIES = { perClientMax: 20, allMax: 1_000 };
 const RETRY_AFTER_SECONDS = 5;
-/** Queries are as long as their work, whatever else the machine does; clients wait no longer than this. */
+/** Queries are as long as their work, on a busy machine too; a client waits no longer than this. */
 const DEADLINE_MS = 30_000;
 
 /**
@@ -275,8 +275,8 @@ export function createQueryLimiter(
   { database: shared, queryDatabase }: Pick<ApiDependencies, 'database' | 'queryDatabase'>,
   deadlineMs = DEADLINE_MS,
 ): QueryLimiter {
-  const queries = new Places(LIMITED.queries, QUERIES);
-  const singleQueries = new Places(LIMITED.singleQueries, SINGLE_QUERIES);
+  const queries = new ConcurrencyLimit(LIMITED.queries, QUERIES);
+  const singleQueries = new ConcurrencyLimit(LIMITED.singleQueries, SINGLE_QUERIES);
   return {
     database: queryDatabase ?? shared,
     run(ctx, work) {

@@ -59,9 +59,9 @@ export interface Contract {
   readonly routes: readonly Route[];
   /** What is answered, by class name. */
   readonly resources?: Readonly<Record<string, z.ZodObject>>;
-  /** Of collections those of which there may be more members than are looked at. */
+  /** Collections that may have more members than are read. */
   readonly estimated?: readonly string[];
-  /** Of these, the collections that say in `margin` how many more there may be. */
+  /** Estimated collections that say in `margin` how many more there may be. */
   readonly withMargin?: readonly string[];
   /** The description of each in the list of groups. */
   readonly groups?: Readonly<Record<string, string>>;

@@ -28,7 +28,9 @@ export const ROUTES: readonly Route[] = [
     details: `Your saved searches. ${FILTERED}`,
   }),
   route('post /searches', 'Search', 'item', 'Creates a search', {
-    ...{ body: 'SearchCreation', isIdempotent: true, refusals: [409, 410] },
+    body: 'SearchCreation',
+    isIdempotent: true,
+    refusals: [409, 410],
     details:
       'Saves a search. Only `title` is required; every criterion that is set must hold. Matches go to `endpointRecipient` ' +
       'and events to `eventEndpoint`, when `notificationEnabled` is true. What satisfied the search before it was saved is ' +
@@ -74,7 +76,8 @@ export const ROUTES: readonly Route[] = [
     details: 'A delivery: where it goes, what has become of each attempt, and when the next one is due.',
   }),
   route('post /deliveries/{id}/resend', 'Delivery', 'item', 'Sends a delivery again', {
-    ...{ status: 202, refusals: [409] },
+    status: 202,
+    refusals: [409],
     details:
       'Sends a webhook again, whatever has become of it: the same id, bytes and sequence, to the endpoint that its search ' +
       'has now. What was delivered, has failed or was cancelled gets six attempts of its own; what waits for its hour makes ' +

@@ -47,7 +47,7 @@ export async function readPreviewedSearch(body: unknown, rules: InputRules): Pro
 
 /**
  * The members that `body` states, changed, and the others kept: PUT and PATCH alike (decisions, section 2). A member
- * that is sent as it was answered stays valid, whatever the present rules. The look-ups are done at once, the merge
+ * that is sent as it was answered stays valid under any present rules. The look-ups are done at once, the merge
  * when the row is locked. Throws a 422 `Problem`, and so does the merge.
  */
 export async function readSearchChange(
@@ -174,8 +174,8 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * What is wrong with `text` as an endpoint, or null when it may be one (decisions, section 2). Hosts are judged by the code
- * that judges them when they are dialled, where names have become addresses; ports are judged here alone, so that what was
+ * What is wrong with `text` as an endpoint, or null when it may be one (decisions, section 2). Hosts are checked by the code
+ * that checks them when they are dialled, where names have become addresses; ports are checked here alone, so that what was
  * saved under other rules keeps working.
  */
 export function endpointFault(text: string, { allowPrivateEndpoints, endpointPorts }: EndpointRules): Sentence | null {

@@ -18,7 +18,7 @@ import type { ApiDependencies } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
-import { Places } from './limits.ts';
+import { ConcurrencyLimit } from './limits.ts';
 import { notFound, Problem } from './problem.ts';
 import { booleanParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
@@ -218,7 +218,7 @@ type AnswerPage = (ctx: Context, envelope: object, members: AsyncIterable<object
  * 429 beyond a few such pages per client and in total. No entity tag: the bytes are not known when the first is sent.
  */
 function createLargeAnswers(): AnswerPage {
-  const pages = new Places(LIMITED.largePages, LARGE_PAGES);
+  const pages = new ConcurrencyLimit(LIMITED.largePages, LARGE_PAGES);
   return (ctx, envelope, members) => {
     const leave = pages.tryEnter(principalOf(ctx).clientId);
     if (leave === null) throw new Problem(429, REFUSALS.largePage, { headers: { 'Retry-After': '1' } });

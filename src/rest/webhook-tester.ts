@@ -22,7 +22,7 @@ import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { identityOf } from './hydra.ts';
-import { leaveTurn, Places, Rates } from './limits.ts';
+import { ConcurrencyLimit, leaveTurn, RateLimiter } from './limits.ts';
 import { Problem } from './problem.ts';
 import {
   BadParameter,
@@ -58,8 +58,8 @@ const TEST_RATE = { perSecond: 2, burst: 20 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, deliverOnce, settings, now } = dependencies;
-  const places = new Places(LIMITED.webhookTests, TESTS_AT_ONCE);
-  const rates = new Rates(() => performance.now());
+  const limit = new ConcurrencyLimit(LIMITED.webhookTests, TESTS_AT_ONCE);
+  const rates = new RateLimiter(() => performance.now());
 
   router.get('/webhook-tester', acceptable, async (ctx) => {
     const query = readQuery(ctx, WEBHOOK_TEST_PARAMETERS);
@@ -82,7 +82,7 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
       throw new Problem(429, REFUSALS.testRate(TEST_RATE.perSecond), { headers });
     }
     leaveTurn(ctx);
-    const outcome = await places.run(clientId, () =>
+    const outcome = await limit.run(clientId, () =>
       deliverOnce({ id, endpoint: query.endpoint, body, token, secrets, context, startedAt }),
     );
     answerTest(ctx, id, body, outcome, search === null ? token : null);

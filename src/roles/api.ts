@@ -13,7 +13,7 @@ import { isDatabaseOutage } from '../engine/store/outage.ts';
 import { FEATURES } from '../features.ts';
 import { createApi } from '../rest/api.ts';
 import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
-import { type Leave, Places } from '../rest/limits.ts';
+import { ConcurrencyLimit, type Leave } from '../rest/limits.ts';
 import { LIMITED } from '../rest/sentences.ts';
 import { openStreetMap, type StreetMap } from '../rest/street-map.ts';
 import { VERSION } from '../version.ts';
@@ -152,11 +152,11 @@ const CLIENT_SHARE = 1 / 4;
  */
 export function createConnectionLimits(proxies: BlockList, connectionsMax: number): ConnectionLimits {
   const perClientMax = Math.max(1, Math.floor(connectionsMax * CLIENT_SHARE));
-  const ofAddresses = new Places(LIMITED.connections, {
+  const ofAddresses = new ConcurrencyLimit(LIMITED.connections, {
     perClientMax: UNAUTHENTICATED_PER_ADDRESS_MAX,
     allMax: Infinity,
   });
-  const ofClients = new Places(LIMITED.connections, { perClientMax, allMax: Infinity });
+  const ofClients = new ConcurrencyLimit(LIMITED.connections, { perClientMax, allMax: Infinity });
   /** Of sockets without an authenticated request. */
   const leaveAddress = new WeakMap<Socket, Leave>();
   return {

@@ -29,6 +29,7 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
   const [isAwaited, setAwaited] = useState(false);
   const { letters, places } = useCompletion(typed, types);
   const isOpen = typed.trim() !== '' && places.length > 0;
+  const offered = isOpen ? places : [];
   const isBehind = typed.trim() !== '' && letters !== typed.trim();
   const type = (text: string): void => {
     setTyped(text);
@@ -72,7 +73,7 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
         onInput={({ currentTarget }) => type(currentTarget.value)}
         onKeyDown={press}
       />
-      <Places {...{ id, label, active, isBehind }} places={isOpen ? places : []} onChoose={choose} />
+      <Places id={id} label={label} active={active} isBehind={isBehind} places={offered} onChoose={choose} />
     </div>
   );
 }

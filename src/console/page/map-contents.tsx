@@ -49,7 +49,8 @@ export function MapContents() {
   const isReading = useValue(model.isReadingMatches);
   const isList = base !== NO_BASE_MAP && view === 'map' && id === null;
   useGoingThere(sharedMap, {
-    ...{ boxes: isList ? boxes : [], chosen: chosenFilters.search },
+    boxes: isList ? boxes : [],
+    chosen: chosenFilters.search,
     isReading: found?.isReading ?? isReading,
   });
   usePings(sharedMap);

@@ -96,7 +96,10 @@ export function openSharedMap(element: HTMLElement): SharedMap {
     below.redraw();
   });
   return {
-    ...{ map, base, colours, ...createMarks(map) },
+    map,
+    base,
+    colours,
+    ...createMarks(map),
     name: (words) => nameButtons(element, words),
     showAreas(shown, which) {
       [areas, chosen] = [shown, which];
@@ -133,7 +136,9 @@ function openMap(element: HTMLElement): LeafletMap {
     // Tile servers of OpenStreetMap answer nobody who does not say where he comes from.
     const referrerPolicy = 'strict-origin' as const;
     tileLayer(SETTINGS.tilesUrl, {
-      ...{ attribution: asText(SETTINGS.tilesAttribution), maxZoom: ZOOM_MAX, referrerPolicy },
+      attribution: asText(SETTINGS.tilesAttribution),
+      maxZoom: ZOOM_MAX,
+      referrerPolicy,
     }).addTo(map);
   }
   map.createPane('land').style.zIndex = '150';

@@ -45,7 +45,10 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const askQuery = queriesOf(dependencies.askThread);
   const explaining: Explaining & { readonly cityOf: CityOf } = {
     cityOf: (insee) => reference.city(insee),
-    ...{ database, retentionDays, now, resolvePlace: (place) => reference.resolvePlace(place) },
+    database,
+    retentionDays,
+    now,
+    resolvePlace: (place) => reference.resolvePlace(place),
     medians: followMedians(database).renew,
   };
 
@@ -71,8 +74,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
       const numbers = await askQuery('satisfiedSearches', { clientId, facts: subject.facts }, gone);
       const { offset, limit } = offsetOf(query);
       const members: object[] = [];
-      const wanted = numbers.slice(offset, offset + limit);
-      for (const number of wanted) {
+      for (const number of numbers.slice(offset, offset + limit)) {
         const member = await explain(number, subject, language, explaining);
         if (member !== null) members.push(member);
       }

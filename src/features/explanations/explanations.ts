@@ -41,7 +41,7 @@ import {
   previewRoutes,
 } from './query-routes.ts';
 
-/** A bound, a list or whatever else the criterion compares. */
+/** The values that the criterion compares. */
 const value = (description: string) => z.unknown().meta({ description });
 
 const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; all geography is `areas`.' });
@@ -124,7 +124,9 @@ const FoundProperty = z.strictObject({
 const EXPLANATION_CONTRACT: Contract = {
   routes: [
     route('post /searches/preview', 'Preview', 'item', 'Tries a search out without saving it', {
-      ...{ body: 'SearchPreview', parameters: PREVIEW_PARAMETERS, status: 200 },
+      body: 'SearchPreview',
+      parameters: PREVIEW_PARAMETERS,
+      status: 200,
       details:
         'What a search would find, without saving it: how many properties satisfy it now, how many began to on each of the ' +
         'last days, the newest of them, and how many there would be without each criterion. Exact while 20,000 properties ' +
@@ -132,7 +134,8 @@ const EXPLANATION_CONTRACT: Contract = {
         'client are answered at once.',
     }),
     route('get /searches/{id}/explanation', 'Explanation', 'item', 'Explains a search and a property', {
-      ...{ parameters: EXPLANATION_PARAMETERS, takesSome: true },
+      parameters: EXPLANATION_PARAMETERS,
+      takesSome: true,
       details:
         'Why a property is a match of the search, or is not: criterion by criterion what was asked for and what there is, ' +
         'when the match began and by what, and what was sent. Send one of `property`, `advert` and `url`. The words ' +
@@ -186,13 +189,11 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
   return {
     Explanation: explanationDocument(
       {
-        ...{
-          searchId: ids.search,
-          propertyUuid: property,
-          matchId: ids.match,
-          deliveryIds: [ids.delivery],
-          evaluations,
-        },
+        searchId: ids.search,
+        propertyUuid: property,
+        matchId: ids.match,
+        deliveryIds: [ids.delivery],
+        evaluations,
         reasons: [
           { code: 'began-with-advert', at },
           { code: 'left', ...now },
@@ -204,15 +205,22 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
     ),
     Preview: previewDocument(
       {
-        ...{ satisfiedNow: 412, margin: 0, estimated: false, startedPerDay: [{ date: '2026-03-10', count: 3 }] },
-        ...{ perDay: 3, knownSince: '2026-03-10', places: [{ lat: 43.1256, lon: 5.9304, insee: null }] },
+        satisfiedNow: 412,
+        margin: 0,
+        estimated: false,
+        startedPerDay: [{ date: '2026-03-10', count: 3 }],
+        perDay: 3,
+        knownSince: '2026-03-10',
+        places: [{ lat: 43.1256, lon: 5.9304, insee: null }],
         sample: [{ uuid: property, satisfiedSince }],
         withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, margin: 0, estimated: false }],
       },
       reference,
     ),
     FoundProperty: foundPropertyDocument(propertyDocument(state, crawls, resolvePlace, { withContacts: true }), {
-      ...{ uuid: property, satisfiedSince, matchId: ids.match },
+      uuid: property,
+      satisfiedSince,
+      matchId: ids.match,
     }),
   };
 }
@@ -229,22 +237,22 @@ export const explanations: Feature = {
   estimate: createMatchEstimator,
 };
 
-/** The estimate of a search without criteria, even when no property is held. */
+/** The estimate of a search without criteria, even when no property is stored. */
 const SAMPLE_MAX = 1_000;
 /** Properties whose texts are read: folding one costs more than evaluating all the rest. */
 const TEXTS_MAX = 100;
 /** Every search has it by default: not a criterion by itself. */
-const GIVEN: RemovableCriterion = 'withCoherentPrice';
+const DEFAULT_CRITERION: RemovableCriterion = 'withCoherentPrice';
 const KEPT_MS = 60_000;
 /** Corners, and words, evaluated for one search: with very many, fewer properties represent the others. */
-const CORNERS_LOOKED_AT_MAX = 4_000_000;
-const WORDS_LOOKED_AT_MAX = 2_000;
+const CORNERS_COMPARED_MAX = 4_000_000;
+const WORDS_COMPARED_MAX = 2_000;
 /** Evaluations between two reads of the clock. */
 const EVALUATED_AT_ONCE = 8;
 
 interface Sample {
   readonly properties: readonly PropertyFacts[];
-  /** Of the first ones, with their texts. */
+  /** The first ones, with their texts. */
   readonly withTexts: readonly PropertyFacts[];
   readonly siteCategoryName: SiteCategoryName;
 }
@@ -287,12 +295,12 @@ async function estimate(
   ...[members]: Parameters<EstimateMatches>
 ): Promise<number> {
   const criteria = criteriaOf(members, siteCategoryName);
-  if (removableCriteria(criteria).every((name) => name === GIVEN)) return SAMPLE_MAX;
+  if (removableCriteria(criteria).every((name) => name === DEFAULT_CRITERION)) return SAMPLE_MAX;
   const hasWords = criteria.expressions.length > 0;
   const [satisfies, satisfiesAll] = [satisfier({ ...criteria, expressions: [] }), satisfier(criteria)];
   const slices = createWorkSlices();
-  const evaluatedMax = Math.ceil(CORNERS_LOOKED_AT_MAX / (weightOf(members).polygonCorners + 1));
-  const readMax = Math.ceil(WORDS_LOOKED_AT_MAX / (criteria.expressions.flat().length + 1));
+  const evaluatedMax = Math.ceil(CORNERS_COMPARED_MAX / (weightOf(members).polygonCorners + 1));
+  const readMax = Math.ceil(WORDS_COMPARED_MAX / (criteria.expressions.flat().length + 1));
   let [evaluated, satisfied, read, worded] = [0, 0, 0, 0];
   for (const facts of properties.slice(0, evaluatedMax)) {
     const known = withTexts[evaluated];

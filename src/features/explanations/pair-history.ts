@@ -155,7 +155,7 @@ function silenceOf(history: PairHistory): readonly PairReason[] {
   const kinds = messages
     .filter(({ at }) => from !== null && at > from)
     .flatMap(({ events }) => events.map((e) => e.kind));
-  // Of one that it subscribes to, the property did not satisfy the search at that time, by medians or crawls of then.
+  // The search subscribes to this one: the property did not satisfy the search at that time, by medians or crawls of then.
   const isUnsubscribed = isNotifying && kinds.length > 0 && !kinds.some((kind) => subscribedEvents.includes(kind));
   return [beginningOf(walk(history, history.summary, null)), ...(isUnsubscribed ? [now('not-subscribed')] : [])];
 }
@@ -219,7 +219,7 @@ function standingOf({ versions, deletedAt, isUnsubscribed }: PairHistory): reado
   ];
 }
 
-/** Of the message that a match came with, the nearest in time with the same content; -1: it is not kept any more. */
+/** The message that a match came with: the nearest in time with the same content; -1: it is not kept any more. */
 function causeOf({ messages, keptSince }: PairHistory, { cause, createdAt }: PairMatch): number {
   if (keptSince !== null && createdAt < keptSince) return -1;
   const away = ({ at }: RecordedMessage): number => Math.abs(at.getTime() - createdAt.getTime());

@@ -12,7 +12,7 @@ export interface RecordedVersion {
   readonly version: number;
   /** Null: its beginning is not recorded any more. */
   readonly from: Date | null;
-  /** Of a former address only whether there was one is recorded. */
+  /** Only whether there was a former address is recorded. */
   readonly members: SearchMembers & { readonly hasNotificationRecipient?: boolean };
 }
 
@@ -137,7 +137,7 @@ export async function readPair(
   return rows[0] ?? null;
 }
 
-/** Of the pairs of a search that are matches, by property. Served by the unique index of matches. */
+/** The pairs of a search that are matches, by property. Served by the unique index of matches. */
 export async function readMatchIds(
   database: Queryable,
   searchNumber: SearchNumber,

@@ -20,7 +20,7 @@ export interface PreviewQuery {
 
 export interface PreviewFigures {
   readonly satisfiedNow: number;
-  /** Of `satisfiedNow`, either way, with a confidence of 95 %; 0 where everything was counted. */
+  /** The error of `satisfiedNow`, either way, with a confidence of 95 %; 0 where everything was counted. */
   readonly margin: number;
   /** Some figure was extrapolated from a part of the properties. */
   readonly estimated: boolean;
@@ -106,7 +106,7 @@ export async function countSatisfied(
   return estimate(satisfied, weight);
 }
 
-/** Of the normal distribution, 95 % lie within so many standard deviations. */
+/** 95 % of a normal distribution lie within this many standard deviations. */
 const DEVIATIONS = 1.96;
 /** Added to the counts: none in a sample does not mean that there are none (Agresti and Coull, 1998). */
 const COUNTED_MORE = 2;

@@ -21,7 +21,7 @@ export interface ScannedProperty {
   readonly facts: string;
 }
 
-/** The next of them. */
+/** The next properties of a scan. */
 export interface ScannedPortion {
   readonly properties: readonly ScannedProperty[];
   /** How many properties each one read so far, in this portion or earlier ones, represents: 1 when these are all. */
@@ -43,9 +43,9 @@ export interface CandidateScan {
   readonly isWhole: boolean;
 }
 
-/** All candidates are evaluated while they are so many at most (decisions, section 7). */
+/** All candidates are evaluated up to this number (decisions, section 7). */
 const WHOLE_MAX = 20_000;
-/** Otherwise so many of them are: a sample, or those that changed last. */
+/** Above it, this many are: a sample, or those that changed last. */
 const PART_MAX = 10_000;
 /** Corners, and words, that are compared for one search: some seconds of work. */
 const CORNERS_COMPARED_MAX = 20_000_000;
@@ -56,7 +56,7 @@ const PORTION_ROWS = 500;
 const EVENTS_AT_ONCE = 1_000;
 /** Events that are read at most to find them: a few properties may change all the time. */
 const EVENTS_MAX = 100_000;
-/** Of PostgreSQL's bigint. */
+/** The largest bigint of PostgreSQL. */
 const LAST_EVENT_ID = String(2n ** 63n - 1n);
 
 /**
@@ -92,7 +92,7 @@ export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresM
 }
 
 interface KeyRow {
-  /** How far round the circle. */
+  /** Position on the circle. */
   readonly key: number;
   readonly uuid: Uuid;
 }
@@ -111,7 +111,7 @@ async function scanPlaces(
   if (places.length === 0) return { scan: async () => undefined, isWhole: true };
   const { wholeMax, partMax } = boundsOf(criteria);
   const { rows } = await database.query<KeyRow>(
-    `select ${placeFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
+    `select ${positionFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
      where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
      order by 1 limit ${wholeMax + 1}`,
     parameters.values,
@@ -173,7 +173,7 @@ export async function readSample(database: Queryable, count: number): Promise<re
   return rows;
 }
 
-/** Of those that are still live, in any order. Served by the primary key. */
+/** Summaries of the properties that are still live, in any order. Served by the primary key. */
 async function readSummaries(database: Queryable, uuids: readonly Uuid[]): Promise<readonly ScannedProperty[]> {
   const { rows } = await database.query<ScannedProperty>(
     'select property_uuid as uuid, facts from property_summaries where property_uuid = any($1::uuid[]) and is_live',
@@ -194,14 +194,14 @@ export function sampleStartAt(now: Date): number {
   return Math.imul(Math.floor(now.getTime() / HOUR_MS), HOUR_STEP);
 }
 
-/** How far round the circle a row lies, from `start` on: 0 to 2³² - 1. */
-function placeFrom(start: number): string {
+/** The position of a row on the circle, counted from `start` on: 0 to 2³² - 1. */
+function positionFrom(start: number): string {
   return `((sample_key::bigint - (${start}) + ${KEYS}) % ${KEYS})::float8`;
 }
 
-/** For each property up to `place`: the share of the circle that was read is the share of the properties. */
-function weightOf(place: number): number {
-  return KEYS / (place + 1);
+/** For each property up to `position`: the share of the circle that was read is the share of the properties. */
+function weightOf(position: number): number {
+  return KEYS / (position + 1);
 }
 
 interface SampledRow {
@@ -221,12 +221,12 @@ export async function scanAnywhere(
   failuresMax: 0 | 1,
 ): Promise<CandidateScan> {
   const parameters = new Parameters();
-  const place = placeFrom(sampleStart);
+  const position = positionFrom(sampleStart);
   const { wholeMax, partMax } = boundsOf(criteria);
   // From the start on, then from the smallest key on: the first one behind the sample, and the first one too many.
   const { rows } = await database.query<{ key: number; end: number; isTooMany: boolean }>(
     `select key, "end", rank = ${wholeMax + 1} as "isTooMany" from (
-       select sample_key as key, ${place} as end, row_number() over (order by ${place}) as rank from (
+       select sample_key as key, ${position} as end, row_number() over (order by ${position}) as rank from (
          (select sample_key from property_summaries where is_live and sample_key >= $1::integer
           order by sample_key limit ${wholeMax + 1})
          union all
@@ -239,7 +239,7 @@ export async function scanAnywhere(
   const behind = rows.at(-1)?.isTooMany === true ? rows[0] : undefined;
   const end = behind?.end ?? null;
   const text = `
-    select property_uuid as uuid, ${place} as key,
+    select property_uuid as uuid, ${position} as key,
       case when ${failuresIn(criteria, parameters)} <= ${failuresMax} then facts end as facts
     from property_summaries where is_live and ${within(sampleStart, behind?.key ?? null, parameters)} order by 2`;
   const scan: Scan = async (take) => {
@@ -320,7 +320,7 @@ interface TextRow {
 
 const PICKED = PACKED_TEXTS.map((path) => `advert #>> '${path}'`).join();
 
-/** For every advert of the properties that still exist. Served by the primary key. */
+/** Texts of every advert of the properties that still exist. Served by the primary key. */
 export async function readTexts(
   database: Queryable,
   uuids: readonly Uuid[],

@@ -1,6 +1,6 @@
 /**
- * What is asked about many properties or searches. Such queries are answered in a worker thread with its own connections
- * to PostgreSQL: a second of judging holds nobody's event loop, and neither requests nor recording wait for it.
+ * Queries about many properties or searches. They are answered in a worker thread with its own connections
+ * to PostgreSQL: a second of evaluation blocks no event loop of clients, and neither requests nor recording wait for it.
  */
 
 import type { AskThread } from '../../engine/actor/worker-thread.ts';
@@ -16,7 +16,7 @@ export type AskQuery = <Kind extends keyof Answers>(
   signal?: AbortSignal,
 ) => ReturnType<Answers[Kind]>;
 
-/** Summaries and texts of ten thousand properties are some ten megabytes, and eight queries run at once. */
+/** Summaries and texts of twenty thousand properties are some twenty megabytes, and eight queries run at once. */
 const THREAD = { entry: new URL('./query-thread', import.meta.url), heapMaxMb: 512 };
 
 export function queriesOf(askThread: AskThread): AskQuery {

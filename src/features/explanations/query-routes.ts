@@ -1,5 +1,5 @@
 /**
- * What a search finds, asked of the query thread: `/searches/{id}/properties` (decisions, section 7), what satisfies it now,
+ * The results of a search, from the query thread: `/searches/{id}/properties` (decisions, section 7), what satisfies it now,
  * notified or not, as CSV on request, and `POST /searches/preview`, what it would find before it is saved (section 11).
  */
 
@@ -77,7 +77,7 @@ function orderOf(query: ParsedQuery<typeof FOUND_PROPERTY_PARAMETERS>): FoundOrd
   return orders[0] ?? { by: 'updatedAt', direction: 'desc' };
 }
 
-/** Those that are still held. */
+/** The documents of the properties that are still stored. */
 async function documentsOf(
   { page, hidePropertyContact }: ListedProperties,
   { database, reference }: Pick<ApiDependencies, 'database' | 'reference'>,

@@ -34,7 +34,7 @@ const pool = openDatabase({ url: databaseUrl, ...settings, onConnectionLost: () 
 
 const medians = followMedians(pool);
 
-/** Of a client's search. */
+/** Names a client's search. */
 interface OfSearch {
   readonly clientId: Uuid;
   readonly searchId: Uuid;
@@ -93,7 +93,8 @@ answerRequests(async (query, cancellation: Cancellation) => {
   const { kind, asked } = query as Query;
   const database = cancellable(pool, cancellation.signal);
   const tools: QueryTools = {
-    ...{ database, cancellation },
+    database,
+    cancellation,
     sampleStart: sampleStartAt(new Date()),
     median: (await medians.renew()).median,
   };
@@ -111,7 +112,7 @@ interface ListedSearch {
 }
 
 const SEARCHES_PER_PAGE = 500;
-/** Of members as they are stored, compressed. */
+/** Compressed members, as they are stored. */
 const PAGE_BYTES = 512 * 1_024;
 
 /**

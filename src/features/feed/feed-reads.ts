@@ -1,6 +1,6 @@
 /**
  * The feed for its client. Transactions commit in another order than they are numbered, so a read ends where the oldest
- * running one begins (`pg_snapshot_xmin`, as in search-feed.ts): nothing before a returned place can be recorded any
+ * running one begins (`pg_snapshot_xmin`, as in search-feed.ts): nothing before a returned position can be recorded any
  * more, whichever instance records. Batches of an epoch that is over are all settled, because the epoch is changed
  * after the transactions that record in it. Read side only.
  */
@@ -12,7 +12,7 @@ import type { Queryable } from '../../engine/store/database.ts';
 
 export interface FeedQuery {
   readonly clientId: Uuid;
-  readonly after: FeedPlace;
+  readonly after: FeedPosition;
   /** Null: of all searches. */
   readonly searchNumber: SearchNumber | null;
   readonly limit: number;
@@ -21,7 +21,7 @@ export interface FeedQuery {
 }
 
 export interface FedDelivery {
-  readonly place: FeedPlace;
+  readonly position: FeedPosition;
   readonly id: Uuid;
   readonly sequence: number;
   readonly searchId: Uuid;
@@ -39,7 +39,7 @@ export interface FedDelivery {
 export interface FeedPage {
   readonly deliveries: readonly FedDelivery[];
   /** Everything up to here was read. */
-  readonly upTo: FeedPlace;
+  readonly upTo: FeedPosition;
   /** There may be more after it. */
   readonly isCut: boolean;
 }
@@ -50,7 +50,7 @@ const BATCHES_SEARCHED_MAX = 2_000;
 
 /** The next part of the feed: it may be empty and still incomplete, where one search is selected. */
 export async function readFeed(database: Queryable, query: FeedQuery): Promise<FeedPage> {
-  const entries: FeedPlace[] = [];
+  const entries: FeedPosition[] = [];
   let upTo = query.after;
   let isCut = true;
   while (isCut && entries.length < query.limit) {
@@ -61,7 +61,7 @@ export async function readFeed(database: Queryable, query: FeedQuery): Promise<F
   }
   if (entries.length === 0) return { deliveries: [], upTo, isCut };
   const read = await readBodies(database, entries, query.bytesMax);
-  if (read.isCut) return { deliveries: read.deliveries, upTo: read.deliveries.at(-1)?.place ?? upTo, isCut: true };
+  if (read.isCut) return { deliveries: read.deliveries, upTo: read.deliveries.at(-1)?.position ?? upTo, isCut: true };
   return { deliveries: read.deliveries, upTo, isCut };
 }
 
@@ -76,7 +76,7 @@ interface EntryRow {
 async function readEntries(
   database: Queryable,
   { clientId, after, searchNumber, limit }: FeedQuery,
-): Promise<{ readonly entries: readonly FeedPlace[]; readonly upTo: FeedPlace; readonly isCut: boolean }> {
+): Promise<{ readonly entries: readonly FeedPosition[]; readonly upTo: FeedPosition; readonly isCut: boolean }> {
   const batchesMax = searchNumber === null ? BATCHES_MAX : BATCHES_SEARCHED_MAX;
   const { rows } = await database.query<EntryRow & { readonly batch: number }>({
     name: 'read-feed-entries',
@@ -103,13 +103,13 @@ async function readEntries(
     id === null ? [] : [{ epoch, transaction: BigInt(transaction), id }],
   );
   if (rows.length === limit && last.id !== null) {
-    return { entries, upTo: entries.at(-1) as FeedPlace, isCut: true };
+    return { entries, upTo: entries.at(-1) as FeedPosition, isCut: true };
   }
   const upTo = endOfTransaction(last.epoch, BigInt(last.transaction));
   return { entries, upTo, isCut: last.batch === batchesMax };
 }
 
-type BodyRow = Omit<FedDelivery, 'place'> & { readonly position: number };
+type BodyRow = Omit<FedDelivery, 'position'> & { readonly position: number };
 
 /** Deliveries and undelivered items, as one table. */
 const ITEMS = `(
@@ -120,7 +120,7 @@ const ITEMS = `(
 /** Those that are still kept, as far as there is room. Served by the primary keys; sizes are read off the rows. */
 async function readBodies(
   database: Queryable,
-  places: readonly FeedPlace[],
+  places: readonly FeedPosition[],
   bytesMax: number,
 ): Promise<{ readonly deliveries: readonly FedDelivery[]; readonly isCut: boolean }> {
   const { rows } = await database.query<BodyRow & { readonly hasMore: boolean }>({
@@ -141,7 +141,7 @@ async function readBodies(
     values: [places.map(({ id }) => id), bytesMax],
   });
   const deliveries = rows.map(({ position, hasMore: _more, ...row }) => {
-    return { ...row, place: places[position] as FeedPlace };
+    return { ...row, position: places[position] as FeedPosition };
   });
   return { deliveries, isCut: rows[0]?.hasMore ?? false };
 }
@@ -151,7 +151,7 @@ export interface FeedBounds {
   /** The present one: a cursor from another epoch is from before a restoration. */
   readonly epoch: number;
   /** The last removed one: kept items begin after it. */
-  readonly floor: FeedPlace;
+  readonly floor: FeedPosition;
 }
 
 /** Served by the primary key; intake_leader has one row. */
@@ -177,7 +177,7 @@ export async function readFeedBounds(database: Queryable, clientId: Uuid): Promi
 }
 
 /** After everything that can be shown now: what is recorded later, or is being recorded, comes after it. One row. */
-export async function readFeedEnd(database: Queryable): Promise<FeedPlace> {
+export async function readFeedEnd(database: Queryable): Promise<FeedPosition> {
   const { rows } = await database.query<{ epoch: number; begins: string }>({
     name: 'read-feed-end',
     text: `
@@ -194,7 +194,7 @@ export async function readFeedKey(database: Queryable): Promise<Buffer> {
 }
 
 /**
- * Seconds that recorded items have waited to be shown: since the oldest batch after the place where all feeds end, 0
+ * Seconds that recorded items have waited to be shown: since the oldest batch after the position where all feeds end, 0
  * without one. Served by the primary key, once for each client; intake_leader has one row.
  */
 export async function readFeedDelay(database: Queryable): Promise<number> {
@@ -214,13 +214,13 @@ export async function readFeedDelay(database: Queryable): Promise<number> {
 }
 
 /**
- * A place, signed with a key of the installation and bound to the client and the filter. Its holder learns nothing from
+ * A position, signed with a key of the installation and bound to the client and the filter. Its holder learns nothing from
  * it and cannot forge one.
  */
 interface FeedCursor {
   /** The epoch in which the cursor was issued. */
   readonly givenIn: number;
-  readonly place: FeedPlace;
+  readonly position: FeedPosition;
 }
 
 /** The scope of a cursor. */
@@ -235,13 +235,13 @@ const PLACE_BYTES = 1 + 4 + 4 + 8 + 16;
 /** Bytes of the HMAC-SHA256: half of it cannot be guessed. */
 const SEAL_BYTES = 16;
 
-export function writeCursor({ givenIn, place }: FeedCursor, scope: FeedScope, key: Buffer): string {
+export function writeCursor({ givenIn, position }: FeedCursor, scope: FeedScope, key: Buffer): string {
   const bytes = Buffer.alloc(PLACE_BYTES);
   bytes.writeUInt8(VERSION, 0);
   bytes.writeUInt32BE(givenIn, 1);
-  bytes.writeUInt32BE(place.epoch, 5);
-  bytes.writeBigUInt64BE(place.transaction, 9);
-  bytes.write(place.id.replaceAll('-', ''), 17, 'hex');
+  bytes.writeUInt32BE(position.epoch, 5);
+  bytes.writeBigUInt64BE(position.transaction, 9);
+  bytes.write(position.id.replaceAll('-', ''), 17, 'hex');
   return Buffer.concat([bytes, sealOf(bytes, scope, key)]).toString('base64url');
 }
 
@@ -252,8 +252,8 @@ export function readCursor(text: string, scope: FeedScope, key: Buffer): FeedCur
   const content = bytes.subarray(0, PLACE_BYTES);
   if (!timingSafeEqual(bytes.subarray(PLACE_BYTES), sealOf(content, scope, key))) return null;
   const id = uuidOfHex(content.subarray(17).toString('hex'));
-  const place = { epoch: content.readUInt32BE(5), transaction: content.readBigUInt64BE(9), id };
-  return { givenIn: content.readUInt32BE(1), place };
+  const position = { epoch: content.readUInt32BE(5), transaction: content.readBigUInt64BE(9), id };
+  return { givenIn: content.readUInt32BE(1), position };
 }
 
 function sealOf(content: Buffer, { clientId, searchId }: FeedScope, key: Buffer): Buffer {
@@ -268,7 +268,7 @@ function sealOf(content: Buffer, { clientId, searchId }: FeedScope, key: Buffer)
  * Places in the feed of a client, which are in the order of recording: the epoch (it grows with each restoration of the
  * database, after which transactions may count anew), the transaction, and the delivery within it.
  */
-export interface FeedPlace {
+export interface FeedPosition {
   readonly epoch: number;
   /** Number of the recording transaction. */
   readonly transaction: bigint;
@@ -279,14 +279,14 @@ const LOWEST_ID = uuidOf('00000000-0000-0000-0000-000000000000');
 const HIGHEST_ID = uuidOf('ffffffff-ffff-ffff-ffff-ffffffffffff');
 
 /** Before all items. */
-export const FEED_START: FeedPlace = { epoch: 0, transaction: 0n, id: LOWEST_ID };
+export const FEED_START: FeedPosition = { epoch: 0, transaction: 0n, id: LOWEST_ID };
 
 /** After everything that a transaction has recorded. */
-function endOfTransaction(epoch: number, transaction: bigint): FeedPlace {
+function endOfTransaction(epoch: number, transaction: bigint): FeedPosition {
   return { epoch, transaction, id: HIGHEST_ID };
 }
 
-export function isBefore(one: FeedPlace, other: FeedPlace): boolean {
+export function isBefore(one: FeedPosition, other: FeedPosition): boolean {
   if (one.epoch !== other.epoch) return one.epoch < other.epoch;
   return one.transaction === other.transaction ? one.id < other.id : one.transaction < other.transaction;
 }

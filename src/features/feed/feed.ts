@@ -17,7 +17,7 @@ import { acceptable, answerUntagged, goneOf } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { dateTime, identity, integer, link, list, text, uuid } from '../../rest/description/field-schemas.ts';
 import { linkNext } from '../../rest/hydra.ts';
-import { leaveTurn, Places } from '../../rest/limits.ts';
+import { ConcurrencyLimit, leaveTurn } from '../../rest/limits.ts';
 import { Problem } from '../../rest/problem.ts';
 import { numberParameter, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
 import { type Contract, route, type Samples } from '../../rest/route.ts';
@@ -28,7 +28,7 @@ import {
   FEED_START,
   type FedDelivery,
   type FeedBounds,
-  type FeedPlace,
+  type FeedPosition,
   type FeedScope,
   isBefore,
   readCursor,
@@ -73,7 +73,7 @@ interface FeedRequest {
   readonly scope: FeedScope;
   readonly searchNumber: SearchNumber | null;
   /** The client's position; null: the oldest kept item. */
-  readonly after: FeedPlace | null;
+  readonly after: FeedPosition | null;
   readonly limit: number;
   readonly waitMs: number;
 }
@@ -88,11 +88,11 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   onFeed?.(waits.wake);
   // One of them may be the last of its key.
   onKeyChange?.(() => waits.wake(null));
-  const polls = new Places(LIMITED.feedPolls, {
+  const polls = new ConcurrencyLimit(LIMITED.feedPolls, {
     perClientMax: WAITING_PER_CLIENT_MAX,
     allMax: Math.max(1, Math.floor(settings.connectionsMax / 2)),
   });
-  const largePages = new Places(LIMITED.largePages, LARGE_PAGES);
+  const largePages = new ConcurrencyLimit(LIMITED.largePages, LARGE_PAGES);
   let key: Buffer | null = null;
 
   router.get('/feed', acceptable, async (ctx) => {
@@ -102,8 +102,8 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
     const leave = largePages.tryEnter(request.scope.clientId);
     if (leave !== null) ctx.res.once('close', leave);
     const bytesMax = leave === null ? SMALL_PAGE_BYTES_MAX : PAGE_BYTES_MAX;
-    const read = (after: FeedPlace | null) => readPage(request, after, bytesMax, dependencies);
-    const readAgain = async (after: FeedPlace) => {
+    const read = (after: FeedPosition | null) => readPage(request, after, bytesMax, dependencies);
+    const readAgain = async (after: FeedPosition) => {
       await requireKeyStill(ctx);
       return read(after);
     };
@@ -118,7 +118,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   });
 }
 
-/** The `Problem` of an invalid cursor names the place to restart from. */
+/** The `Problem` of an invalid cursor names the position to restart from. */
 async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
   const query = readQuery(ctx, FEED_PARAMETERS);
   const { clientId } = principalOf(ctx);
@@ -134,12 +134,12 @@ async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buf
   if (cursor.givenIn !== bounds.epoch) {
     throw outdated(REFUSALS.cursorRestored, bounds, scope, key);
   }
-  return { ...request, after: cursor.place };
+  return { ...request, after: cursor.position };
 }
 
 interface Page {
   readonly deliveries: readonly FedDelivery[];
-  readonly upTo: FeedPlace;
+  readonly upTo: FeedPosition;
   readonly bounds: FeedBounds;
   readonly isEmpty: boolean;
   readonly isCut: boolean;
@@ -147,21 +147,21 @@ interface Page {
 
 async function readPage(
   { scope, searchNumber, limit }: FeedRequest,
-  after: FeedPlace | null,
+  after: FeedPosition | null,
   bytesMax: number,
   { database }: ApiDependencies,
 ): Promise<Page> {
   const { clientId } = scope;
   const startedAt = performance.now();
-  let place = after ?? FEED_START;
+  let position = after ?? FEED_START;
   for (;;) {
-    const read = await readFeed(database, { clientId, after: place, searchNumber, limit, bytesMax });
-    place = read.upTo;
+    const read = await readFeed(database, { clientId, after: position, searchNumber, limit, bytesMax });
+    position = read.upTo;
     const isEmpty = read.deliveries.length === 0;
     if (isEmpty && read.isCut && performance.now() - startedAt < SEARCHING_MAX_MS) continue;
     // Read after the items: items removed meanwhile are reported as removed.
     const bounds = await readFeedBounds(database, clientId);
-    return { deliveries: read.deliveries, upTo: place, bounds, isEmpty, isCut: read.isCut };
+    return { deliveries: read.deliveries, upTo: position, bounds, isEmpty, isCut: read.isCut };
   }
 }
 
@@ -170,8 +170,8 @@ function answerPage(ctx: Context, { scope, after }: FeedRequest, page: Page, key
   if (after !== null && isBefore(after, bounds.floor)) {
     throw outdated(REFUSALS.cursorOld, bounds, scope, key);
   }
-  const cursorAt = (place: FeedPlace): string => writeCursor({ givenIn: bounds.epoch, place }, scope, key);
-  const items = deliveries.map((delivery) => feedItemJson(delivery, cursorAt(delivery.place)));
+  const cursorAt = (position: FeedPosition): string => writeCursor({ givenIn: bounds.epoch, position }, scope, key);
+  const items = deliveries.map((delivery) => feedItemJson(delivery, cursorAt(delivery.position)));
   const next = new URLSearchParams(ctx.querystring);
   next.set('after', cursorAt(upTo));
   linkNext(ctx, `${ctx.path}?${next.toString()}`);
@@ -180,7 +180,7 @@ function answerPage(ctx: Context, { scope, after }: FeedRequest, page: Page, key
 }
 
 function outdated(why: Sentence, bounds: FeedBounds, scope: FeedScope, key: Buffer): Problem {
-  const oldest = writeCursor({ givenIn: bounds.epoch, place: bounds.floor }, scope, key);
+  const oldest = writeCursor({ givenIn: bounds.epoch, position: bounds.floor }, scope, key);
   return new Problem(410, REFUSALS.beginAgain(why), { members: { oldest } });
 }
 
@@ -191,7 +191,7 @@ function feedJson(items: readonly string[], next: string): string {
 }
 
 /** The body is embedded as the webhook carries it, byte for byte. */
-function feedItemJson(delivery: Omit<FedDelivery, 'place'>, cursor: string): string {
+function feedItemJson(delivery: Omit<FedDelivery, 'position'>, cursor: string): string {
   const { id, sequence, searchId, context, channel, createdAt, head, document, hidesContacts } = delivery;
   const members = JSON.stringify({ cursor, id, sequence, search: searchIri(searchId) });
   const more = JSON.stringify({ channel, createdAt: createdAt.toISOString() });
@@ -205,7 +205,7 @@ const POLL_FIRST_MS = 20;
 /** An announcement may be lost. */
 const POLL_MAX_MS = 5_000;
 
-interface Looked {
+interface PollRequest {
   readonly isEmpty: boolean;
   /** There may be further items to read. */
   readonly isCut: boolean;
@@ -224,7 +224,7 @@ interface FeedWaits {
   /** These clients have news; null: all clients. */
   readonly wake: (clientIds: readonly Uuid[] | null) => void;
   /** Reads repeatedly, after `page`, until an item comes, the time is over, the client is gone or the process ends. */
-  until<Page extends Looked>(
+  until<Page extends PollRequest>(
     clientId: Uuid,
     waitMs: number,
     gone: AbortSignal,
@@ -306,7 +306,9 @@ const Feed = z.strictObject({
 const FEED_CONTRACT: Contract = {
   routes: [
     route('get /feed', 'Feed', 'item', 'Reads what webhooks carry, in order', {
-      ...{ parameters: FEED_PARAMETERS, isUntagged: true, refusals: [410] },
+      parameters: FEED_PARAMETERS,
+      isUntagged: true,
+      refusals: [410],
       details:
         'Everything that your webhooks carry, byte for byte, in the order in which it was recorded: also what was cancelled, ' +
         'and what searches that notify would get if they had an endpoint. Begin without `after`, then go on with `next`, which `Link` leads to as well: ' +
@@ -323,8 +325,8 @@ const FEED_CONTRACT: Contract = {
 
 function feedExample({ at, ids, alert }: Samples): object {
   const scope = { clientId: ids.client, searchId: null };
-  const place = { epoch: 0, transaction: 4_711n, id: ids.delivery };
-  const cursor = writeCursor({ givenIn: 0, place }, scope, Buffer.from('nobody’s key'));
+  const position = { epoch: 0, transaction: 4_711n, id: ids.delivery };
+  const cursor = writeCursor({ givenIn: 0, position }, scope, Buffer.from('nobody’s key'));
   const [head = '', document = ''] = JSON.stringify(alert('ad.update.price', 'event')).split(
     /(?<="propertyDocument":)/,
   );

@@ -104,7 +104,14 @@ async function readSnapshot(
   const differences: Difference[] = [];
   try {
     const outcome = await readOnce({
-      ...{ database, broker, source, path, isAll, isForced, stopping, clock: () => new Date() },
+      database,
+      broker,
+      source,
+      path,
+      isAll,
+      isForced,
+      stopping,
+      clock: () => new Date(),
       format: () => openFormat(format as FormatName, mapping || null, source),
       onProgress: (doing, count, share) => progress.update({ doing, count, share }),
       onDifference(reference, content, isNew) {

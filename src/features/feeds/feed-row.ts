@@ -79,7 +79,8 @@ export function withinBounds(content: FeedContent, dropped: (notice: string) => 
   // The validator completes its input.
   const copy = structuredClone(kept);
   const message = {
-    ...{ kind: 'upsert', crawledAt: '2026-01-01T00:00:00Z' },
+    kind: 'upsert',
+    crawledAt: '2026-01-01T00:00:00Z',
     property: { ...copy.property, uuid: NOWHERE },
     advert: { ...copy.advert, uuid: NOWHERE },
   };
@@ -131,7 +132,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Li
   let parts: Buffer[] = [];
   let length = 0;
   let number = 1;
-  const taken = (isEnded: boolean): Line => {
+  const lineAt = (isEnded: boolean): Line => {
     const whole = withoutMark(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts), number);
     parts = [];
     length = 0;
@@ -147,11 +148,11 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Li
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
       add(chunk.subarray(from, end));
       from = end + 1;
-      yield taken(true);
+      yield lineAt(true);
     }
     if (from < chunk.length) add(chunk.subarray(from));
   }
-  if (length > 0) yield taken(false);
+  if (length > 0) yield lineAt(false);
 }
 
 function withoutMark(bytes: Buffer, number: number): Buffer {

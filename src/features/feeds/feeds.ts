@@ -55,7 +55,11 @@ async function openFeeds(parts: Parts): Promise<void> {
   const sources = config.feedsFile === null ? [] : readFeedsFile(config.feedsFile);
   if (sources.length > 0) {
     const feeds = await startFeeds({
-      ...{ database, broker, sources, onTransientError, allowPrivateNetworks: config.allowPrivateEndpoints },
+      database,
+      broker,
+      sources,
+      onTransientError,
+      allowPrivateNetworks: config.allowPrivateEndpoints,
       clock: () => new Date(),
       nowMs: () => performance.now(),
       onRead: (source, { counts, complaints }) => log.info({ source, ...counts, complaints }, 'feed read'),
@@ -69,7 +73,10 @@ async function openFeeds(parts: Parts): Promise<void> {
 
 function openUnseen({ config, log, database, broker, draining, onTransientError }: Parts): void {
   const task = startTask({
-    ...{ what: 'unseen adverts', everyMs: UNSEEN_EVERY_MS, isDueAtOnce: true, onTransientError },
+    what: 'unseen adverts',
+    everyMs: UNSEEN_EVERY_MS,
+    isDueAtOnce: true,
+    onTransientError,
     async work(stopping) {
       const options = { database, broker, days: config.unseenDays, clock: () => new Date(), stopping };
       const count = await expireUnseen(options).catch((error: Error) => {

@@ -1,4 +1,4 @@
-/** CSV, NDJSON, JSON and XML, one advert at a time, whatever the size of the file. */
+/** CSV, NDJSON, JSON and XML, one advert at a time, in bounded memory. */
 
 import { pipeline, Readable } from 'node:stream';
 import { JSONParser, TokenType } from '@streamparser/json';
@@ -238,7 +238,7 @@ function valueAt(tree: unknown, [step, ...rest]: readonly string[]): unknown {
   return valueAt((tree as Tree)[step], rest);
 }
 
-/** Of an element with attributes, its text. */
+/** The text of an element with attributes. */
 function textOfElement(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(textOfElement);
   const isElement = typeof value === 'object' && value !== null && '#text' in value;
@@ -316,7 +316,7 @@ function asMember(found: unknown, schema: Schema, split: string | undefined): un
   const isObject = typeof found === 'object';
   if (types.includes('array')) return listOf(found, split);
   if (isObject && !Array.isArray(found)) return undefined;
-  // Of an element or a member that occurs several times, for example per language, the first counts.
+  // An element or a member may occur several times, for example per language: the first counts.
   const text = textOf(Array.isArray(found) ? found[0] : found).trim();
   if (schema.enum !== undefined) return schema.enum.find((code) => textOf(code) === text);
   if (types.includes('boolean')) return TRUE.test(text) ? true : FALSE.test(text) ? false : undefined;

@@ -107,7 +107,7 @@ function advertOf(record: Reader, source: string) {
 function moneyOf(record: Reader) {
   const isRent = transactionTypeOf(record.word(3)) === 1;
   return {
-    // Of a rent with its charges where field 13 says so, of one without VAT where 14 or 245 does.
+    // The rent with its charges where field 13 says so, the price without VAT where 14 or 245 does.
     price: record.amount(11, 'price'),
     priceExcludingFees: record.amount(303, 'priceExcludingFees'),
     feesPercentage: record.amount(257, 'feesPercentage'),
@@ -137,7 +137,7 @@ function floorOf(record: Reader): number | null {
   return /^(?:rdc|rez)/.test(record.word(24)) ? 0 : record.number(24, 'floor');
 }
 
-/** Of version 4.1, the oldest still about; real exports have one or two more. */
+/** The number of fields in version 4.1, the oldest in use; real exports have one or two more. */
 const POLIRIS_FIELDS = 333;
 const SEPARATOR = '"!#"';
 const QUOTE = 0x22;

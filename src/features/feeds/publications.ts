@@ -17,7 +17,7 @@ export interface SourceReport {
   /** When the source was last checked, and when it last gave a file. */
   readonly lookedAt?: string;
   readonly gaveAt?: string;
-  /** Of the last snapshot that was read. */
+  /** The hash of the last snapshot that was read. */
   readonly readAt?: string;
   /** Its path or address, and its version. */
   readonly from?: string;
@@ -34,7 +34,7 @@ export interface SourceReport {
 export interface Source {
   readonly name: string;
   readonly adverts: number;
-  /** Of the last snapshot that was published; null: none was. */
+  /** The last snapshot that was published; null: none was. */
   readonly crawledAt: Date | null;
   /** A hash of the bytes of a snapshot that is being published, or was when its process ended. */
   readonly openHash: string | null;

@@ -15,7 +15,7 @@ import { openSnapshot } from './snapshot-file.ts';
 export interface Reading extends Omit<SnapshotOptions, 'onProgress'> {
   /** Throws `SnapshotRefusedError` when it cannot work. */
   readonly format: () => Promise<FeedFormat>;
-  /** Of the file. */
+  /** The path of the file. */
   readonly path: string;
   /** The origin, for operators; default the path. */
   readonly from?: string;

@@ -12,7 +12,7 @@ import { crc32, createGunzip } from 'node:zlib';
 import { type Entry, fromFd, type ZipFile } from 'yauzl';
 import { SnapshotRefusedError } from './feed-row.ts';
 
-/** Of a hundred thousand adverts with their texts, twice over. */
+/** Twice the size of a hundred thousand adverts with their texts. */
 export const CONTENT_BYTES_MAX = 2 * 1_024 ** 3;
 const ENTRIES_MAX = 100_000;
 const HEAD_BYTES = 4;
@@ -21,11 +21,11 @@ export interface SnapshotFile {
   readonly path: string;
   /** Changes when the file is written again. */
   readonly version: string;
-  /** Of what there is, 0 to 1. */
+  /** The share that has been read, 0 to 1. */
   readonly shareRead: () => number;
   /** Once; throws `SnapshotRefusedError`. */
   readonly content: () => AsyncGenerator<Buffer>;
-  /** Of the content that was read. */
+  /** Hash of the content that was read. */
   readonly hash: () => string;
   close(): Promise<void>;
 }
@@ -59,7 +59,9 @@ export async function openSnapshot(path: string): Promise<SnapshotFile> {
       throw new SnapshotRefusedError('it changed while it was read: try again when it has been written');
   }
   return {
-    ...{ path, version, content },
+    path,
+    version,
+    content,
     shareRead: () => (stats.size === 0n ? 1 : Math.min(1, bytesRead / Number(stats.size))),
     hash: () => hash.copy().digest('base64url'),
     close: () => handle.close(),

@@ -51,7 +51,7 @@ export interface SnapshotOptions {
 /** The input of a snapshot. */
 export interface SnapshotInput {
   readonly rows: () => AsyncIterable<FeedRow>;
-  /** Of all the bytes, once the rows have been read. */
+  /** Hash of all bytes, once the rows have been read. */
   readonly hash: () => string;
 }
 
@@ -104,7 +104,7 @@ export async function takeSnapshot(input: SnapshotInput, options: SnapshotOption
 
 /**
  * The time of the snapshot's reading. An interrupted one that is repeated within the stream's duplicate window keeps
- * its time, and so the ids of its messages. Later than the previous one, whatever the clock says: an older state has no
+ * its time, and so the ids of its messages. Later than the previous one even if the clock was set back: an older state has no
  * effect.
  */
 async function crawledAtOf(database: Database, source: string, openHash: string, readAt: Date): Promise<Date> {
@@ -164,7 +164,9 @@ function createTally() {
   const complaints: string[] = [];
   const notices = new Map<string, string>();
   return {
-    ...{ counts, rows: 0, nameless: 0 },
+    counts,
+    rows: 0,
+    nameless: 0,
     complain(line: number, reference: string | null, reason: string) {
       counts.notUnderstood += 1;
       if (complaints.length < TOLD_MAX)

@@ -45,7 +45,10 @@ export async function startFeeds(options: FeedsOptions): Promise<Task> {
   for (const { name } of sources) await writeReport(database, name, {});
   const isSettled = createSettling(options);
   return startTask({
-    ...{ what: 'feeds', everyMs, isDueAtOnce: true, onTransientError },
+    what: 'feeds',
+    everyMs,
+    isDueAtOnce: true,
+    onTransientError,
     async work(stopping) {
       for (const source of sources) {
         if (stopping.aborted) return;
@@ -125,7 +128,13 @@ async function read(
 ): Promise<void> {
   const { name, format, mapping } = source;
   const outcome = await readOnce({
-    ...{ database, broker, clock, stopping, source: name, isAll: false, isForced: false },
+    database,
+    broker,
+    clock,
+    stopping,
+    source: name,
+    isAll: false,
+    isForced: false,
     ...file,
     format: () => openFormat(format, mapping, name),
   });
@@ -278,7 +287,10 @@ export function readFeedsFile(path: string): readonly FeedSource[] {
   }
   const absolute = (named: string | undefined) => (named === undefined ? null : resolve(dirname(path), named));
   return Object.entries(parsed.data).map(([name, { every: everyMs, format, ...rest }]) => ({
-    ...{ name, everyMs, format, url: rest.url ?? null },
+    name,
+    everyMs,
+    format,
+    url: rest.url ?? null,
     mapping: absolute(rest.mapping),
     path: absolute(rest.path),
   }));

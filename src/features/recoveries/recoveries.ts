@@ -58,8 +58,11 @@ export const recoveries: Feature = {
   }),
   start({ config, database, announcer, onTransientError }, gate) {
     const task = startRecoveries({
-      ...{ database, announcer, attemptsInFlightMax: config.attemptsInFlightMax },
-      ...{ isPaused: () => !gate.isOpen, onTransientError },
+      database,
+      announcer,
+      attemptsInFlightMax: config.attemptsInFlightMax,
+      isPaused: () => !gate.isOpen,
+      onTransientError,
     });
     return { drain: task.stop };
   },

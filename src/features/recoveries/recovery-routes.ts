@@ -215,7 +215,10 @@ export const RECOVERY_CONTRACT: Contract = {
       details: 'What you have had sent again, the newest first, with how far each has come.',
     }),
     route('post /recoveries', 'Recovery', 'item', 'Sends everything since again', {
-      ...{ body: 'RecoveryCreation', status: 202, isIdempotent: true, refusals: [404, 409, 410] },
+      body: 'RecoveryCreation',
+      status: 202,
+      isIdempotent: true,
+      refusals: [404, 409, 410],
       details:
         'Sends everything since a moment again that has failed or waits for its hour, and on request what was delivered: the ' +
         'oldest first, with the same ids, bytes and sequences, beside what is new. E-mails are not sent again, nor what its ' +
@@ -238,9 +241,22 @@ export const RECOVERY_CONTRACT: Contract = {
   },
   examples: ({ at, ids }) => ({
     Recovery: recoveryDocument({
-      ...{ id: ids.own, clientId: ids.client, searchId: ids.search, endpoint: null, since: at, until: at },
-      ...{ includesDelivered: false, state: 'running', matched: 120, sent: 40, delivered: 38, failed: 2, skipped: 0 },
-      ...{ createdAt: at, finishedAt: null, pause: null },
+      id: ids.own,
+      clientId: ids.client,
+      searchId: ids.search,
+      endpoint: null,
+      since: at,
+      until: at,
+      includesDelivered: false,
+      state: 'running',
+      matched: 120,
+      sent: 40,
+      delivered: 38,
+      failed: 2,
+      skipped: 0,
+      createdAt: at,
+      finishedAt: null,
+      pause: null,
     }),
   }),
 };

@@ -163,7 +163,10 @@ function messages({ alert }: ContractExamples): Record<string, object> {
     },
   };
   const intake = (kind: 'upsert' | 'expire', schema: string, summary: string) => ({
-    ...{ name: kind, summary, headers: intakeHeaders, payload: referenceTo(schema) },
+    name: kind,
+    summary,
+    headers: intakeHeaders,
+    payload: referenceTo(schema),
     examples: [{ headers: { 'Nats-Msg-Id': `crawler-7-${kind}` }, payload: INTAKE_EXAMPLES[kind] }],
   });
   const sent = (['match', 'event'] as const).flatMap((name) => kindsOf(name).map((kind) => ({ name, kind })));

@@ -135,7 +135,10 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
     Department: departmentDocument(present(reference.department(VAR))),
     SiteCategory: siteCategoryDocument(CATEGORY),
     PointOfInterest: {
-      ...{ lat: 43.1256, lon: 5.9304, name: 'Lycée Dumont d’Urville', type: 'school' },
+      lat: 43.1256,
+      lon: 5.9304,
+      name: 'Lycée Dumont d’Urville',
+      type: 'school',
       attributes: { schoolType: 'lycée', operatorType: 'public' },
     },
     WebhookTest: {
@@ -191,16 +194,18 @@ function deliveryExample(): object {
   const attempt = { number: 1, startedAt: AT, durationMs: 84, statusCode: 200, error: null, reason: null };
   return deliveryDocument(
     {
-      ...{ id: ID.delivery, searchId: ID.search, matchId: ID.match, channel: 'event', kind: 'ad.update.price' },
-      ...{
-        endpoint: ENDPOINT,
-        endpointKey: '',
-        state: 'delivered',
-        attemptCount: 1,
-        dueAt: AT,
-        createdAt: AT,
-        finishedAt: AT,
-      },
+      id: ID.delivery,
+      searchId: ID.search,
+      matchId: ID.match,
+      channel: 'event',
+      kind: 'ad.update.price',
+      endpoint: ENDPOINT,
+      endpointKey: '',
+      state: 'delivered',
+      attemptCount: 1,
+      dueAt: AT,
+      createdAt: AT,
+      finishedAt: AT,
       attempts: [{ ...attempt, responseHead: 'ok' }],
     },
     null,

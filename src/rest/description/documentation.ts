@@ -45,7 +45,11 @@ const PAGES: Readonly<Record<Language, string>> = { en: textOf('guides.en.md'), 
 const SAMPLES = Object.fromEntries([...PAGES.en.matchAll(FENCE)].map(([, name, code = '']) => [name, codeOf(code)]));
 /** The sample code that verifies webhooks, which tests run: each reads the secret from `SECRET`. */
 export const VERIFIERS: Readonly<Record<string, string>> = {
-  ...{ 'Node.js': 'verify.mjs', Python: 'verify.py', Go: 'verify.go', Java: 'verify.java', PHP: 'verify.php' },
+  'Node.js': 'verify.mjs',
+  Python: 'verify.py',
+  Go: 'verify.go',
+  Java: 'verify.java',
+  PHP: 'verify.php',
 };
 const VERIFIER_BLOCKS = Object.entries(VERIFIERS).map(([name, file]) => {
   return `<details><summary>${name}</summary>${codeOf(textOf(`verify/${file}`))}</details>`;
@@ -65,8 +69,11 @@ function guidePage(language: Language, facts: GuideFacts): { readonly list: stri
   const kept = { en: `for ${facts.keptDays} days`, fr: `${facts.keptDays} jours` };
   const forEver = { en: 'for ever', fr: 'sans limite' };
   const parts: Readonly<Record<string, string>> = {
-    ...{ ...SAMPLES, verifiers: VERIFIER_BLOCKS.join('\n'), ...Object.fromEntries(figures) },
-    ...{ types: tableOf(PROBLEM_TYPES, language), codes: tableOf(VIOLATION_CODES, language) },
+    ...SAMPLES,
+    verifiers: VERIFIER_BLOCKS.join('\n'),
+    ...Object.fromEntries(figures),
+    types: tableOf(PROBLEM_TYPES, language),
+    codes: tableOf(VIOLATION_CODES, language),
     kept: (facts.keptDays === 0 ? forEver : kept)[language],
   };
   const sections = PAGES[language]
@@ -252,9 +259,12 @@ ${guides.replaceAll('http://127.0.0.1:8080', () => escapeHtml(baseUrl || 'http:/
 
 function factsOf({ readLimit, writeLimit, searchLimits, deliveriesKeptDays }: ApiDependencies['settings']): GuideFacts {
   return {
-    ...{ readPerSecond: readLimit.perSecond, writePerSecond: writeLimit.perSecond },
-    ...{ searches: searchLimits.searches, corners: searchLimits.polygonCorners },
-    ...{ excludedWords: searchLimits.excludedWords, matchesPerAdvert: searchLimits.matchesPerAdvert },
+    readPerSecond: readLimit.perSecond,
+    writePerSecond: writeLimit.perSecond,
+    searches: searchLimits.searches,
+    corners: searchLimits.polygonCorners,
+    excludedWords: searchLimits.excludedWords,
+    matchesPerAdvert: searchLimits.matchesPerAdvert,
     keptDays: deliveriesKeptDays,
   };
 }

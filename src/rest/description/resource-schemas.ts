@@ -251,7 +251,7 @@ export const RESOURCES: typeof OWN & Readonly<Record<string, z.ZodObject>> = {
   ...Object.assign({}, ...CONTRACTS.map(({ resources }) => resources)),
 };
 
-/** Of collections those of which there may be more members than are looked at. */
+/** Collections that may have more members than are read. */
 export const ESTIMATED_COLLECTIONS: ReadonlySet<string> = new Set([
   ...['PropertyDocument', 'Match', 'Delivery'],
   ...CONTRACTS.flatMap(({ estimated }) => estimated ?? []),

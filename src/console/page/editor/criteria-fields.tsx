@@ -54,7 +54,13 @@ function FirstCriteria(props: FieldsProps) {
 const FIRST_RANGES: readonly RangeCriterion[] = ['budget', 'surface', 'room', 'bedroom'];
 const MORE_RANGES = RANGE_CRITERIA.filter((name) => !FIRST_RANGES.includes(name));
 const UNITS: Readonly<Record<RangeCriterion, string>> = {
-  ...{ budget: '€', advertPrice: '€', pricePerMeter: '€/m²', surface: 'm²', landSurface: 'm²', room: '', bedroom: '' },
+  budget: '€',
+  advertPrice: '€',
+  pricePerMeter: '€/m²',
+  surface: 'm²',
+  landSurface: 'm²',
+  room: '',
+  bedroom: '',
 };
 const CHECKED = [...REQUIREMENTS, 'hidePropertyContact'] as const;
 

@@ -211,7 +211,9 @@ function useSaving(props: SaveBarProps): Saving {
     setDone(true);
   };
   return {
-    ...{ mutation, isSaved: isDone && !writing.isChanged, conflict },
+    mutation,
+    isSaved: isDone && !writing.isChanged,
+    conflict,
     save: () =>
       send(async () => {
         if (body === null) return;

@@ -104,7 +104,8 @@ export function destinationsOf(draft: Draft, saved: SearchDocument | null): Dest
   const hasChanged = recipient !== (saved?.notificationRecipient ?? '') || saved?.emailStatus === 'off';
   const expected = recipient === '' ? 'off' : SETTINGS.sendsMail ? 'active' : 'unavailable';
   return {
-    ...{ notificationEnabled, subscribedEvents },
+    notificationEnabled,
+    subscribedEvents,
     endpointRecipient: draft.endpointRecipient.trim() || null,
     eventEndpoint: draft.eventEndpoint.trim() || null,
     emailStatus: saved === null || hasChanged ? expected : saved.emailStatus,

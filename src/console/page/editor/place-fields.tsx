@@ -166,7 +166,7 @@ function Shapes({ draft, change, violations }: FieldsProps) {
           });
         }}
       />
-      <Coordinates {...{ draft, change, violations }} />
+      <Coordinates draft={draft} change={change} violations={violations} />
       <Violation text={violations.of('geoShapes')} />
     </>
   );

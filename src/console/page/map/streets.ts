@@ -101,11 +101,14 @@ function openMapTilesPaint({ sea, green, building, road, roadRim, border }: Colo
     })),
     ...roads.map(({ widths, ...rule }) => ({ ...rule, symbolizer: line(road, (zoom) => widthAt(widths, zoom)) })),
     {
-      ...{ dataLayer: 'transportation', minzoom: 10, filter: (_zoom, { props }) => isOf(RAILS, props) },
+      dataLayer: 'transportation',
+      minzoom: 10,
+      filter: (_zoom, { props }) => isOf(RAILS, props),
       symbolizer: new LineSymbolizer({ color: roadRim, dash: [5, 3], dashColor: roadRim, dashWidth: 1.2 }),
     },
     {
-      ...{ dataLayer: 'boundary', filter: (_zoom, { props }) => Number(props.admin_level) <= 6 },
+      dataLayer: 'boundary',
+      filter: (_zoom, { props }) => Number(props.admin_level) <= 6,
       symbolizer: new LineSymbolizer({ color: border, dash: [4, 4], dashColor: border, dashWidth: 1 }),
     },
   ];

@@ -91,7 +91,11 @@ function errorOf({ lastError }: EndpointHealth, { attemptErrors }: Words): strin
 
 /** The code that the documentation shows, as it stands there. */
 const VERIFIERS = {
-  ...{ 'Node.js': 'verify.mjs', Python: 'verify.py', Go: 'verify.go', Java: 'verify.java', PHP: 'verify.php' },
+  'Node.js': 'verify.mjs',
+  Python: 'verify.py',
+  Go: 'verify.go',
+  Java: 'verify.java',
+  PHP: 'verify.php',
 } as const;
 const LANGUAGES = Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[];
 
