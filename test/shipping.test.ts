@@ -32,7 +32,7 @@ test('every setting that compose files, the unit and the Caddyfile name exists',
   }
 });
 
-test('the services apart have each role once, and two couriers', async () => {
+test('the services apart have each role once, and all but the operators’ two instances', async () => {
   const { services: whole } = parse(await read('compose.yaml'), { merge: true });
   const { services } = parse(await read('compose.roles.yaml'), { merge: true });
   const roles = Object.values<{ environment: { VIGIE_ROLES: string } }>(services).flatMap(({ environment }) =>
@@ -41,7 +41,7 @@ test('the services apart have each role once, and two couriers', async () => {
   assert.deepEqual(roles.sort(), [...ROLES].sort());
   for (const [name, { extends: from }] of Object.entries<{ extends?: { service: string } }>(services))
     assert.ok((from?.service ?? name) in whole, name);
-  assert.equal(services.deliver.deploy.replicas, 2);
+  for (const name of ['vigie', 'intake', 'deliver']) assert.equal(services[name].deploy.replicas, 2);
 });
 
 test('every secret of the compose file is made by the commands of its page', async () => {

@@ -4,10 +4,14 @@
  */
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { parse } from 'yaml';
 import { loadReference } from '../../src/engine/reference/communes.ts';
+import { ROOT } from '../support/checkout.ts';
 import { countOpen } from '../support/courier.ts';
-import { createApiKey, type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { createApiKey, type Daemon, runVigie, type Settings, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -24,6 +28,8 @@ const RETRY_DELAY_MS = 1_000;
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
 /** Where nobody dies, so that nobody has to wait for what the dead had claimed. */
 const PATIENCE = { VIGIE_ATTEMPT_TIMEOUT_MS: '60000', VIGIE_CONNECT_TIMEOUT_MS: '60000' };
+
+type Scene = Awaited<ReturnType<typeof openScene>>;
 
 async function openScene(t: TestContext) {
   const closers: (() => Promise<unknown>)[] = [];
@@ -112,8 +118,7 @@ test('two full instances write what one would, match what was saved on either, a
     );
   }
   await publishRounds(12);
-  const readShares = () =>
-    Promise.all(instances.map((instance) => metric(instance, 'vigie_delivery_attempts_total{result="delivered"}')));
+  const readShares = () => Promise.all(instances.map(deliveredBy));
   // Each instance delivers, though a starved one may come late.
   await until(
     async () => {
@@ -198,40 +203,91 @@ test('the lead goes from one instance to the other and back under load, and no l
   for (const instance of instances) assert.equal(await instance.end('SIGTERM'), 0);
 });
 
-test('roles run apart, each twice, are restarted one after the other under load', async (t) => {
-  const { database, servers, receiver, start, save, publishRounds, audit, members, untilReceived } = await openScene(t);
-  const roles = ['intake', 'intake', 'deliver', 'deliver'];
-  const api = await start({ VIGIE_ROLES: 'api' });
-  let instances = await Promise.all(roles.map((role) => start({ VIGIE_ROLES: role, ...PATIENCE })));
-  await save(api, await createApiKey(servers), members);
-  for (const intake of instances.slice(0, 2)) {
-    await until(
-      () => metric(intake, 'vigie_searches'),
-      (searches) => searches === 1,
-    );
-  }
-  let isRolling = true;
-  const published = (async () => {
-    while (isRolling) {
-      const received = receiver.posts.length;
-      await publishRounds(1);
-      await untilReceived(received + PROPERTIES / 2);
-    }
-  })();
-  for (const [position, role] of roles.entries()) {
-    assert.equal(await (instances[position] as Daemon).end('SIGTERM'), 0);
-    instances = instances.with(position, await start({ VIGIE_ROLES: role, ...PATIENCE }));
-  }
-  isRolling = false;
-  await published;
-  await audit();
+test('the roles of compose.roles.yaml are restarted one after the other under load, and nothing is sent twice', async (t) => {
+  const { database, receiver, ...scene } = await openScene(t);
+  await rollRoles(scene, 'SIGTERM', PATIENCE);
   const sentTwice = receiver.posts.flatMap(({ id }) => (receiver.postsOf(id).length > 1 ? [id] : []));
   const { rows: failures } = await database.query(
     'select error, reason, count(*)::integer from attempts where status_code is distinct from 200 group by 1, 2',
   );
   assert.deepEqual(sentTwice, [], JSON.stringify(failures));
-  for (const instance of [api, ...instances]) assert.equal(await instance.end('SIGTERM'), 0);
 });
+
+test('the roles of compose.roles.yaml are killed one after the other under load, and the others do their work', async (t) => {
+  const { database: _database, receiver: _receiver, ...scene } = await openScene(t);
+  await rollRoles(scene, 'SIGKILL', { VIGIE_ATTEMPT_TIMEOUT_MS: '5000' });
+});
+
+/**
+ * Ends each process of the compose file while prices change, waits until the others of its role do what it did, and
+ * starts it again.
+ */
+async function rollRoles(
+  scene: Omit<Scene, 'database' | 'receiver'>,
+  signal: 'SIGTERM' | 'SIGKILL',
+  settings: Settings,
+) {
+  const { servers, start, save, publishRounds, audit, members, untilReceived } = scene;
+  const startAs = async (roles: string) => ({ roles, daemon: await start({ VIGIE_ROLES: roles, ...settings }) });
+  const running = await Promise.all((await composedRoles()).map(startAs));
+  const thoseOf = (roles: string): Daemon[] =>
+    running.flatMap((process) => (process.roles === roles ? [process.daemon] : []));
+  const key = await createApiKey(servers);
+  await save(thoseOf('api')[0] as Daemon, key, members);
+  for (const intake of thoseOf('intake,feeds')) {
+    await until(
+      () => metric(intake, 'vigie_searches'),
+      (searches) => searches === 1,
+    );
+  }
+  let received = 0;
+  let isRolling = true;
+  const published = (async () => {
+    while (isRolling) {
+      await publishRounds(1);
+      received += PROPERTIES / 2;
+      await untilReceived(received);
+    }
+  })();
+  for (const [position, { roles, daemon }] of running.entries()) {
+    assert.equal(await daemon.end(signal), signal === 'SIGTERM' ? 0 : null);
+    const others = await Promise.all(
+      thoseOf(roles)
+        .filter((other) => other !== daemon)
+        .map(async (other) => ({ other, delivered: await deliveredBy(other) })),
+    );
+    await until(
+      () => Promise.all(others.map(({ other, delivered }) => doesItsWork(other, roles, key, delivered))),
+      (working) => working.length === 0 || working.includes(true),
+    );
+    running[position] = await startAs(roles);
+  }
+  isRolling = false;
+  await published;
+  await audit();
+  for (const { daemon } of running) assert.equal(await daemon.end('SIGTERM'), 0);
+}
+
+/** What each process of the compose file has as `VIGIE_ROLES`. */
+async function composedRoles(): Promise<readonly string[]> {
+  const { services } = parse(await readFile(join(ROOT, 'config/compose.roles.yaml'), 'utf8'), { merge: true }) as {
+    services: Record<string, { environment: { VIGIE_ROLES: string }; deploy?: { replicas: number } }>;
+  };
+  return Object.values(services).flatMap(({ environment: { VIGIE_ROLES: roles }, deploy }) =>
+    Array.from({ length: deploy?.replicas ?? 1 }, () => roles),
+  );
+}
+
+/** Whether a process of the roles leads, answers, or has delivered more than `delivered`. */
+async function doesItsWork(daemon: Daemon, roles: string, key: string, delivered: number): Promise<boolean> {
+  if (roles === 'api') return (await restClient(daemon, key).request('GET', '/searches')).status === 200;
+  if (roles === 'deliver') return (await deliveredBy(daemon)) > delivered;
+  return (await metric(daemon, 'vigie_intake_leads')) === 1;
+}
+
+function deliveredBy(daemon: Daemon): Promise<number> {
+  return metric(daemon, 'vigie_delivery_attempts_total{result="delivered"}');
+}
 
 /** A figure that the instance shows; 0 before it has one. */
 async function metric(instance: Daemon, name: string): Promise<number> {
