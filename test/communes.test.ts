@@ -224,7 +224,7 @@ describe('communes of France', () => {
 
   describe('search of communes', () => {
     it('finds by folded beginning, with or without the article, in order of name', () => {
-      const names = (namePrefix: string) => reference.findCities({ namePrefix }).cities.map(({ name }) => name);
+      const names = (namePrefix: string) => reference.findCities({ namePrefix }).cities.map(({ city }) => city.name);
       assert.deepEqual(names('chatillon sur c'), [
         'Châtillon-sur-Chalaronne',
         'Châtillon-sur-Cher',
@@ -234,6 +234,18 @@ describe('communes of France', () => {
       assert.ok(names('havre').includes('Le Havre'));
       assert.ok(names('Le Havre').includes('Le Havre'));
       assert.deepEqual(names('zzz'), []);
+    });
+
+    it('puts whole names first, and leads former communes and localities to their commune', () => {
+      const found = (namePrefix: string) =>
+        reference.findCities({ namePrefix }).cities.map(({ city, matchedName }) => [city.name, matchedName]);
+      assert.deepEqual(found('y')[0], ['Y', null]);
+      assert.deepEqual(found('bu')[0], ['Bû', null]);
+      assert.deepEqual(found('havre')[0], ['Le Havre', null]);
+      assert.deepEqual(found('seynod'), [['Annecy', 'Seynod']]);
+      assert.deepEqual(found('porticcio'), [['Grosseto-Prugna', 'Porticcio']]);
+      const byName = reference.findCities({ namePrefix: 'y' }, { order: 'name', offset: 0, limit: 1 });
+      assert.notEqual(byName.cities[0]?.city.name, undefined);
     });
 
     it('pages, and counts all pages', () => {

@@ -12,7 +12,8 @@ describe('the completion of places', () => {
     found(text, limit).places.map(({ type, name }) => `${type} ${name}`);
 
   it('puts first where most people live', () => {
-    assert.equal(namesOf('toul')[0], 'city Toulouse');
+    assert.equal(namesOf('toulo')[0], 'city Toulouse');
+    assert.deepEqual(namesOf('toul').slice(0, 2), ['city Toul', 'city Toulouse']);
     assert.ok(namesOf('toul').includes('city Toulon'));
     assert.deepEqual(namesOf('paris', 2), ['city Paris', 'department Paris']);
     for (const text of ['saint', 'a', '83', 'la']) {
@@ -46,6 +47,22 @@ describe('the completion of places', () => {
     assert.deepEqual(namesOf('saint denis 93'), named);
   });
 
+  it('puts a whole name first, its own before that of a former commune or locality', () => {
+    const first = (text: string) => {
+      const [place] = found(text, 1).places;
+      return [place?.name, place?.matchedName];
+    };
+    assert.deepEqual(first('y'), ['Y', null]);
+    assert.deepEqual(first('Bu'), ['Bû', null]);
+    assert.deepEqual(first('havre'), ['Le Havre', null]);
+    assert.deepEqual(first('seynod'), ['Annecy', 'Seynod']);
+    assert.deepEqual(first('annecy le vieux'), ['Annecy', 'Annecy-le-Vieux']);
+    assert.deepEqual(first('porticcio'), ['Grosseto-Prugna', 'Porticcio']);
+    assert.deepEqual(first('Balmont'), ['Annecy', 'Balmont']);
+    // Annecy is called so itself, and each place is answered once.
+    assert.equal(found('annecy', 100).places.filter(({ code }) => code === '74010').length, 1);
+  });
+
   it('finds nothing for nothing', () => {
     for (const text of ['', ' ', '-', 'qqqq', 'toulon qqqq'])
       assert.deepEqual(found(text), { total: 0, places: [] }, text);
@@ -67,12 +84,12 @@ describe('the completion of places', () => {
         .replace(/œ/g, 'oe')
         .split(/[^\p{L}\p{N}]+/u);
     for (const text of ['mont', 'roche', 'ville neu', 'x', 'bo']) {
-      const expected = [...reference.cities()]
-        .filter(({ name }) => text.split(' ').every((part) => words(name).some((word) => word.startsWith(part))))
-        .map(({ insee }) => insee);
-      const codes = found(text, 100_000)
-        .places.filter(({ type }) => type === 'city')
-        .map(({ code }) => code);
+      const fits = (name: string) => text.split(' ').every((part) => words(name).some((word) => word.startsWith(part)));
+      const expected = [...reference.cities()].filter(({ name }) => fits(name)).map(({ insee }) => insee);
+      const cities = found(text, 100_000).places.filter(({ type }) => type === 'city');
+      const unfit = cities.filter(({ name, matchedName }) => !fits(matchedName ?? name));
+      assert.deepEqual(unfit, [], text);
+      const codes = cities.filter(({ name }) => fits(name)).map(({ code }) => code);
       assert.deepEqual(codes.toSorted(), expected.toSorted(), text);
     }
   });

@@ -39,7 +39,9 @@ export const CITY_LIST_PARAMETERS = {
   'inseeCodes[]': undocumented(textsParameter('INSEE codes, any of them.', 5)),
   zipcode: textParameter('Zip code.', 5),
   'zipcodes[]': undocumented(textsParameter('Zip codes, any of them.', 5)),
-  name: textParameter('Beginning of the name; case, accents and hyphens are ignored.'),
+  name: textParameter(
+    'Beginning of the name, or of a former commune or locality inside; case, accents and hyphens are ignored.',
+  ),
   label: undocumented(textParameter('Any part of the name, likewise.')),
   slug: undocumented(textParameter('Such as saint-etienne, or saint-etienne-42000.')),
   ...NAME_ORDERS,
@@ -74,13 +76,15 @@ function userDocument({ id, name }: { readonly id: string; readonly name: string
 function cityRoutes(router: Router, { reference }: ApiDependencies): void {
   router.get('/cities', acceptable, (ctx) => {
     const query = readQuery(ctx, CITY_LIST_PARAMETERS);
-    const orderById = query['order[name]'] === null ? query['order[id]'] : null;
+    const [byName, byId] = [query['order[name]'], query['order[id]']];
+    const order = byName !== null ? 'name' : byId !== null ? 'id' : 'relevance';
     const { cities, total } = reference.findCities(cityFilterOf(query), {
-      order: orderById === null ? 'name' : 'id',
-      direction: orderById ?? query['order[name]'] ?? 'asc',
+      order,
+      direction: byName ?? byId ?? 'asc',
       ...offsetOf(query),
     });
-    const page = { context: 'City', members: cities.map(cityDocument), totalItems: total, paging: query };
+    const members = cities.map(({ city, matchedName }) => cityDocument(city, matchedName));
+    const page = { context: 'City', members, totalItems: total, paging: query };
     answer(ctx, collection(ctx, { ...page, parameters: CITY_LIST_PARAMETERS }));
   });
 
@@ -113,11 +117,12 @@ function bothOf(alone: readonly (string | null)[], listed: readonly string[]): r
   return isBoth ? [first] : [];
 }
 
-export function cityDocument(city: City): object {
+export function cityDocument(city: City, matchedName: string | null = null): object {
   return {
     ...identityOf('City', `/cities/${city.id}`),
     ...cityReference(city),
     ...city,
+    matchedName,
   };
 }
 
@@ -237,7 +242,7 @@ const CRITERIA: Readonly<Record<PlaceType, SearchMemberName>> = {
 };
 
 export function locationDocument(place: CompletedPlace): object {
-  const { type, name, code, zipcode, population, cityIds } = place;
+  const { type, name, code, zipcode, population, cityIds, matchedName } = place;
   const iri = iriOf(place);
   return {
     ...identityOf('Location', iri),
@@ -247,6 +252,7 @@ export function locationDocument(place: CompletedPlace): object {
     code,
     zipcode,
     population,
+    matchedName,
     cities: cityIds.map((id) => `/cities/${id}`),
     criterion: CRITERIA[type],
     value: type === 'zipcode' ? code : iri,

@@ -103,7 +103,7 @@ function Places({ id, label, places, active, isBehind, onChoose }: PlacesProps) 
             onChoose(place);
           }}
         >
-          {place.label}
+          {place.matchedName === null ? place.label : `${place.matchedName} → ${place.label}`}
           <small>{words.placeTypes[place.type]}</small>
         </li>
       ))}

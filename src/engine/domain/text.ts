@@ -7,8 +7,9 @@ import { LRUCache } from 'lru-cache';
 
 const MARKS = /\p{M}+/gu;
 const WORDS = /[\p{L}\p{N}]+/gu;
-const LIGATURES = /[œæß]/g;
-const LIGATURE_LETTERS: Readonly<Record<string, string>> = { œ: 'oe', æ: 'ae', ß: 'ss' };
+/** Letters that Unicode does not take apart. */
+const LIGATURES = /[œæßłøđ]/g;
+const LIGATURE_LETTERS: Readonly<Record<string, string>> = { œ: 'oe', æ: 'ae', ß: 'ss', ł: 'l', ø: 'o', đ: 'd' };
 
 /** The words of `text`, folded: lower case, no diacritics, `œ` as `oe`; everything else separates words. */
 export function foldWords(text: string): readonly string[] {

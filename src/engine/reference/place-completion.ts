@@ -1,12 +1,13 @@
 /**
  * Completes the name of a place: cities, departments and zip codes that have a word for each typed word, or one that
- * begins with it. A sorted list of all words leads to the places, which are ordered by inhabitants, so results are in
- * the expected order; only a complete code puts its place first.
+ * begins with it; former communes and localities lead to their commune. A sorted list of all words leads to the places,
+ * which are ordered by inhabitants. A complete code puts its place first, then a whole name, and what has another name
+ * only comes last.
  */
 
-import { foldWords } from '../domain/text.ts';
+import { foldText, foldWords } from '../domain/text.ts';
 import { type CommuneRecord, cityIdOf, type Department } from './commune-records.ts';
-import { fullWordOf } from './place-names.ts';
+import { fullWordOf, nameForPeople, spellingsOf } from './place-names.ts';
 
 export type PlaceType = 'zipcode' | 'city' | 'department';
 
@@ -24,6 +25,8 @@ export interface CompletedPlace {
   /** Ids of the communes that have this zip code; empty for the others. */
   readonly cityIds: readonly number[];
   readonly cityNames: readonly string[];
+  /** The name of a former commune or locality that was typed in place of its own; else null. */
+  readonly matchedName: string | null;
 }
 
 export interface FoundPlaces {
@@ -46,18 +49,23 @@ export function createPlaceCompletion(source: PlaceSource): CompletePlaces {
   let index: PlaceIndex | null = null;
   return (text, { offset, limit }) => {
     index ??= new PlaceIndex(placesOf(source));
-    const found = index.find(foldWords(text));
+    const found = index.find(text);
     return { total: found.length, places: index.placesAt(found.slice(offset, offset + limit)) };
   };
 }
 
+/** A place by one of its names. */
 interface WordedPlace {
   readonly place: CompletedPlace;
+  /** The place by its own name. */
+  readonly owner: CompletedPlace;
   readonly words: readonly string[];
 }
 
 class PlaceIndex {
   readonly #places: readonly WordedPlace[];
+  /** Folded, by rank. */
+  readonly #names: readonly string[];
   /** Each once, in their order: most are of many places, as the code of a department is. */
   readonly #words: readonly string[];
   /** Of the places that have the word. */
@@ -67,6 +75,7 @@ class PlaceIndex {
 
   constructor(places: readonly WordedPlace[]) {
     this.#places = places.toSorted((a, b) => compareRank(a.place, b.place));
+    this.#names = this.#places.map(({ place }) => foldText(place.matchedName ?? place.name));
     for (const [rank, { words }] of this.#places.entries()) {
       for (const word of words) {
         const ranks = this.#ranksOf.get(word);
@@ -78,8 +87,16 @@ class PlaceIndex {
     this.#isMet = new Uint8Array(this.#places.length);
   }
 
-  /** Ranks of the places that have them all, best first; none when there are no words. */
-  find(words: readonly string[]): readonly number[] {
+  /** Ranks of the places that have all words of `text`, best first, each place once; none when there are no words. */
+  find(text: string): readonly number[] {
+    const words = foldWords(text);
+    const names = spellingsOf(text);
+    const isWhole = (rank: number): boolean => names.includes(this.#names[rank] as string);
+    const found = this.#wholeFirst(this.#findWords(words), isWhole);
+    return this.#onceEach(words.length === 1 ? this.#codeFirst(found, words[0] as string) : found);
+  }
+
+  #findWords(words: readonly string[]): readonly number[] {
     // The longest word has the fewest places: the other words are checked in those.
     const [first, ...others] = [...new Set(words)].sort((a, b) => b.length - a.length).map(beginningsOf);
     if (first === undefined) return [];
@@ -91,7 +108,24 @@ class PlaceIndex {
       const hasAll = others.every((beginnings) => held.some((word) => beginnings.some((one) => word.startsWith(one))));
       if (hasAll) found.push(rank);
     }
-    return words.length === 1 ? this.#codeFirst(found, words[0] as string) : found;
+    return found;
+  }
+
+  #wholeFirst(found: readonly number[], isWhole: (rank: number) => boolean): readonly number[] {
+    const whole = found.filter(isWhole);
+    if (whole.length === 0) return found;
+    const isFirst = new Set(whole);
+    return [...whole, ...found.filter((rank) => !isFirst.has(rank))];
+  }
+
+  #onceEach(found: readonly number[]): readonly number[] {
+    const met = new Set<CompletedPlace>();
+    return found.filter((rank) => {
+      const { owner } = this.#places[rank] as WordedPlace;
+      if (met.has(owner)) return false;
+      met.add(owner);
+      return true;
+    });
   }
 
   #codeFirst(found: readonly number[], code: string): readonly number[] {
@@ -129,9 +163,12 @@ function beginningsOf(word: string): readonly string[] {
 
 const TYPES: readonly PlaceType[] = ['zipcode', 'city', 'department'];
 
-/** Most inhabitants first; Paris the city before Paris the department. */
+/** Own names first, then most inhabitants; Paris the city before Paris the department. */
 function compareRank(a: CompletedPlace, b: CompletedPlace): number {
-  return b.population - a.population || TYPES.indexOf(a.type) - TYPES.indexOf(b.type) || (a.code < b.code ? -1 : 1);
+  const byName = Number(a.matchedName !== null) - Number(b.matchedName !== null);
+  return (
+    byName || b.population - a.population || TYPES.indexOf(a.type) - TYPES.indexOf(b.type) || (a.code < b.code ? -1 : 1)
+  );
 }
 
 function placesOf({ communes, departments, byZipcode, nameOf }: PlaceSource): WordedPlace[] {
@@ -140,19 +177,23 @@ function placesOf({ communes, departments, byZipcode, nameOf }: PlaceSource): Wo
     if (parentInsee !== null) continue;
     inhabitants.set(departmentCode, (inhabitants.get(departmentCode) ?? 0) + population);
   }
-  const none = { cityIds: [], cityNames: [] };
+  const none = { cityIds: [], cityNames: [], matchedName: null };
   return [
-    ...communes.map((commune): WordedPlace => {
-      const { insee: code, zipcodes, departmentCode, population } = commune;
+    ...communes.flatMap((commune): WordedPlace[] => {
+      const { insee: code, zipcodes, departmentCode, population, otherNames } = commune;
       const name = nameOf(commune);
-      const place = { type: 'city', name, code, id: cityIdOf(code), zipcode: zipcodes[0] ?? null, population } as const;
-      const words = [...foldWords(name), ...[code, departmentCode, ...zipcodes].map((one) => one.toLowerCase())];
-      return { place: { ...place, ...none }, words };
+      const zipcode = zipcodes[0] ?? null;
+      const owner = { type: 'city', name, code, id: cityIdOf(code), zipcode, population, ...none } as const;
+      const codes = [code, departmentCode, ...zipcodes].map((one) => one.toLowerCase());
+      const others = otherNames.map((other) => ({ ...owner, matchedName: nameForPeople(other) }));
+      return [owner, ...others].map((place) => {
+        return { place, owner, words: [...foldWords(place.matchedName ?? name), ...codes] };
+      });
     }),
     ...departments.map(({ code, id, name }): WordedPlace => {
-      const place = { type: 'department', name, code, id, zipcode: null } as const;
-      const words = [...foldWords(name), code.toLowerCase()];
-      return { place: { ...place, population: inhabitants.get(code) ?? 0, ...none }, words };
+      const population = inhabitants.get(code) ?? 0;
+      const place = { type: 'department', name, code, id, zipcode: null, population, ...none } as const;
+      return { place, owner: place, words: [...foldWords(name), code.toLowerCase()] };
     }),
     ...[...byZipcode].map(([zipcode, holders]): WordedPlace => {
       const population = holders.reduce((sum, commune) => sum + commune.population, 0);
@@ -165,8 +206,9 @@ function placesOf({ communes, departments, byZipcode, nameOf }: PlaceSource): Wo
         zipcode,
         population,
         ...cities,
+        matchedName: null,
       } as const;
-      return { place, words: [zipcode] };
+      return { place, owner: place, words: [zipcode] };
     }),
   ];
 }

@@ -54,6 +54,24 @@ export function articleOf(officialName: string): string {
   return /^(?:L'|(?:Le|La|Les|Los|Aux)(?= ))/.exec(officialName)?.[0] ?? '';
 }
 
+/** Of a folded official name. */
+export function withoutArticle(folded: string): string {
+  return folded.replace(/^(?:l|le|la|les|los|aux) /, '');
+}
+
+/** As typed, and with abbreviations written out; both folded. */
+export function spellingsOf(text: string): readonly string[] {
+  const words = foldWords(text);
+  return [words.join(' '), words.map((word) => fullWordOf(word) ?? word).join(' ')];
+}
+
+/** `Saint Etienne` for the `ST ETIENNE` of La Poste; other names as they are. */
+export function nameForPeople(name: string): string {
+  if (name !== name.toUpperCase()) return name;
+  const words = foldWords(name).map((word) => fullWordOf(word) ?? word);
+  return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' ');
+}
+
 /** Lower case, no accents, hyphens between words: `cote-d-or`. */
 export function cleanName(name: string): string {
   return foldWords(name).join('-');

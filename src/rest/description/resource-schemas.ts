@@ -26,7 +26,9 @@ const CityReference = z.strictObject({
   zipcode: text('First zip code.'),
 });
 
-const City = z.strictObject({ ...CityReference.shape, ...PropertyCity.shape });
+const matchedName = textOrNull('The name of a former commune or locality that was asked for in place of its own.');
+
+const City = z.strictObject({ ...CityReference.shape, ...PropertyCity.shape, matchedName });
 
 const Department = z.strictObject({
   ...identity('Department'),
@@ -49,6 +51,7 @@ const Location = z.strictObject({
   code: text('INSEE code, department code or zip code.'),
   zipcode: textOrNull('First zip code; null for a department.'),
   population: z.int().meta({ description: 'Inhabitants; 0 when unknown.' }),
+  matchedName,
   cities: list(link('City', 'A city.'), 'Of a zip code, the cities that have it.'),
   criterion: z
     .enum(['includedCities', 'includedDepartments', 'includedZipcodes'])

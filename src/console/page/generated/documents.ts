@@ -143,6 +143,7 @@ readonly 'hasGroupedByName': boolean;
 readonly 'hasGroupedByZipcode': boolean;
 readonly 'open': boolean;
 readonly 'location': Coordinates | null;
+readonly 'matchedName': string | null;
 }
 
 export interface Department {
@@ -172,6 +173,7 @@ readonly 'name': string;
 readonly 'code': string;
 readonly 'zipcode': string | null;
 readonly 'population': number;
+readonly 'matchedName': string | null;
 readonly 'cities': readonly (string)[];
 readonly 'criterion': "includedCities" | "includedDepartments" | "includedZipcodes";
 readonly 'value': string;
