@@ -8,6 +8,7 @@ import { pause } from '../engine/actor/waiting.ts';
 import { createWorkerThreads } from '../engine/actor/worker-thread.ts';
 import { createDueAnnouncer, onChange } from '../engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
+import { type JetStreamWatch, startJetStreamWatch } from '../engine/broker/jetstream-watch.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
 import { BrokerSilentError, brokerUnreachable, isBrokerOutage, isBrokerSilence } from '../engine/broker/outage.ts';
 import { untilElected } from '../engine/broker/topology.ts';
@@ -107,6 +108,7 @@ async function openParts(
     onStatus: transientErrors.onBrokerStatus,
   });
   closing('broker', () => broker.close());
+  const jetStream = watchJetStream(broker, log, closing);
   await untilElected(broker);
   const supervisor = openSupervisor(config, metrics, transientErrors, fail);
   const checks: Parts['checks'] = {};
@@ -127,8 +129,8 @@ async function openParts(
   onChange(broker, 'coordinates', coordinates.ask);
   const feed = createActivityFeed({ broker, database, instanceId: heartbeat.id });
   return {
-    ...{ config, log, metrics, database, pipelineDatabase, askThread: threads.ask, broker, whereabouts, topology },
-    ...{ feed, heartbeat, reference, announcer: createDueAnnouncer(broker) },
+    ...{ config, log, metrics, database, pipelineDatabase, askThread: threads.ask, broker, jetStream },
+    ...{ whereabouts, topology, feed, heartbeat, reference, announcer: createDueAnnouncer(broker) },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     ...{ supervisor, checks, fail, onTransientError, stalls: watchStalls(metrics, closing) },
     documents: createDocumentCache(pipelineDatabase),
@@ -195,6 +197,19 @@ function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly
     return reason === null ? [] : [{ actor, reason, failingForMs: 0 }];
   });
   return [...supervisor.failing(FAILING_MS), ...resting];
+}
+
+function watchJetStream(broker: Broker, log: Log, closing: Parts['closing']): JetStreamWatch {
+  const watch = startJetStreamWatch({
+    broker,
+    onMove: (silentMs) =>
+      log.warn(
+        { silentMs: Math.round(silentMs) },
+        'JetStream does not answer at this server of NATS: another is tried',
+      ),
+  });
+  closing('check JetStream', watch.stop);
+  return watch;
 }
 
 async function watchTopology(

@@ -58,6 +58,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     onRepeated: (reason) => fail(`intake: ${reason}`),
   });
   parts.checks.intake = () => breaker.restReason;
+  const canPull = (): boolean => broker.isConnected() && !parts.jetStream.isSilent;
   const noteProgress = parts.stalls.follow('intake', () => gate.isOpen && (intake?.depth ?? 0) > 0);
   const observed = parts.observers.timed(matcher);
   const sampling = sampleMatches(observed.match);
@@ -69,11 +70,11 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   );
   const leadership = await startLeadership({
     openSession: () => openLeaderSession(databaseUrl, onTransientError),
-    isFit: () => broker.isConnected() && breaker.restReason === null && parts.topology.found?.foreign === null,
+    isFit: () => canPull() && breaker.restReason === null && parts.topology.found?.foreign === null,
     async lead(term) {
       const taken = await takeIn(term);
       intake = taken;
-      return alongside(taken, maintainAlongside(parts, medians, sampling));
+      return alongside(taken, maintainAlongside(parts, medians, sampling), canPull);
     },
     onTerm(term) {
       if (term === null) intake = null;
@@ -249,13 +250,13 @@ function maintainAlongside(
   };
 }
 
-function alongside(intake: Intake, maintenance: Maintenance): LeaderTask {
+function alongside(intake: Intake, maintenance: Maintenance, canPull: () => boolean): LeaderTask {
   const end = async (endIntake: () => Promise<void>): Promise<void> => {
     await Promise.all([endIntake(), maintenance.stop()]);
   };
   return {
     get isSound() {
-      return intake.isSound;
+      return intake.isSound && canPull();
     },
     drain: () => end(intake.drain),
     abandon: () => end(intake.abandon),

@@ -38,10 +38,10 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
           await database.query('select 1');
         },
         progress: () => stalls.assertProgress(),
-        nats: () => assertThat(broker.isConnected(), 'not connected'),
+        nats: () => natsFailure(parts),
         actors: () => assertNothing(failingActors(supervisor)),
         intake: () => assertNothing(parts.checks.intake?.() ?? null),
-        streams: () => assertNothing(parts.checks.streams?.() ?? null),
+        streams: () => unlessNeeded(parts, parts.checks.streams?.() ?? null),
         clocks: () => clocks.difference,
       },
       metrics: () => metrics.registry.metrics(),
@@ -53,6 +53,22 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   const url = await listen(operations, config.operations, ending);
   closing('operations', () => closeServer(operations));
   return url;
+}
+
+/** The other roles work on PostgreSQL alone. */
+const NEED_NATS: readonly string[] = ['intake', 'deliver', 'feeds'];
+const SILENT_MAX_MS = 30_000;
+
+function natsFailure(parts: Parts): string | null {
+  const { silentMs } = parts.jetStream;
+  const silence = silentMs < SILENT_MAX_MS ? null : `JetStream has not answered for ${Math.round(silentMs / 1_000)} s`;
+  return unlessNeeded(parts, parts.broker.isConnected() ? silence : 'not connected');
+}
+
+/** A caution for a process that can do without NATS. */
+function unlessNeeded({ config }: Parts, reason: string | null): string | null {
+  if (config.roles.some((role) => NEED_NATS.includes(role))) assertNothing(reason);
+  return reason;
 }
 
 async function watchClocks({ broker, database, log, metrics, closing }: Parts): Promise<ClockWatch> {

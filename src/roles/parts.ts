@@ -5,6 +5,7 @@ import type { Supervisor } from '../engine/actor/supervisor.ts';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { DueAnnouncer } from '../engine/broker/announcements.ts';
 import type { Broker } from '../engine/broker/connection.ts';
+import type { JetStreamWatch } from '../engine/broker/jetstream-watch.ts';
 import type { LeadClaim } from '../engine/broker/lead-claims.ts';
 import type { ActivityFeed } from '../engine/maintenance/activity.ts';
 import type { InstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
@@ -38,6 +39,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly stalls: Stalls;
   readonly supervisor: Supervisor;
   readonly topology: TopologyWatch;
+  readonly jetStream: Pick<JetStreamWatch, 'silentMs' | 'isSilent'>;
   /** The location of the database, which distinguishes its copies. */
   readonly whereabouts: Omit<LeadClaim, 'since'>;
   /** Ends the process; called with the reason for which the service cannot continue. */

@@ -53,6 +53,17 @@ test('a subject that no stream takes fails the whole, and the others are held', 
   assert.equal(await heldBy(broker), MANY - MANY / 100);
 });
 
+test('an acknowledgement without a place in the stream is none', async (t) => {
+  const broker = await openStream(t);
+  // As a leader of 2.10 that is cut off answers a repetition.
+  broker.connection.subscribe('repeated', {
+    callback: (_, message) => void message.respond('{"stream":"TAKEN","seq":0,"duplicate":true}'),
+  });
+  const repeated = { subject: 'repeated', messageId: 'once', bytes: Buffer.from('body') };
+  await assert.rejects(publish(broker, repeated), { code: 'BROKER_UNAVAILABLE' });
+  await assert.rejects(publishAll(broker, [repeated]), { code: 'BROKER_UNAVAILABLE' });
+});
+
 test('what the stream refuses fails the whole with its words, and the others are held', async (t) => {
   const broker = await openStream(t, { max_msg_size: 200 });
   const publications = publicationsTo((position) => `taken.${position}`).map((publication, position) =>

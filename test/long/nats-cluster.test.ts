@@ -1,6 +1,7 @@
 /**
  * A NATS cluster of three with three copies of each stream: its leader is killed, another frozen, a third comes back
- * without its disk, and the daemon starts while one is away. Nothing is lost or told twice.
+ * without its disk, the daemon starts while one is away, and the server that the daemon uses is separated from the
+ * others. Nothing is lost or told twice.
  */
 
 import assert from 'node:assert/strict';
@@ -8,7 +9,8 @@ import { test } from 'node:test';
 import type { StreamInfo } from 'nats';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { ensureAdvertsStream } from '../../src/engine/broker/topology.ts';
-import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { VERSION } from '../../src/version.ts';
+import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { type ClusterNode, startNatsCluster } from '../support/nats-cluster.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { startTestPostgres } from '../support/servers.ts';
@@ -78,6 +80,62 @@ test('a cluster loses its leader, freezes, forgets a server, and the deliveries 
   assert.deepEqual(takenForRestored, []);
   await story.audit(postgres.url);
   assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
+test('a server that is cut off from its peers holds nothing up, whether it leads the stream or follows', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const postgres = await startTestPostgres(cleanup);
+  const nodes = await startNatsCluster(cleanup);
+  const urls = nodes.map(({ url }) => url);
+  const servers = { postgres, nats: { url: urls.join(',') } };
+  const settings = { ...STORY_SETTINGS, VIGIE_NATS_REPLICAS: '3' };
+  const daemon = await startDaemon(cleanup, servers, settings);
+  const story = await openPriceStory(cleanup, urls);
+  await story.begin(daemon, await createApiKey(servers));
+  await story.tell(1);
+  const { streams } = await story.connection.jetstreamManager();
+  const isUsed = (node: ClusterNode) => node.serves(`vigie ${VERSION}`);
+  const tookMs: Record<string, number> = {};
+
+  for (const leads of [false, true]) {
+    const serving = await Promise.all(nodes.map(isUsed));
+    const node = nodes[serving.indexOf(true)] as ClusterNode;
+    await until(
+      async () => {
+        const info = await streams.info('ADVERTS').catch(() => null);
+        const isAsked = (info?.cluster?.leader === node.name) === leads;
+        if (!isAsked) await story.connection.request('$JS.API.STREAM.LEADER.STEPDOWN.ADVERTS').catch(() => null);
+        return isAsked && info?.cluster?.replicas?.every(({ current }) => current);
+      },
+      (isSo) => isSo === true,
+    );
+    node.separate();
+    tookMs[`cut off as ${leads ? 'leader' : 'follower'}`] = await story.tell(1);
+    assert.equal(await isUsed(node), false);
+    node.rejoin();
+  }
+
+  const api = await startDaemon(cleanup, servers, { ...settings, VIGIE_ROLES: 'api' });
+  const readiness = async ({ operationsUrl }: Daemon) => (await fetch(`${operationsUrl}/readyz`)).json();
+  for (const node of nodes) node.separate();
+  await until(
+    () => readiness(daemon),
+    ({ status, checks }) => status === 'unavailable' && checks.nats.reason?.startsWith('JetStream has not answered'),
+  );
+  assert.equal((await readiness(api)).status, 'ok');
+  for (const node of nodes) node.rejoin();
+  await until(
+    () => readiness(daemon),
+    ({ status }) => status === 'ok',
+  );
+  tookMs['whole again'] = await story.tell(1);
+  t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
+  await story.audit(postgres.url);
+  for (const each of [daemon, api]) assert.equal(await each.end('SIGTERM'), 0);
 });
 
 test('a first start on a cluster that has just lost a server waits for it', async (t) => {

@@ -1,4 +1,4 @@
-/** What depends on the version of nats-server, on one of Debian's next release: whose a stream is, bounds, what is unfit. */
+/** What depends on the version of nats-server, on one of Debian's next release: whose a stream is, bounds, what is unfit, clusters. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -10,7 +10,7 @@ import { findNewerNats } from '../support/newer-nats.ts';
 
 const FILES = [
   ...['shared-nats', 'unfit-streams', 'store-full', 'stream-made-anew', 'retries'].map((name) => `integration/${name}`),
-  'long/full-nats-at-start',
+  ...['full-nats-at-start', 'nats-cluster'].map((name) => `long/${name}`),
 ];
 
 test('what depends on the version of nats-server holds on a newer one', async () => {

@@ -1,4 +1,7 @@
-/** A cluster of nats-servers with JetStream on the loopback interface, whose members can be killed, frozen and wiped. */
+/**
+ * A cluster of nats-servers with JetStream on the loopback interface, whose members can be killed, frozen, wiped and
+ * separated from each other.
+ */
 
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -6,16 +9,22 @@ import { join } from 'node:path';
 import { type ChildServer, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { findNatsServer } from '../../src/local/nats-server.ts';
 import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 export interface ClusterNode {
   readonly name: string;
   readonly url: string;
   /** Null while it is down. */
   readonly pid: number | null;
+  /** Whether a client of this name is connected to it. */
+  serves(client: string): Promise<boolean>;
   kill(): Promise<void>;
   /** While it is down: forgets everything it has stored. */
   wipe(): Promise<void>;
   restart(): Promise<void>;
+  /** Cuts it off from its peers; clients still reach it. */
+  separate(): void;
+  rejoin(): void;
 }
 
 const READY_TIMEOUT_MS = 60_000;
@@ -23,14 +32,18 @@ const STOP_TIMEOUT_MS = 10_000;
 
 export async function startNatsCluster(cleanup: Cleanup, size = 3): Promise<readonly ClusterNode[]> {
   const root = await temporaryDirectory('nats-cluster');
-  const ports = await freePorts(2 * size);
-  const routePorts = ports.slice(size);
+  const ports = await freePorts(3 * size);
+  const routePorts = ports.slice(size, 2 * size);
+  const routes = await startRoutes(cleanup, routePorts);
+  const routesOf = (position: number) => routes.filter(({ from, to }) => from === position || to === position);
   const nodes = ports.slice(0, size).map((port, position) => {
     const name = `n${position + 1}`;
+    const monitorPort = ports[2 * size + position] ?? 0;
     const directory = join(root, name);
     let server: ChildServer | null = null;
     const start = async (): Promise<void> => {
-      const lines = configuration(name, port, routePorts[position] ?? 0, routePorts);
+      const own = routes.filter(({ from }) => from === position);
+      const lines = configuration({ name, port, monitorPort, routePort: routePorts[position] ?? 0 }, own);
       server = await startWithConfiguration(name, directory, port, lines);
     };
     return {
@@ -39,6 +52,11 @@ export async function startNatsCluster(cleanup: Cleanup, size = 3): Promise<read
       get pid() {
         return server?.pid ?? null;
       },
+      async serves(client: string) {
+        const answer = await fetch(`http://127.0.0.1:${monitorPort}/connz`);
+        const { connections } = (await answer.json()) as { connections: readonly { name?: string }[] };
+        return connections.some((each) => each.name === client);
+      },
       async kill() {
         if (server !== null) process.kill(server.pid, 'SIGKILL');
         await server?.exited;
@@ -46,6 +64,8 @@ export async function startNatsCluster(cleanup: Cleanup, size = 3): Promise<read
       },
       wipe: () => rm(join(directory, 'store'), { recursive: true, force: true }),
       restart: start,
+      separate: () => routesOf(position).forEach(({ proxy }) => proxy.refuse()),
+      rejoin: () => routesOf(position).forEach(({ proxy }) => proxy.heal()),
     };
   });
   cleanup.after(async () => {
@@ -54,6 +74,20 @@ export async function startNatsCluster(cleanup: Cleanup, size = 3): Promise<read
   });
   await Promise.all(nodes.map((node) => node.restart()));
   return nodes;
+}
+
+/** The connection that one member opens to another. */
+interface Route {
+  readonly from: number;
+  readonly to: number;
+  readonly proxy: TcpProxy;
+}
+
+async function startRoutes(cleanup: Cleanup, ports: readonly number[]): Promise<readonly Route[]> {
+  const pairs = ports.flatMap((_, from) => ports.flatMap((port, to) => (from === to ? [] : [{ from, to, port }])));
+  return Promise.all(
+    pairs.map(async ({ from, to, port }) => ({ from, to, proxy: await startTcpProxy(cleanup, port) })),
+  );
 }
 
 /** Resolves when it listens on `port`. */
@@ -81,17 +115,27 @@ export async function startWithConfiguration(
   return server;
 }
 
-function configuration(name: string, port: number, routePort: number, routePorts: readonly number[]): string {
+interface Ports {
+  readonly name: string;
+  readonly port: number;
+  readonly monitorPort: number;
+  readonly routePort: number;
+}
+
+function configuration({ name, port, monitorPort, routePort }: Ports, routes: readonly Route[]): string {
   return [
     `server_name: ${name}`,
     'host: "127.0.0.1"',
     `port: ${port}`,
+    `http: "127.0.0.1:${monitorPort}"`,
     'jetstream { store_dir: "store" }',
     'cluster {',
     '  name: vigie',
     '  host: "127.0.0.1"',
     `  port: ${routePort}`,
-    `  routes: [${routePorts.map((each) => `"nats://127.0.0.1:${each}"`).join(', ')}]`,
+    // Members learn this address of each other; nothing listens there, so that no route passes by the proxies.
+    '  advertise: "127.0.0.1:1"',
+    `  routes: [${routes.map(({ proxy }) => `"nats://127.0.0.1:${proxy.port}"`).join(', ')}]`,
     '}',
     '',
   ].join('\n');

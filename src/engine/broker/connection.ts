@@ -32,6 +32,8 @@ export interface Broker {
   readonly manager: JetStreamManager;
   /** For example `2.10.27`. Servers silently ignore unknown fields, so check the version before sending them. */
   readonly serverVersion: string;
+  /** How many addresses of servers were configured. */
+  readonly addresses: number;
   isConnected(): boolean;
   /** The number of disconnections so far: messages in transit were lost at each of them. */
   readonly disconnections: number;
@@ -67,8 +69,9 @@ const PEERS_MAX_MS = 300_000;
 
 /** Throws `BrokerUnreachableError` when no server can be reached, the credentials are refused or there is no JetStream. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
+  const configured = serversOf(options.url);
   const connection = await connect({
-    ...serversOf(options.url),
+    ...configured,
     name: options.name,
     timeout: CONNECT_TIMEOUT_MS,
     maxReconnectAttempts: -1,
@@ -104,6 +107,7 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     manager,
     jetStream: connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }),
     serverVersion: connection.info?.version ?? 'unknown',
+    addresses: configured.servers.length,
     isConnected: () => isConnected && !connection.isClosed(),
     get disconnections() {
       return disconnections;

@@ -77,6 +77,7 @@ export function publishAll({ connection }: Broker, publications: readonly Public
 export async function publish(broker: Broker, publication: Publication): Promise<{ readonly isDuplicate: boolean }> {
   const { subject, bytes, ...named } = publication;
   const acknowledgement = await broker.jetStream.publish(subject, bytes, { headers: headersOf(named) });
+  if (acknowledgement.seq === 0) throw new BrokerUnavailableError(NOT_STORED);
   return { isDuplicate: acknowledgement.duplicate };
 }
 
@@ -87,12 +88,19 @@ function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 
   return written;
 }
 
+/**
+ * A leader that has lost the majority answers the repetition of what it could not store as a duplicate with sequence 0
+ * (nats-server below 2.11); the next leader does not have it.
+ */
+const NOT_STORED = 'the stream has not stored the message yet';
+
 /** Why the stream did not take a message; null when it did (JetStream API, `PubAck`). */
 function refusalIn(answer: Msg): Error | null {
   if (answer.headers?.code === STATUS_NO_RESPONDERS) return new BrokerUnavailableError('no stream takes the subject');
   try {
-    const { error } = answer.json<{ error?: { code: number; description: string } }>();
-    return error === undefined ? null : new BrokerUnavailableError(`${error.code} ${error.description}`);
+    const { error, seq } = answer.json<{ error?: { code: number; description: string }; seq?: number }>();
+    if (error !== undefined) return new BrokerUnavailableError(`${error.code} ${error.description}`);
+    return seq === 0 ? new BrokerUnavailableError(NOT_STORED) : null;
   } catch (cause) {
     return new BrokerUnavailableError('the answer is no acknowledgement', { cause });
   }
