@@ -10,7 +10,9 @@ import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/engine/domain/m
 import { deleteClient } from '../../src/engine/store/clients.ts';
 import { migrate } from '../../src/engine/store/database.ts';
 import { deleteSearch, readSearch, updateSearch } from '../../src/engine/store/searches.ts';
-import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
+import { type ClaimedMail, claimMail, giveBackMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
+import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
+import { resolveToulon } from '../support/adverts.ts';
 import { openMailScene } from '../support/mail-scene.ts';
 import { startTestPostgres, type TestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -187,6 +189,105 @@ test('an e-mail whose sender died is counted as aborted, and goes again under th
       [2, null],
     ],
   );
+});
+
+test('an e-mail that a stall keeps from being sent in time goes at once, and costs neither an attempt nor a count', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  const search = await scene.newSearch(client, JO);
+  await scene.record(search, 2);
+  const warned: string[] = [];
+  let stalls = 3;
+  let stalledMs = 0;
+  scene.start({
+    retryDelayMs: 3_600_000,
+    nowMs: () => performance.now() + stalledMs,
+    // It is asked while the e-mail is written.
+    resolvePlace(query) {
+      if (stalls > 0) {
+        stalls -= 1;
+        stalledMs += 8_000;
+      }
+      return resolveToulon(query);
+    },
+    onTransientError: (_what, error) => void warned.push(error.message),
+  });
+  const ended = await scene.untilAllEnded();
+  assert.deepEqual(
+    ended.map(({ state, attempts }) => [state, attempts]),
+    [
+      ['delivered', 1],
+      ['delivered', 1],
+    ],
+  );
+  assert.equal(scene.smtp.mails.length, 1);
+  const { rows: logged } = await scene.database.query('select number, error from attempts');
+  assert.deepEqual(logged, [
+    { number: 1, error: null },
+    { number: 1, error: null },
+  ]);
+  const { rows: counts } = await scene.database.query(
+    'select mails from mail_recipients union all select mails from mail_clients',
+  );
+  assert.deepEqual(counts, [{ mails: 1 }, { mails: 1 }]);
+  assert.ok(warned.length > 0);
+  assert.ok(warned.every((message) => message.includes('given back')));
+});
+
+test('a new e-mail that is given back takes up what came since, a retried one keeps its bytes, an ended one stays', async (t) => {
+  const scene = await openMailScene(t);
+  const search = await scene.newSearch(await scene.newClient('a'), JO);
+  const claim = async () => {
+    const [turn] = await readMailTurns(scene.database, 10);
+    assert.ok(turn);
+    const mail = await claimMail(scene.database, turn, { leaseMs: 60_000, now: new Date() });
+    assert.ok(mail);
+    return mail;
+  };
+  const keep = (mail: ClaimedMail, bytes: Buffer) =>
+    keepMail(
+      scene.database,
+      {
+        mailId: mail.id,
+        bytes,
+        items: mail.items.map(({ id }) => id),
+        told: new Map(),
+        postponed: [],
+        obsolete: [],
+      },
+      0,
+    );
+  await scene.record(search, 1);
+  const first = await claim();
+  await keep(first, Buffer.from('one item'));
+  await giveBackMail(scene.database, first);
+  await scene.record(search, 1);
+  const second = await claim();
+  assert.deepEqual([second.items.length, second.letter, second.attempt], [2, null, 1]);
+  const bytes = Buffer.from('two items');
+  await keep(second, bytes);
+  // The claim of the first one is over.
+  await giveBackMail(scene.database, first);
+  const outcome = { startedAt: second.startedAt, durationMs: 1, statusCode: 451, error: 'status' as const };
+  await recordMail(scene.database, {
+    id: second.id,
+    key: second.key,
+    attempt: 1,
+    outcome: { ...outcome, reason: null, responseHead: null },
+    after: { state: 'retry_wait', dueAt: new Date() },
+    retryInMs: 0,
+    isRecipientRefused: false,
+  });
+  await giveBackMail(scene.database, second);
+  const third = await claim();
+  assert.deepEqual([third.id, third.attempt, third.letter], [second.id, 2, bytes]);
+  await giveBackMail(scene.database, third);
+  const again = await claim();
+  assert.deepEqual([again.id, again.attempt, again.letter], [second.id, 2, bytes]);
+  const { rows: counts } = await scene.database.query(
+    'select mails from mail_recipients union all select mails from mail_clients',
+  );
+  assert.deepEqual(counts, [{ mails: 1 }, { mails: 1 }]);
 });
 
 test('a search that is deleted, with its client or alone, silenced or without address sends nothing that waited', async (t) => {

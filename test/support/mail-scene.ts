@@ -36,9 +36,16 @@ export interface MailItemRow {
   readonly endpoint: string;
 }
 
-export type MailStart = Partial<
-  Pick<MailingDependencies, 'retryDelayMs' | 'gatherMs' | 'attemptTimeoutMs' | 'gate' | 'clock'>
-> & {
+type MailPart =
+  | 'retryDelayMs'
+  | 'gatherMs'
+  | 'attemptTimeoutMs'
+  | 'gate'
+  | 'clock'
+  | 'nowMs'
+  | 'resolvePlace'
+  | 'onTransientError';
+export type MailStart = Partial<Pick<MailingDependencies, MailPart>> & {
   readonly sender?: Partial<MailSenderOptions>;
 };
 

@@ -236,6 +236,32 @@ export async function uncountMail(
   });
 }
 
+/**
+ * Undoes the claim of an e-mail that was not sent: due now and uncounted, a new one without the bytes that were written,
+ * because further items may join it. An attempt that has ended otherwise, or a later one, stays. Served by the primary
+ * keys and mail_items_mail.
+ */
+export async function giveBackMail(database: Database, mail: ClaimedMail): Promise<void> {
+  const { id, key, clientId, startedAt, countedOn } = mail;
+  await transaction(database, async (client) => {
+    await client.query('select from mail_recipients where key = $1 for update', [key]);
+    await client.query('select from mail_clients where client_id = $1 for update', [clientId]);
+    const { rowCount } = await client.query({
+      name: 'give-back-mail',
+      text: `
+        update mail_items set
+          state = case when $3 then 'queued' else 'retry_wait' end,
+          mail_id = case when not $3 then mail_id end,
+          letter = case when not $3 then letter end,
+          letter_items = case when not $3 then letter_items end,
+          attempt_count = attempt_count - 1, due_at = clock_timestamp()
+        where mail_id = $1 and state = 'sending' and date_trunc('milliseconds', attempt_started_at) = $2`,
+      values: [id, startedAt, countedOn !== null],
+    });
+    if (rowCount !== 0) await uncountMail(client, mail);
+  });
+}
+
 export interface MailTurn {
   readonly clientId: Uuid;
   /** Of the recipient. */

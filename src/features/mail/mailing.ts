@@ -14,6 +14,7 @@ import {
   type AbandonedMail,
   type ClaimedMail,
   claimMail,
+  giveBackMail,
   type MailTurn,
   readAbandonedMails,
   readMailTurns,
@@ -31,6 +32,8 @@ export interface MailingDependencies extends LetterDependencies {
   /** While closed, no attempt starts. */
   readonly gate: Pick<PauseGate, 'isOpen'>;
   readonly clock: () => Date;
+  /** Monotonic milliseconds; default: this process's. */
+  readonly nowMs?: () => number;
   readonly onMail: (settled: SettledMail, itemCount: number) => void;
   readonly supervisor: Supervisor;
   readonly onTransientError: (what: string, error: Error) => void;
@@ -50,6 +53,7 @@ const TURNS_MAX = 256;
 const ABANDONED_MAX = 100;
 /** How much longer than an attempt its claim lasts: time to write the e-mail and to record the outcome. */
 const LEASE_MARGIN_MS = 15_000;
+const CLAIM_USED_WITHIN_MS = LEASE_MARGIN_MS / 2;
 /** Before a recipient that a bug blocks is retried. */
 const BROKEN_REST_MS = 60_000;
 
@@ -129,18 +133,23 @@ function createSlots(onFailure: (key: string, error: Error) => void) {
 }
 
 async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retrying: Retrying): Promise<void> {
-  const { database, attemptTimeoutMs, retryDelayMs, clock, onMail } = dependencies;
+  const { database, attemptTimeoutMs, retryDelayMs, clock, onMail, onTransientError } = dependencies;
+  const { nowMs = () => performance.now() } = dependencies;
   const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock() };
   let claimedAt = 0;
   // A claim whose answer was lost is found taken by the next poll: its lease ends.
   const mail = await retrying(() => {
-    claimedAt = performance.now();
+    claimedAt = nowMs();
     return claimMail(database, turn, options);
   });
   if (mail === null) return;
-  const isTooOld = () => performance.now() - claimedAt > LEASE_MARGIN_MS / 2;
+  const isTooOld = () => nowMs() - claimedAt > CLAIM_USED_WITHIN_MS;
   const attempted = await attempt(mail, dependencies, retrying, isTooOld);
-  if (attempted === null) return;
+  if (attempted === null) {
+    await retrying(() => giveBackMail(database, mail));
+    const late = `not sent within ${CLAIM_USED_WITHIN_MS} ms of its claim, and given back: this machine is too busy`;
+    return onTransientError('mail', new Error(late));
+  }
   const { outcome, itemCount } = attempted;
   if (outcome === null) return;
   const settled = settledOf(mail, outcome, retryDelayMs);
