@@ -2,16 +2,21 @@
 
 export const EARTH_RADIUS_KM = 6371;
 
-const RADIANS = Math.PI / 180;
+export const RADIANS = Math.PI / 180;
 
 /**
  * Great-circle distance by the haversine formula (R. W. Sinnott, "Virtues of the Haversine", 1984).
  * Exact to well under a metre at any distance up to the antipode.
  */
 export function distanceKm(latA: number, lonA: number, latB: number, lonB: number): number {
+  return distanceFromKm(latA, lonA, Math.cos(latA * RADIANS), latB, lonB);
+}
+
+/** The same for many places B: `cosLatA` is computed once. */
+export function distanceFromKm(latA: number, lonA: number, cosLatA: number, latB: number, lonB: number): number {
   const sinLat = Math.sin(((latB - latA) * RADIANS) / 2);
   const sinLon = Math.sin(((lonB - lonA) * RADIANS) / 2);
-  const h = sinLat * sinLat + Math.cos(latA * RADIANS) * Math.cos(latB * RADIANS) * sinLon * sinLon;
+  const h = sinLat * sinLat + cosLatA * Math.cos(latB * RADIANS) * sinLon * sinLon;
   return 2 * EARTH_RADIUS_KM * Math.asin(Math.min(1, Math.sqrt(h)));
 }
 

@@ -1,19 +1,15 @@
 /**
- * Points of interest in memory: a tree of boxes per facility, never changed once built. `createPointsOfInterest` holds
+ * Points of interest in memory: a kd-tree (kdbush) per facility, never changed once built. `createPointsOfInterest` holds
  * the current index; a new one is built off to the side and swapped in, so a query sees the old or the new whole.
  */
 
+import { around } from 'geokdbush';
+import KDBush from 'kdbush';
 import { yieldToOthers } from '../../actor/waiting.ts';
-import {
-  FACILITIES,
-  type Facility,
-  OPERATOR_TYPES,
-  type PointAttributes,
-  type PointOfInterest,
-  SCHOOL_TYPES,
-} from '../../domain/point-of-interest.ts';
-import { nearestPoints } from './nearest-points.ts';
-import { PointTree } from './point-tree.ts';
+import { createWorkerThread } from '../../actor/worker-thread.ts';
+import { distanceFromKm, EARTH_RADIUS_KM, RADIANS } from '../../domain/geo.ts';
+import { FACILITIES, type Facility, type PointOfInterest } from '../../domain/point-of-interest.ts';
+import { PointDetails } from './point-details.ts';
 
 export interface PointQuery {
   /** Degrees, WGS 84. */
@@ -23,19 +19,21 @@ export interface PointQuery {
   readonly radiusKm: number;
   /** None means all. */
   readonly facilities: readonly Facility[];
-  /** At most `NEAREST_MAX`. */
   readonly limit: number;
 }
 
 export interface PointIndex {
   readonly size: number;
-  /** The nearest `limit` points within the radius, nearest first. */
+  /**
+   * The nearest `limit` points within the radius, nearest first; equally far ones in the order of `FACILITIES`, then of
+   * their import.
+   */
   within(query: PointQuery): readonly PointOfInterest[];
 }
 
 export const NO_POINTS: PointIndex = { size: 0, within: () => [] };
 
-/** An index under construction: takes the points in steps that block the event loop for a millisecond at most. */
+/** An index under construction: takes the points in steps, and sorts them in a thread. */
 export interface PointIndexBuilder {
   add(points: Iterable<PointOfInterest>): Promise<void>;
   finish(): Promise<PointIndex>;
@@ -68,205 +66,202 @@ export async function buildPointIndex(points: Iterable<PointOfInterest>): Promis
   return builder.finish();
 }
 
-/** Five million points are laid out in some seconds. */
-export function createPointIndexBuilder(): PointIndexBuilder {
-  const all = new PointColumns();
-  const counts: number[] = FACILITIES.map(() => 0);
-  return {
-    async add(points) {
-      for (const point of points) {
-        all.add(point);
-        const facility = FACILITIES.indexOf(point.facility);
-        counts[facility] = (counts[facility] as number) + 1;
-        if (all.length % STEP_POINTS === 0) await yieldToOthers();
-      }
-    },
-    finish: () => layOut(all, counts),
-  };
-}
-
-/** `counts`: of each facility, in the order of `FACILITIES`. */
-async function layOut(all: PointColumns, counts: readonly number[]): Promise<PointIndex> {
-  const tree = new PointTree(all.length);
-  const ends: number[] = [];
-  for (const count of counts) ends.push((ends.at(-1) ?? 0) + count);
-  const nexts = ends.map((end, facility) => end - (counts[facility] as number));
-  for (let number = 0; number < all.length; number++) {
-    const facility = all.facilityAt(number);
-    const position = nexts[facility] as number;
-    nexts[facility] = position + 1;
-    tree.set(position, number, all.latAt(number), all.lonAt(number));
-    if (number % STEP_POINTS === 0) await yieldToOthers();
-  }
-  const roots = new Map<Facility, number>();
-  for (const [facility, name] of FACILITIES.entries()) {
-    const [count, end] = [counts[facility] as number, ends[facility] as number];
-    if (count > 0) roots.set(name, await stepByStep(tree.build(end - count, end)));
-  }
-  // Neighbours side by side: an answer reads a few stretches of the columns instead of a thousand scattered places.
-  const ordered = new PointColumns();
-  for (let position = 0; position < all.length; position++) {
-    ordered.addFrom(all, tree.numbers[position] as number);
-    if (position % STEP_POINTS === 0) await yieldToOthers();
-  }
-  return { size: all.length, within: (query) => findWithin(tree, roots, ordered, query) };
-}
-
 /** Points gone over in one tick of the event loop. */
 const STEP_POINTS = 2048;
 
-async function stepByStep<T>(steps: Generator<null, T>): Promise<T> {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await yieldToOthers();
-  }
-}
-
-function findWithin(
-  tree: PointTree,
-  roots: ReadonlyMap<Facility, number>,
-  points: PointColumns,
-  { facilities, limit, ...circumference }: PointQuery,
-): readonly PointOfInterest[] {
-  const asked =
-    facilities.length === 0 ? roots.values() : [...new Set(facilities)].map((facility) => roots.get(facility));
-  const present = [...asked].filter((root) => root !== undefined);
-  return nearestPoints(tree, present, circumference, limit, (position) => points.at(position));
+/** Five million points are laid out in some seconds. */
+export function createPointIndexBuilder(): PointIndexBuilder {
+  const groups = FACILITIES.map((facility) => ({
+    facility,
+    coordinates: new Coordinates(),
+    details: new PointDetails(),
+  }));
+  let size = 0;
+  return {
+    async add(points) {
+      for (const { facility, lat, lon, name, attributes } of points) {
+        const { coordinates, details } = groups[FACILITIES.indexOf(facility)] as (typeof groups)[number];
+        coordinates.add(lat, lon);
+        details.add(name, attributes);
+        size += 1;
+        if (size % STEP_POINTS === 0) await yieldToOthers();
+      }
+    },
+    async finish() {
+      const trees: FacilityTree[] = [];
+      for (const { facility, coordinates, details } of groups) {
+        if (coordinates.length > 0) trees.push(await treeOf(facility, coordinates, details));
+      }
+      return { size, within: (query) => findWithin(trees, query) };
+    },
+  };
 }
 
 const CHUNK_LOG2 = 13;
-const CHUNK = 1 << CHUNK_LOG2;
-const NAME_BYTES = 24;
 
-/** All there may be, each one object: a point has the number of its own in a byte. */
-const ATTRIBUTES: readonly PointAttributes[] = [null, ...SCHOOL_TYPES].flatMap((schoolType) =>
-  [null, ...OPERATOR_TYPES].map((operatorType) => ({
-    ...(schoolType === null ? {} : { schoolType }),
-    ...(operatorType === null ? {} : { operatorType }),
-  })),
-);
-
-interface Chunk {
-  readonly lats: Float64Array;
-  readonly lons: Float64Array;
-  readonly facilities: Uint8Array;
-  readonly attributes: Uint8Array;
-  /** Where the name ends in `names`; it begins where the one before ends. */
-  readonly nameEnds: Uint32Array;
-  /** 1 without a name, which is something else than an empty one. */
-  readonly isNameless: Uint8Array;
-  /** UTF-8. */
-  names: Buffer;
-}
-
-/**
- * A growing list of points of interest, in columns of shared memory. Five million objects would burden the garbage
- * collector and block everything else for as long as a collection takes; here they are bytes, and a point is an object
- * only while it is read.
- */
-class PointColumns {
-  readonly #chunks: Chunk[] = [];
+/** A growing list of coordinates: to grow one array is to copy it, which would hold the event loop. */
+class Coordinates {
+  readonly #chunks: Float64Array[] = [];
   #length = 0;
 
   get length(): number {
     return this.#length;
   }
 
-  add({ facility, lat, lon, name, attributes }: PointOfInterest): void {
-    const [chunk, at] = this.#next();
-    chunk.lats[at] = lat;
-    chunk.lons[at] = lon;
-    chunk.facilities[at] = FACILITIES.indexOf(facility);
-    chunk.attributes[at] = numberOf(attributes);
-    chunk.isNameless[at] = name === null ? 1 : 0;
-    const start = nameStart(chunk, at);
-    const text = name ?? '';
-    // No UTF-16 unit takes more than three bytes.
-    makeRoom(chunk, start + 3 * text.length);
-    chunk.nameEnds[at] = start + (text === '' ? 0 : chunk.names.write(text, start));
+  add(lat: number, lon: number): void {
+    const at = this.#length++ & ((1 << CHUNK_LOG2) - 1);
+    if (at === 0) this.#chunks.push(new Float64Array(2 << CHUNK_LOG2));
+    const chunk = this.#chunks.at(-1) as Float64Array;
+    chunk[2 * at] = lat;
+    chunk[2 * at + 1] = lon;
   }
 
-  /** Adds the point at `position` of `other`. */
-  addFrom(other: PointColumns, position: number): void {
-    const [from, place] = other.#placeOf(position);
-    const [to, at] = this.#next();
-    to.lats[at] = from.lats[place] as number;
-    to.lons[at] = from.lons[place] as number;
-    to.facilities[at] = from.facilities[place] as number;
-    to.attributes[at] = from.attributes[place] as number;
-    to.isNameless[at] = from.isNameless[place] as number;
-    const start = nameStart(to, at);
-    const nameFrom = nameStart(from, place);
-    const nameTo = from.nameEnds[place] as number;
-    makeRoom(to, start + nameTo - nameFrom);
-    if (nameTo > nameFrom) from.names.copy(to.names, start, nameFrom, nameTo);
-    to.nameEnds[at] = start + nameTo - nameFrom;
-  }
-
-  at(position: number): PointOfInterest {
-    const [chunk, at] = this.#placeOf(position);
-    return {
-      facility: FACILITIES[chunk.facilities[at] as number] as Facility,
-      lat: chunk.lats[at] as number,
-      lon: chunk.lons[at] as number,
-      name: chunk.isNameless[at] === 1 ? null : chunk.names.toString('utf8', nameStart(chunk, at), chunk.nameEnds[at]),
-      attributes: ATTRIBUTES[chunk.attributes[at] as number] as PointAttributes,
-    };
-  }
-
-  latAt(position: number): number {
-    const [chunk, at] = this.#placeOf(position);
-    return chunk.lats[at] as number;
-  }
-
-  lonAt(position: number): number {
-    const [chunk, at] = this.#placeOf(position);
-    return chunk.lons[at] as number;
-  }
-
-  /** Its place in `FACILITIES`. */
-  facilityAt(position: number): number {
-    const [chunk, at] = this.#placeOf(position);
-    return chunk.facilities[at] as number;
-  }
-
-  #placeOf(position: number): [chunk: Chunk, at: number] {
-    return [this.#chunks[position >> CHUNK_LOG2] as Chunk, position & (CHUNK - 1)];
-  }
-
-  #next(): [chunk: Chunk, at: number] {
-    const position = this.#length++;
-    if ((position & (CHUNK - 1)) === 0) this.#chunks.push(newChunk());
-    return this.#placeOf(position);
+  /** In degrees. */
+  at(number: number): readonly [lat: number, lon: number] {
+    const chunk = this.#chunks[number >> CHUNK_LOG2] as Float64Array;
+    const at = number & ((1 << CHUNK_LOG2) - 1);
+    return [chunk[2 * at] as number, chunk[2 * at + 1] as number];
   }
 }
 
-function numberOf({ schoolType, operatorType }: PointAttributes): number {
-  const school = schoolType === undefined ? 0 : 1 + SCHOOL_TYPES.indexOf(schoolType);
-  const operator = operatorType === undefined ? 0 : 1 + OPERATOR_TYPES.indexOf(operatorType);
-  return school * (1 + OPERATOR_TYPES.length) + operator;
+/** The points of a facility. Each has the position in the tree at which its coordinates are. */
+interface FacilityTree {
+  readonly facility: Facility;
+  readonly tree: KDBush;
+  readonly details: PointDetails;
+  /** By position, which point of the facility it is in the order of the import. */
+  readonly numbers: Uint16Array | Uint32Array;
 }
 
-function newChunk(): Chunk {
+/** Sorting fewer takes less than a thread takes to start, and holds the event loop for a few milliseconds. */
+const SORTED_HERE_MAX = 10_000;
+const SORTING = { entry: new URL('./sort-thread', import.meta.url), heapMaxMb: 64 };
+
+async function treeOf(facility: Facility, coordinates: Coordinates, details: PointDetails): Promise<FacilityTree> {
+  const tree = new KDBush(coordinates.length, NODE_POINTS, Float64Array, SharedArrayBuffer);
+  for (let number = 0; number < coordinates.length; number++) {
+    const [lat, lon] = coordinates.at(number);
+    tree.add(lon, lat);
+    if (number % STEP_POINTS === 0) await yieldToOthers();
+  }
+  const sorted = coordinates.length <= SORTED_HERE_MAX ? tree.finish() : await sortedInThread(tree);
+  const numbers = sorted.ids.slice() as FacilityTree['numbers'];
+  // In the order of the tree, an answer reads a few stretches of the columns instead of a thousand scattered places.
+  const ordered = new PointDetails();
+  for (let position = 0; position < numbers.length; position++) {
+    ordered.addFrom(details, numbers[position] as number);
+    sorted.ids[position] = position;
+    if (position % STEP_POINTS === 0) await yieldToOthers();
+  }
+  return { facility, tree: sorted, details: ordered, numbers };
+}
+
+const NODE_POINTS = 64;
+
+/** The tree's memory is shared with the thread. */
+async function sortedInThread(tree: KDBush): Promise<KDBush> {
+  const thread = createWorkerThread({ ...SORTING, settings: null, onLost: () => undefined });
+  try {
+    await thread.ask(tree.data);
+  } finally {
+    await thread.stop();
+  }
+  return KDBush.from(tree.data);
+}
+
+/** Points of a facility, nearest first. */
+interface Found {
+  readonly from: FacilityTree;
+  readonly positions: readonly number[];
+  readonly distancesKm: Float64Array;
+}
+
+type Circumference = Pick<PointQuery, 'lat' | 'lon' | 'radiusKm'>;
+
+function findWithin(
+  trees: readonly FacilityTree[],
+  { lat, lon, radiusKm, facilities, limit }: PointQuery,
+): readonly PointOfInterest[] {
+  let reachKm = radiusKm;
+  const lists: Found[] = [];
+  for (const from of trees) {
+    if (facilities.length > 0 && !facilities.includes(from.facility)) continue;
+    const found = nearestOf(from, { lat, lon, radiusKm: reachKm }, limit);
+    lists.push(found);
+    // Farther ones of the others are none of the nearest.
+    reachKm = found.distancesKm[limit - 1] ?? reachKm;
+  }
+  return merged(lists, limit);
+}
+
+/** Equally far ones in the order of the lists. */
+function merged(lists: readonly Found[], limit: number): readonly PointOfInterest[] {
+  const [first] = lists;
+  if (first === undefined) return [];
+  if (lists.length === 1) return first.positions.slice(0, limit).map((position) => pointAt(first.from, position));
+  return lists
+    .flatMap(({ from, positions, distancesKm }) =>
+      positions.map((position, at) => ({ from, position, km: distancesKm[at] as number })),
+    )
+    .sort((a, b) => a.km - b.km)
+    .slice(0, limit)
+    .map(({ from, position }) => pointAt(from, position));
+}
+
+/** Distances that differ by less may only differ by rounding. */
+const SAME_DISTANCE = 1 + 1e-9;
+/** Equally far points at the limit that are compared; any of more may be left out. */
+const TIED_MAX = 10_000;
+
+/** At least the nearest `limit`, if there are so many. */
+function nearestOf(from: FacilityTree, within: Circumference, limit: number): Found {
+  const found = measured(from, within, limit + 1);
+  const [last, next] = [found.distancesKm[limit - 1], found.distancesKm[limit]];
+  if (last === undefined || next === undefined || next > last * SAME_DISTANCE) return found;
+  return measured(from, { ...within, radiusKm: next }, limit + TIED_MAX);
+}
+
+const HALF_ROUND_EARTH_KM = Math.PI * EARTH_RADIUS_KM;
+
+/** The tree's own distances are rounded: it looks a little farther, and the exact distances decide border and order. */
+function measured(from: FacilityTree, { lat, lon, radiusKm }: Circumference, max: number): Found {
+  const { tree } = from;
+  const { coords } = tree;
+  const reachKm = Math.min(radiusKm * 1.001 + 1e-6, HALF_ROUND_EARTH_KM);
+  const cosLat = Math.cos(lat * RADIANS);
+  const positions = around(tree, lon, lat, max, reachKm);
+  const distancesKm = new Float64Array(positions.length);
+  let count = 0;
+  let isInOrder = true;
+  for (const position of positions) {
+    const km = distanceFromKm(lat, lon, cosLat, coords[2 * position + 1] as number, coords[2 * position] as number);
+    if (km > radiusKm) continue;
+    if (count > 0 && km <= (distancesKm[count - 1] as number)) isInOrder = false;
+    positions[count] = position;
+    distancesKm[count++] = km;
+  }
+  positions.length = count;
+  const found = { from, positions, distancesKm: distancesKm.subarray(0, count) };
+  return isInOrder ? found : inOrder(found);
+}
+
+function inOrder({ from, positions, distancesKm }: Found): Found {
+  const pairs = positions.map((position, at) => ({ position, km: distancesKm[at] as number }));
+  const { numbers } = from;
+  pairs.sort((a, b) => a.km - b.km || (numbers[a.position] as number) - (numbers[b.position] as number));
   return {
-    lats: new Float64Array(new SharedArrayBuffer(8 * CHUNK)),
-    lons: new Float64Array(new SharedArrayBuffer(8 * CHUNK)),
-    facilities: new Uint8Array(new SharedArrayBuffer(CHUNK)),
-    attributes: new Uint8Array(new SharedArrayBuffer(CHUNK)),
-    nameEnds: new Uint32Array(new SharedArrayBuffer(4 * CHUNK)),
-    isNameless: new Uint8Array(new SharedArrayBuffer(CHUNK)),
-    names: Buffer.from(new SharedArrayBuffer(NAME_BYTES * CHUNK)),
+    from,
+    positions: pairs.map(({ position }) => position),
+    distancesKm: Float64Array.from(pairs, ({ km }) => km),
   };
 }
 
-function nameStart({ nameEnds }: Chunk, at: number): number {
-  return at === 0 ? 0 : (nameEnds[at - 1] as number);
-}
-
-function makeRoom(chunk: Chunk, byteCount: number): void {
-  if (byteCount <= chunk.names.length) return;
-  const larger = Buffer.from(new SharedArrayBuffer(2 * byteCount));
-  chunk.names.copy(larger);
-  chunk.names = larger;
+function pointAt({ facility, tree, details }: FacilityTree, position: number): PointOfInterest {
+  return {
+    facility,
+    lat: tree.coords[2 * position + 1] as number,
+    lon: tree.coords[2 * position] as number,
+    name: details.nameAt(position),
+    attributes: details.attributesAt(position),
+  };
 }

@@ -1,0 +1,8 @@
+/** The thread that sorts a tree of points (poi-index.ts): a million points take it half a second. */
+
+import KDBush from 'kdbush';
+import { answerRequests } from '../../actor/worker-thread.ts';
+
+answerRequests(async (data) => {
+  KDBush.from(data as SharedArrayBuffer).finish();
+});
