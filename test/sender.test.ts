@@ -314,9 +314,13 @@ test('a kept connection that the endpoint closes unanswered is tried once more o
     });
   });
   const sender = openSender(t);
-  const errors: unknown[] = [];
-  for (let count = 0; count < 10; count++) errors.push((await sender.send(request(url))).error);
-  assert.deepEqual(errors, Array(10).fill(null));
+  const outcomes: AttemptOutcome[] = [];
+  for (let count = 0; count < 10; count++) outcomes.push(await sender.send(request(url)));
+  assert.ok(outcomes.every(({ error }) => error === null));
+  // Both posts of an attempt are logged.
+  const twice = outcomes.filter(({ reason }) => reason !== null);
+  assert.ok(twice.length > 0);
+  for (const { reason } of twice) assert.match(reason ?? '', /^posted again after \d+ ms: the kept connection broke/);
   assert.ok(requests > 10, 'some met the close');
   assert.ok(connections() >= 10);
 });
@@ -346,7 +350,9 @@ test('there is no third try, and none once a byte has come or on a connection th
     });
   });
   const sender = openSender(t);
-  assert.equal((await sender.send(request(closing.url))).error, 'reset');
+  const { error: closed, reason } = await sender.send(request(closing.url));
+  assert.equal(closed, 'reset');
+  assert.doesNotMatch(reason ?? '', /posted again/);
   assert.equal(requests, 1);
 
   let own = 0;

@@ -119,7 +119,7 @@ function answerTest(ctx: Context, id: Uuid, body: string, outcome: AttemptOutcom
       delivered: outcome.error === null,
       statusCode: outcome.statusCode,
       durationMs: Math.round(outcome.durationMs),
-      error: outcome.reason ?? outcome.error,
+      error: outcome.error === null ? null : (outcome.reason ?? outcome.error),
       responseBody: outcome.responseHead,
       token,
     },

@@ -109,6 +109,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #isSettled = false;
   #isSecondTry = false;
+  /** What the log says of a first post that the endpoint may have read. */
+  #firstPost: string | null = null;
   #statusCode: number | null = null;
   #head: Buffer[] = [];
   #bytesRead = 0;
@@ -198,6 +200,8 @@ class Attempt implements Dispatcher.DispatchHandler {
     const isRepeatable = isUnanswered(error) || isUnsent;
     if (!isRepeatable || this.#isSecondTry || this.#isSettled) return this.#finish(failureOf(error));
     this.#isSecondTry = true;
+    const afterMs = Math.round(performance.now() - this.#beganAt);
+    if (!isUnsent) this.#firstPost = `posted again after ${afterMs} ms: the kept connection broke without an answer`;
     this.#dispatch(this.#agents.fresh);
   }
 
@@ -211,13 +215,14 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     this.#isSettled = true;
     clearTimeout(this.#deadline);
-    const [error, reason] = this.#verdict(failure);
+    const [error, failed] = this.#verdict(failure);
+    const reason = [failed, this.#firstPost].filter((each) => each !== null).join('; ');
     this.#settle({
       startedAt: this.#request.startedAt,
       durationMs: performance.now() - this.#beganAt,
       statusCode: this.#statusCode,
       error,
-      reason: reason === null ? null : storable(reason).slice(0, REASON_LENGTH_MAX),
+      reason: reason === '' ? null : storable(reason).slice(0, REASON_LENGTH_MAX),
       responseHead: this.#statusCode === null ? null : textOf(this.#head),
     });
   }

@@ -108,7 +108,7 @@ export interface AttemptOutcome {
   readonly statusCode: number | null;
   /** Null only for HTTP 200. */
   readonly error: AttemptError | null;
-  /** The error for the log; null when delivered. */
+  /** For the log: the error, and that it was posted twice; null otherwise. */
   readonly reason: string | null;
   /** The first 2 KiB of the answer. */
   readonly responseHead: string | null;

@@ -49,7 +49,7 @@ export interface AdminFilter extends WantedSearches {
 /** Served by the primary keys, for the answered rows only. */
 const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", s.title as "searchTitle",
   (select name from clients where clients.id = s.client_id) as "clientName",
-  (select coalesce(reason, error) from attempts where delivery_id = d.id order by number desc limit 1) as "lastError", d.match_id as "matchId",
+  (select case when error is not null then coalesce(reason, error) end from attempts where delivery_id = d.id order by number desc limit 1) as "lastError", d.match_id as "matchId",
   m.property_uuid as "propertyUuid", d.channel, d.kind, d.endpoint, d.endpoint_key as "endpointKey", ${STATE} as state,
   d.attempt_count - d.attempts_spent as "attemptCount", d.replay_count as "replayCount", d.created_at as "createdAt",
   d.due_at as "dueAt", ${FINISHED_AT} as "finishedAt", ${IS_WANTED} as "isWanted"`;
