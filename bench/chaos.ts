@@ -101,10 +101,14 @@ async function runSeed(seed: number): Promise<number> {
       onCrash,
     });
     const reference = await loadReference();
+    const messagesPerSecond = Number(values.rate);
+    // Slower than they are published: what is crawled in the future is rejected.
+    const intervalMs = Math.ceil(500 / messagesPerSecond);
+    const sample = { seed, reference, startAt: new Date(), intervalMs, changeShare: 0.75, heldMax: 300 };
     const crawler = startChaosCrawler({
       broker: scene.broker,
-      crawler: createSampleCrawler({ seed, reference, startAt: new Date(), changeShare: 0.75, heldMax: 300 }),
-      messagesPerSecond: Number(values.rate),
+      crawler: createSampleCrawler(sample),
+      messagesPerSecond,
     });
     await refuseUnstorable(scene.database);
     const apiKey = await createApiKey(scene.servers, 'hostile');

@@ -139,7 +139,8 @@ async function main(): Promise<void> {
   const ready = { seconds: round(daemon.readySeconds, 1), daemonMb: residentMbOf(daemon) };
   try {
     const reference = await loadReference();
-    const crawler = createSampleCrawler({ seed: options.seed, reference, startAt: new Date(), intervalMs: 1 });
+    const startAt = new Date(Date.now() - 86_400_000);
+    const crawler = createSampleCrawler({ seed: options.seed, reference, startAt, intervalMs: 1 });
     const processes = { ...daemon.pids, postgres: postgres.pid ?? 0, nats: nats.pid, bench: process.pid };
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, folder, processes };
     if (PROFILING) await startCounting(postgres.superuserUrl);

@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import type { TestServer } from '../../test/support/servers.ts';
+import type { TurnedClock } from '../../test/support/turned-clock.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import type { SmallDisk } from './disk.ts';
 import type { Instance } from './instances.ts';
@@ -76,6 +77,7 @@ export function faultsOf(
     ...Object.entries(scene.links).flatMap(([name, link]) => linkFaults(name, link, lasting)),
     ...(scene.disk === null ? [] : [diskFault(scene.disk, nats, lasting)]),
     storeFault(nats, lasting),
+    slowClock(scene.natsClock, lasting),
     ...postgresFaults({ postgres, disks: scene.postgresDisks, clock: scene.clock, random, lasting }),
     overloadFault(postgres, lasting),
     scene.hiccups.faultOf(lasting),
@@ -88,6 +90,20 @@ export function faultsOf(
     ...mischiefFaults(mischief, lasting),
     minuteFault(scene.instances, mischief, random),
   ];
+}
+
+/** Of what the crawler publishes meanwhile, nothing may be rejected. */
+function slowClock(clock: TurnedClock, lasting: Lasting): Fault {
+  return {
+    name: 'NATS’s clock is 2 hours behind',
+    weight: 3,
+    victims: ['clock'],
+    async strike() {
+      clock.turnBack(2 * 3_600_000);
+      await lasting(60);
+      clock.putRight();
+    },
+  };
 }
 
 export type Lasting = (longestSeconds: number) => Promise<void>;

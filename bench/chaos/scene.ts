@@ -18,6 +18,7 @@ import { restClient } from '../../test/support/rest-client.ts';
 import { type Cleanup, startTestNats, type TestServer, temporaryDirectory } from '../../test/support/servers.ts';
 import { type SimulatedClock, simulateClock } from '../../test/support/simulated-clock.ts';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.ts';
+import { startTurnedClock, type TurnedClock } from '../../test/support/turned-clock.ts';
 import { until } from '../../test/support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/webhook-receiver.ts';
 import { familyOf } from '../pipeline/processes.ts';
@@ -68,6 +69,7 @@ export interface Scene {
   readonly disk: SmallDisk | null;
   readonly postgresDisks: readonly SmallDisk[];
   readonly clock: SimulatedClock;
+  readonly natsClock: TurnedClock;
   readonly hiccups: Hiccups;
   /** The crawler's connection. */
   readonly broker: Broker;
@@ -101,6 +103,7 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
   const receiver = await startWebhookReceiver(cleanup);
   const database = lookInto(cleanup, postgres);
   const clock = await simulateClock(postgres.urls[0]);
+  const natsClock = await startTurnedClock(cleanup, nats.url);
   await migrate(postgres.urls[0]);
   const proxyOf = (url: string) => startTcpProxy(cleanup, Number(new URL(url).port));
   const [fromCrawler, toReceiver] = [await proxyOf(nats.url), await proxyOf(receiver.url)];
@@ -118,7 +121,7 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
   const instances: Instance[] = [];
   for (const name of 'ABC'.slice(0, options.instanceCount)) {
     const toPostgres = [await proxyOf(postgres.urls[0]), await proxyOf(postgres.urls[1])];
-    const toNats = await proxyOf(nats.url);
+    const toNats = await proxyOf(natsClock.url);
     links[`${name}–PostgreSQL`] = together(toPostgres);
     links[`${name}–NATS`] = toNats;
     const hosts = toPostgres.map(({ port }) => `127.0.0.1:${port}`).join(',');
@@ -137,6 +140,7 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
       disk,
       postgresDisks,
       clock,
+      natsClock,
       hiccups,
       broker,
       receiver,

@@ -14,6 +14,7 @@ import { BrokerSilentError, brokerUnreachable, isBrokerOutage, isBrokerSilence }
 import { untilElected } from '../engine/broker/topology.ts';
 import { NO_NAMESPACE } from '../engine/domain/namespace.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
+import { type ClockWatch, startClockWatch } from '../engine/maintenance/clock-watch.ts';
 import { keepCoordinates } from '../engine/maintenance/imported-tables.ts';
 import { startInstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
 import { startTopologyWatch, type TopologyWatch } from '../engine/maintenance/topology-watch.ts';
@@ -23,7 +24,7 @@ import { addressOf, databaseUnreachable } from '../engine/store/database-servers
 import { createDocumentCache } from '../engine/store/document-cache.ts';
 import { readDatabaseLabel, recordNamespace } from '../engine/store/installation.ts';
 import type { FailingPart } from '../engine/store/instances.ts';
-import { readDatabasePlace } from '../engine/store/intake-position.ts';
+import { noteClockBehind, readDatabasePlace } from '../engine/store/intake-position.ts';
 import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
 import { renumberRestored } from '../engine/store/search-feed.ts';
 import { checkSessions } from '../engine/store/session-check.ts';
@@ -90,10 +91,7 @@ async function openParts(
   const { onTransientError } = transientErrors;
   const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, log, onTransientError, closing);
   const threads = createWorkerThreads({
-    settings: {
-      ...{ databaseUrl, connectionsMax: config.questionConnectionsMax },
-      statementTimeoutMs: QUESTION_STATEMENT_MS,
-    },
+    settings: { databaseUrl, connectionsMax: config.questionConnectionsMax, statementTimeoutMs: QUESTION_STATEMENT_MS },
     onLost: (error) => onTransientError('query worker', error),
   });
   closing('query worker', threads.stop);
@@ -118,6 +116,7 @@ async function openParts(
   const whereabouts = { place: await readDatabasePlace(database), address: addressOf(databaseUrl) };
   const topology = await watchTopology(broker, whereabouts, log, onTransientError, closing);
   checks.streams = () => topology.reason;
+  const clocks = await watchClocks({ config, broker, database, log, metrics, closing });
   const isHeld = () => (topology.found?.foreign ?? null) !== null;
   const heartbeat = await startInstanceHeartbeat({
     ...{ broker, database, ...instance, clock, failing, isHeld, onTransientError, onOutdated: fail },
@@ -130,7 +129,7 @@ async function openParts(
   const feed = createActivityFeed({ broker, database, instanceId: heartbeat.id });
   return {
     ...{ config, log, metrics, database, pipelineDatabase, askThread: threads.ask, broker, jetStream },
-    ...{ whereabouts, topology, feed, heartbeat, reference, announcer: createDueAnnouncer(broker) },
+    ...{ whereabouts, topology, clocks, feed, heartbeat, reference, announcer: createDueAnnouncer(broker) },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     ...{ supervisor, checks, fail, onTransientError, stalls: watchStalls(metrics, closing) },
     documents: createDocumentCache(pipelineDatabase),
@@ -210,6 +209,36 @@ function watchJetStream(broker: Broker, log: Log, closing: Parts['closing']): Je
   });
   closing('check JetStream', watch.stop);
   return watch;
+}
+
+async function watchClocks({
+  config,
+  broker,
+  database,
+  log,
+  metrics,
+  closing,
+}: Pick<Parts, 'config' | 'broker' | 'database' | 'log' | 'metrics' | 'closing'>): Promise<ClockWatch> {
+  const clocks = await startClockWatch({
+    broker,
+    database,
+    nowMs: Date.now,
+    onChange(difference) {
+      if (difference === null) log.info('the clocks agree again');
+      else log.warn({ difference }, 'the clocks differ');
+    },
+    async onBrokerBehind(ms) {
+      if (config.roles.includes('intake')) await noteClockBehind(database, ms);
+    },
+  });
+  closing('clocks', clocks.stop);
+  metrics.labelledGauge(
+    'vigie_clock_ahead_seconds',
+    'How far a clock is ahead of this instance’s own, to half a round trip',
+    'clock',
+    async () => [...clocks.aheadSeconds],
+  );
+  return clocks;
 }
 
 async function watchTopology(

@@ -5,6 +5,7 @@
 
 import { startTask } from '../engine/actor/task.ts';
 import { announceFeed, onChange } from '../engine/broker/announcements.ts';
+import { BROKER_BEHIND_MAX_MS } from '../engine/broker/connection.ts';
 import { answerLeadClaims } from '../engine/broker/lead-claims.ts';
 import { createPauseGate, type PauseGate } from '../engine/broker/pause-gate.ts';
 import { ensureIntake, ensureRejections } from '../engine/broker/topology.ts';
@@ -58,7 +59,8 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     onRepeated: (reason) => fail(`intake: ${reason}`),
   });
   parts.checks.intake = () => breaker.restReason;
-  const canPull = (): boolean => broker.isConnected() && !parts.jetStream.isSilent;
+  const isClockRight = (): boolean => parts.clocks.brokerBehindMs <= BROKER_BEHIND_MAX_MS;
+  const canPull = (): boolean => broker.isConnected() && !parts.jetStream.isSilent && isClockRight();
   const noteProgress = parts.stalls.follow('intake', () => gate.isOpen && (intake?.depth ?? 0) > 0);
   const observed = parts.observers.timed(matcher);
   const sampling = sampleMatches(observed.match);
@@ -141,7 +143,7 @@ function createTermStart(
   observed: RecorderDependencies['matcher'],
   { gate, breaker, noteProgress }: IntakeControls,
 ): (term: Term) => Promise<Intake> {
-  const { config, log, database, pipelineDatabase, broker, announcer, documents } = parts;
+  const { config, log, database, pipelineDatabase, broker, clocks, announcer, documents } = parts;
   const { reference, observers, supervisor, onTransientError } = parts;
   const features = FEATURES.flatMap(({ record }) => record?.(parts) ?? []);
   const recordBatch = createRecorder({
@@ -166,6 +168,7 @@ function createTermStart(
       recordBatchBytesMax: config.recordBounds.batchBytesMax,
       gate,
       breaker,
+      clocks,
       onRestored: () => noteRestored('a message that was acknowledged is news to it'),
       onStart({ behind, isKnownStream, isRestored }) {
         if (!isKnownStream) {

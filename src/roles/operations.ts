@@ -1,7 +1,6 @@
 /** Opens the operations port for Prometheus and orchestrators. A part of the composition root. */
 
 import { FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
-import { type ClockWatch, startClockWatch } from '../engine/maintenance/clock-watch.ts';
 import { FEATURES } from '../features.ts';
 import { createOperations } from '../rest/operations.ts';
 import { closeServer, createHttpServer, listen } from './http-server.ts';
@@ -20,13 +19,13 @@ const CONNECTIONS_MAX = 256;
 
 /** Resolves with its URL. */
 export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
-  const { config, log, metrics, database, pipelineDatabase, broker, supervisor, stalls, ending, closing } = parts;
+  const { config, log, metrics, database, pipelineDatabase, broker, clocks, supervisor, stalls, ending, closing } =
+    parts;
   measurePools(metrics, [database, pipelineDatabase]);
   measureStore(metrics, database);
   for (const { measure } of FEATURES) measure?.(metrics, database);
   measureStreams(metrics, broker);
   measureTopology(metrics, parts.topology);
-  const clocks = await watchClocks(parts);
   const operations = createHttpServer(
     createOperations({
       checks: {
@@ -69,26 +68,6 @@ function natsFailure(parts: Parts): string | null {
 function unlessNeeded({ config }: Parts, reason: string | null): string | null {
   if (config.roles.some((role) => NEED_NATS.includes(role))) assertNothing(reason);
   return reason;
-}
-
-async function watchClocks({ broker, database, log, metrics, closing }: Parts): Promise<ClockWatch> {
-  const clocks = await startClockWatch({
-    broker,
-    database,
-    nowMs: Date.now,
-    onChange(difference) {
-      if (difference === null) log.info('the clocks agree again');
-      else log.warn({ difference }, 'the clocks differ');
-    },
-  });
-  closing('clocks', clocks.stop);
-  metrics.labelledGauge(
-    'vigie_clock_ahead_seconds',
-    'How far a clock is ahead of this instance’s own, to half a round trip',
-    'clock',
-    async () => [...clocks.aheadSeconds],
-  );
-  return clocks;
 }
 
 /** `recorder for 12 s: connect ECONNREFUSED …`; null when every actor works. */

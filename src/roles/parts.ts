@@ -8,6 +8,7 @@ import type { Broker } from '../engine/broker/connection.ts';
 import type { JetStreamWatch } from '../engine/broker/jetstream-watch.ts';
 import type { LeadClaim } from '../engine/broker/lead-claims.ts';
 import type { ActivityFeed } from '../engine/maintenance/activity.ts';
+import type { ClockWatch } from '../engine/maintenance/clock-watch.ts';
 import type { InstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
 import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import type { Reference } from '../engine/reference/communes.ts';
@@ -40,6 +41,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly supervisor: Supervisor;
   readonly topology: TopologyWatch;
   readonly jetStream: Pick<JetStreamWatch, 'silentMs' | 'isSilent'>;
+  readonly clocks: ClockWatch;
   /** The location of the database, which distinguishes its copies. */
   readonly whereabouts: Omit<LeadClaim, 'since'>;
   /** Ends the process; called with the reason for which the service cannot continue. */

@@ -1,12 +1,41 @@
-/** The clocks of the daemon, PostgreSQL and NATS: what differs by more than five seconds is named, and is no reason to rest. */
+/**
+ * The clocks of the daemon, PostgreSQL, NATS and crawlers: what differs by more than five seconds is named, and is no
+ * reason to rest, but for intake while NATS's is behind; what comes from the future is rejected.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startClockWatch } from '../../src/engine/maintenance/clock-watch.ts';
+import type { RunningService } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
-import { startTestNats, startTestPostgres } from '../support/servers.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { type Cleanup, startTestNats, startTestPostgres, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
+import { startTurnedClock } from '../support/turned-clock.ts';
+import { until } from '../support/until.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Of an advert that is crawled now, or so much later. */
+function crawled(number: number, price: number, aheadMs = 0) {
+  const [property, advert] = [numberedUuid('property', number), numberedUuid('advert', number)];
+  return upsert({ property, advert, price, crawledAt: new Date(Date.now() + aheadMs).toISOString() });
+}
+
+async function pricesOf(database: Pick<ReturnType<typeof connectDatabase>, 'query'>): Promise<readonly unknown[]> {
+  const { rows } = await database.query(
+    `select field_new_value as price from events where kind = 'ad.update.price' order by id`,
+  );
+  return rows.map(({ price }) => Number(price));
+}
+
+async function clocksOf({ operationsUrl }: RunningService): Promise<string> {
+  const { checks } = (await (await fetch(`${operationsUrl}/readyz`)).json()) as {
+    checks: { clocks: { reason?: string } };
+  };
+  return checks.clocks.reason ?? '';
+}
 
 test('three clocks of one machine agree, and one that jumps is named with those that do not', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
@@ -54,4 +83,90 @@ test('a PostgreSQL that is two hours ahead is named in /readyz, which stays 200,
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /^vigie_clock_ahead_seconds\{clock="PostgreSQL"\} 7\d\d\d\./m);
   assert.equal(daemon.log.filter(({ message }) => message === 'the clocks differ').length, 1);
+});
+
+test('an advert of the future is rejected and told, as is such an expiry, and what is true then is recorded', async (t) => {
+  const servers = await startTestServers(t);
+  await startHere(t, servers);
+  const crawler = await connectCrawler(t, servers.nats.url);
+  const database = connectDatabase(t, servers.postgres.url);
+  const { property, advert } = crawled(1, 0);
+  const future = '2099-01-01T00:00:00Z';
+  await crawler.publish(
+    ...[crawled(1, 300_000), { ...crawled(1, 250_000), crawledAt: future }, crawled(1, 250_000, 2 * HOUR_MS)],
+    { kind: 'expire', crawledAt: future, property, advert },
+    { kind: 'expire', crawledAt: new Date().toISOString(), property, advert, expiredAt: future },
+    // A crawler's clock may be a little ahead.
+    crawled(1, 200_000, HOUR_MS / 10),
+  );
+  await until(
+    () => pricesOf(database),
+    (prices) => prices.length > 0,
+  );
+  assert.deepEqual(await pricesOf(database), [200_000]);
+  const { rows } = await database.query<{ reason: string }>('select reason from dead_letters order by id');
+  assert.deepEqual(
+    rows.map(({ reason }) => reason.replaceAll(/\d{4}-[^ ,:]+(?::\d\d){1,2}\.\d{3}Z/g, 'T').split(':', 1)[0]),
+    ['crawledAt', 'crawledAt', 'crawledAt', 'expiredAt'],
+  );
+  assert.match(rows[0]?.reason ?? '', /^crawledAt: is 2099-01-01T00:00:00\.000Z, and NATS stored the message at 20/);
+});
+
+async function startTurned(t: Cleanup) {
+  const { postgres, nats } = await startTestServers(t);
+  const clock = await startTurnedClock(t, nats.url);
+  const crawler = await connectCrawler(t, nats.url);
+  const database = connectDatabase(t, postgres.url);
+  const start = () => startHere(t, { postgres, nats: { url: clock.url } });
+  const daemon = await start();
+  await crawler.publish(crawled(1, 100_000), crawled(1, 110_000));
+  await until(
+    () => pricesOf(database),
+    (prices) => prices.length === 1,
+  );
+  return { clock, crawler, database, daemon, start };
+}
+
+test('while NATS’s clock is behind, intake pauses and says so, and nothing true is rejected for it afterwards', async (t) => {
+  const { clock, crawler, database, daemon, start } = await startTurned(t);
+  clock.turnBack(2 * HOUR_MS);
+  await crawler.publish(crawled(1, 120_000), crawled(1, 125_000, 24 * HOUR_MS), crawled(1, 130_000));
+  await until(
+    () => clocksOf(daemon),
+    (reason) => reason.endsWith('ahead of that of NATS: synchronise them (NTP); intake pauses until then'),
+  );
+  const metrics = async () => (await fetch(`${daemon.operationsUrl}/metrics`)).text();
+  await until(metrics, (text) => /^vigie_intake_leads 0$/m.test(text));
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  const next = await start();
+  assert.match(await clocksOf(next), /intake pauses/);
+  await crawler.publish(crawled(1, 140_000));
+  assert.deepEqual(await pricesOf(database), [110_000]);
+  clock.putRight();
+  await until(
+    () => pricesOf(database),
+    (prices) => prices.length > 3,
+  );
+  await crawler.publish(crawled(1, 150_000));
+  await until(
+    () => pricesOf(database),
+    (prices) => prices.length > 4,
+  );
+  assert.deepEqual(await pricesOf(database), [110_000, 120_000, 130_000, 140_000, 150_000]);
+  assert.equal((await database.query('select from dead_letters')).rowCount, 1, 'what was of tomorrow');
+});
+
+test('a clock of NATS that was behind while nobody looked is known by the messages before', async (t) => {
+  const { clock, crawler, database, daemon, start } = await startTurned(t);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  clock.turnBack(2 * HOUR_MS);
+  await crawler.publish(crawled(1, 120_000), crawled(1, 130_000));
+  clock.putRight();
+  await start();
+  await until(
+    () => pricesOf(database),
+    (prices) => prices.length > 2,
+  );
+  assert.deepEqual(await pricesOf(database), [110_000, 120_000, 130_000]);
+  assert.equal((await database.query('select from dead_letters')).rowCount, 0);
 });

@@ -42,6 +42,8 @@ export interface DemoFeed {
 const euros = new Intl.NumberFormat('fr-FR', { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 });
 
 const PUBLISH_EVERY_MS = 200;
+/** Less: what is crawled in the future is rejected. */
+const CRAWL_EVERY_MS = 190;
 const NEAR_THE_OLD_PORT = '/indicators/points_of_interest?lat=43.2951&lon=5.3740&radius=3&facilities[]=school';
 /** The demonstration's counts. */
 type Tally = Record<'published' | 'matches' | 'events' | 'mails' | 'refused', number>;
@@ -141,7 +143,7 @@ async function crawlUntil(
   onPublished: (message: IntakeMessageJson) => void,
 ): Promise<void> {
   const reference = await loadReference();
-  const crawler = createSampleCrawler({ seed, reference, startAt: new Date() });
+  const crawler = createSampleCrawler({ seed, reference, startAt: new Date(), intervalMs: CRAWL_EVERY_MS });
   for (let count = 0; !ended.aborted; count++) {
     const message = count < FIRST_ADVERTS ? crawler.newAdvert() : crawler.next();
     const bytes = Buffer.from(JSON.stringify(message));

@@ -202,6 +202,9 @@ const ADVISORIES = '$JS.EVENT.ADVISORY.API';
 const ACCOUNT_INFO = '$JS.API.INFO';
 const ANSWER_MAX_MS = 1_000;
 
+/** While NATS's clock is further behind those of the daemon and PostgreSQL, intake pauses. */
+export const BROKER_BEHIND_MAX_MS = 60_000;
+
 /**
  * A server below 2.10 puts no time into its answers, but JetStream publishes an advisory with the time for each API
  * call (`io.nats.jetstream.advisory.v1.api_audit`). * Resolves with milliseconds since the epoch; rejects when NATS is

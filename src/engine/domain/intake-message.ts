@@ -81,6 +81,33 @@ export function onItsSubject(subject: string, message: IntakeMessage): IntakeMes
   throw new RejectedMessageError(`property.uuid: ${reason}`, { propertyUuid, violations: [violation] });
 }
 
+const AHEAD_MAX_MS = 600_000;
+
+/**
+ * Throws `RejectedMessageError` when the message speaks of a time more than ten minutes after the stream stored it:
+ * everything true that follows would be older, and without effect.
+ */
+export function inItsTime(message: IntakeMessage, storedAtMs: number): IntakeMessage {
+  const times = { crawledAt: message.crawledAt, expiredAt: message.kind === 'expire' ? message.expiredAt : null };
+  const violations = Object.entries(times).flatMap(([propertyPath, time]) => {
+    if (time === null || Date.parse(time) <= storedAtMs + AHEAD_MAX_MS) return [];
+    const storedAt = new Date(storedAtMs).toISOString();
+    const fault = `is ${time}, and NATS stored the message at ${storedAt}: at most ten minutes before`;
+    return [
+      { propertyPath, message: `${fault}; send local times with their offset, and set clocks by NTP`, code: FUTURE },
+    ];
+  });
+  if (violations.length > 0) throw rejectedFor({ property: { uuid: message.propertyUuid } }, violations);
+  return message;
+}
+
+const FUTURE = 'future';
+
+/** Whether `inItsTime` has rejected it. */
+export function isFromFuture(message: unknown): boolean {
+  return message instanceof RejectedMessageError && message.violations[0]?.code === FUTURE;
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function parseJson(bytes: Uint8Array): unknown {

@@ -19,6 +19,7 @@ import { ADVERTS_STREAM } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import {
+  type ClockBehind,
   type KeptPosition,
   type NumberedStream,
   type Reach,
@@ -33,6 +34,9 @@ export interface IntakeStart {
   /** Every message up to this one is recorded. */
   readonly recordedUpTo: number;
   readonly stream: NumberedStream & { readonly createdAt: string };
+  readonly clockBehind: ClockBehind;
+  /** When the last recorded message was stored, as far as is known; milliseconds since the epoch. */
+  readonly storedUpToMs: number;
   /** Messages that were acknowledged before and are taken in again. */
   readonly behind: number;
   /** False: the stream was restored or created anew, and only its timestamps show what was recorded. */
@@ -58,7 +62,7 @@ const MARK_EVERY_MS = 1_000;
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
   const kept = await readIntakePosition(database);
-  const { recorded, reach, stream: known, isCopied, isPromoted, unledSeconds } = kept;
+  const { recorded, reach, stream: known, isCopied, isPromoted, clockBehind, unledSeconds } = kept;
   const at = await readAppliedPosition(broker, kept);
   const { acknowledgedUpTo, createdAt } = at;
   const isKnownStream = recorded.sequence <= at.lastSequence && (await isOfStream(broker, reach, known, at));
@@ -67,6 +71,8 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
   return {
     recordedUpTo: Math.min(sequence, acknowledgedUpTo),
     stream: { number: known.number + (isKnownStream ? 0 : 1), createdAt },
+    clockBehind: { ms: clockBehind.ms, upTo: clockBehind.upTo ?? at.lastSequence },
+    storedUpToMs: Math.max(reach?.storedAtMs ?? 0, Date.parse(recorded.storedAt ?? '') || 0),
     behind: Math.max(0, acknowledgedUpTo - stillThere),
     isKnownStream,
     // Messages that the stream has dropped meanwhile cannot be taken in again to compare them.

@@ -14,6 +14,8 @@ import type { DueDelivery } from '../domain/delivery.ts';
 import {
   decodeIntakeMessage,
   type IntakeMessage,
+  inItsTime,
+  isFromFuture,
   onItsSubject,
   RejectedMessageError,
 } from '../domain/intake-message.ts';
@@ -27,6 +29,7 @@ import { createRestoreDetector, type IntakeStart } from './position.ts';
 import type { DeadLetteredMessage, RecordedBatch } from './recorded-batch.ts';
 import { type Recorded, type RecordedEntry, type Recorder, RestoredError } from './recorder.ts';
 import { startRejections } from './rejections.ts';
+import { type ClockComparison, createStreamClock, type StreamClock } from './stream-clock.ts';
 
 export interface IntakeDependencies {
   readonly broker: Broker;
@@ -47,6 +50,7 @@ export interface IntakeDependencies {
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;
   readonly breaker: Pick<IntakeBreaker, 'admits'>;
+  readonly clocks: ClockComparison;
   /** Called for members of messages that the contract does not define. */
   readonly onUnknownMember: ReportUnknown;
   /** Counts rejections that were published for their crawlers, and those that could not be published. */
@@ -93,7 +97,8 @@ const ACKNOWLEDGER_MAILBOX_MAX = 4;
 
 export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
   const { recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
-  const recorded = startTerm(term, start, dependencies);
+  const clock = createStreamClock(start, dependencies);
+  const recorded = startTerm(term, start, clock, dependencies);
   const rejections = startRejections(dependencies);
   let inFlight = 0;
   const acknowledger = startAcknowledger(supervisor, (count) => {
@@ -136,7 +141,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     },
     admit(pulled) {
       inFlight += 1;
-      return recorder.tell({ pulled, message: decode(pulled, dependencies.onUnknownMember), failedKey: null });
+      return recorder.tell({ pulled, message: decode(pulled, clock, dependencies.onUnknownMember), failedKey: null });
     },
     forget() {
       recorded.end();
@@ -167,11 +172,14 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
 }
 
 /** What is recorded in the term, until the term is over. */
-function startTerm(term: Term, start: IntakeStart, dependencies: IntakeDependencies) {
+function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependencies: IntakeDependencies) {
   const { breaker } = dependencies;
   const restores = createRestoreDetector(term, start, dependencies);
   let isOver = false;
   const record: RecordPart = async (decoded, onEvaluated) => {
+    if (isOver) return null;
+    const early = decoded.filter(({ message }) => isFromFuture(message)).map(({ pulled }) => pulled);
+    if (early.length > 0 && (await clock.wasBehind(early))) isOver = true;
     if (isOver) return null;
     try {
       const reading = { evidenceUpTo: restores.evidenceUpTo, stream: start.stream.number };
@@ -204,9 +212,10 @@ function startTerm(term: Term, start: IntakeStart, dependencies: IntakeDependenc
   };
 }
 
-function decode(pulled: PulledMessage, reportUnknown: ReportUnknown): IntakeMessage | Error {
+function decode(pulled: PulledMessage, clock: StreamClock, reportUnknown: ReportUnknown): IntakeMessage | Error {
   try {
-    return onItsSubject(pulled.subject, decodeIntakeMessage(pulled.bytes, reportUnknown));
+    const message = onItsSubject(pulled.subject, decodeIntakeMessage(pulled.bytes, reportUnknown));
+    return inItsTime(message, clock.latestOf(pulled));
   } catch (error) {
     return error as Error;
   }

@@ -1,10 +1,11 @@
 /**
- * Checks whether the clocks of this daemon, PostgreSQL and NATS agree, to within half a round trip. No guarantee
- * depends on it, but displayed times do: `/readyz` and an alarm report a difference, and the service continues.
+ * Checks whether the clocks of this daemon, PostgreSQL and NATS agree, to within half a round trip. Displayed times depend
+ * on it: `/readyz` and an alarm report a difference, and the service continues. Intake alone pauses while NATS's clock
+ * is behind both others, because it decides which messages come from the future.
  */
 
 import { startTask } from '../actor/task.ts';
-import { type Broker, brokerClock } from '../broker/connection.ts';
+import { BROKER_BEHIND_MAX_MS, type Broker, brokerClock } from '../broker/connection.ts';
 import type { Database } from '../store/database.ts';
 
 export interface ClockWatchOptions {
@@ -14,6 +15,8 @@ export interface ClockWatchOptions {
   readonly nowMs: () => number;
   /** Called with a sentence when they begin to differ, and with null when they agree again. */
   readonly onChange: (difference: string | null) => void;
+  /** Called at each check that finds NATS's clock behind both others by more than a minute. */
+  readonly onBrokerBehind?: (ms: number) => Promise<void>;
 }
 
 export interface ClockWatch {
@@ -21,19 +24,26 @@ export interface ClockWatch {
   readonly aheadSeconds: ReadonlyMap<string, number>;
   /** A sentence about the clocks that differ by more than allowed; null when they agree. */
   readonly difference: string | null;
+  /** Milliseconds by which NATS's clock is behind both others; 0 when it is not, or one of them cannot be read. */
+  readonly brokerBehindMs: number;
+  /** Checks them, unless that was done a second ago. */
+  check(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const CHECK_EVERY_MS = 10_000;
+const CHECKED_FOR_MS = 1_000;
 const DIFFERENCE_MAX_SECONDS = 5;
 /** A slower answer is too imprecise. */
 const ROUND_TRIP_MAX_MS = 2_000;
 const DAEMON = 'this daemon';
 
 /** Resolves after the first check. */
-export async function startClockWatch({ broker, database, nowMs, onChange }: ClockWatchOptions): Promise<ClockWatch> {
+export async function startClockWatch(options: ClockWatchOptions): Promise<ClockWatch> {
+  const { broker, database, nowMs, onChange, onBrokerBehind } = options;
   const aheadSeconds = new Map([[DAEMON, 0]]);
   let difference: string | null = null;
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
   const readNats = brokerClock(broker);
 
   async function check(name: string, read: () => Promise<number>): Promise<void> {
@@ -55,9 +65,13 @@ export async function startClockWatch({ broker, database, nowMs, onChange }: Clo
       }),
       check('NATS', readNats),
     ]);
-    const before = difference;
+    checkedAtMs = performance.now();
+    const [before, behindMs] = [difference, brokerBehindMs(aheadSeconds)];
     difference = describe([...aheadSeconds]);
-    if ((before === null) !== (difference === null)) onChange(difference);
+    const isBehind = behindMs > BROKER_BEHIND_MAX_MS;
+    if (difference !== null && isBehind) difference += PAUSED;
+    if (before?.endsWith(PAUSED) !== difference?.endsWith(PAUSED)) onChange(difference);
+    if (isBehind) await onBrokerBehind?.(behindMs);
   }
 
   await checkAll();
@@ -67,8 +81,20 @@ export async function startClockWatch({ broker, database, nowMs, onChange }: Clo
     get difference() {
       return difference;
     },
+    get brokerBehindMs() {
+      return brokerBehindMs(aheadSeconds);
+    },
+    check: () => (performance.now() - checkedAtMs < CHECKED_FOR_MS ? Promise.resolve() : task.run()),
     stop: task.stop,
   };
+}
+
+const PAUSED = '; intake pauses until then';
+
+function brokerBehindMs(aheadSeconds: ReadonlyMap<string, number>): number {
+  const [postgresql, nats] = [aheadSeconds.get('PostgreSQL'), aheadSeconds.get('NATS')];
+  if (postgresql === undefined || nats === undefined) return 0;
+  return 1_000 * Math.max(0, Math.min(0, postgresql) - nats);
 }
 
 function describe(clocks: readonly (readonly [name: string, aheadSeconds: number])[]): string | null {

@@ -28,11 +28,19 @@ export interface Reach {
   readonly storedAtMs: number;
 }
 
+/** By how much the stream's clock may have been behind when it stored the messages up to `upTo`. */
+export interface ClockBehind {
+  readonly ms: number;
+  readonly upTo: number;
+}
+
 export interface KeptPosition {
   /** Null while nothing of this stream is recorded. */
   readonly reach: Reach | null;
   readonly recorded: RecordedPosition;
   readonly stream: NumberedStream;
+  /** `upTo` null: the messages of now, too. */
+  readonly clockBehind: { readonly ms: number; readonly upTo: number | null };
   /** It was written by another database, of which this one is a copy. */
   readonly isCopied: boolean;
   /** A standby was promoted since, for which its primary's commits did not wait. */
@@ -67,6 +75,7 @@ export async function readIntakePosition(database: Queryable): Promise<KeptPosit
     number: number;
     createdAt: string | null;
     reach: Reach | null;
+    clockBehind: KeptPosition['clockBehind'];
     isCopied: boolean;
     isPromoted: boolean;
     unledSeconds: number;
@@ -74,6 +83,7 @@ export async function readIntakePosition(database: Queryable): Promise<KeptPosit
     `select sequence, stored_at as "storedAt", stream_number as number, stream_created as "createdAt",
        (select json_build_object('sequence', reach.sequence, 'storedAtMs', stored_at_ms) from intake_reach reach
         where reach.stream_number = intake_position.stream_number order by reach.sequence desc limit 1) as reach,
+       json_build_object('ms', clock_behind_ms, 'upTo', clock_behind_to) as "clockBehind",
        coalesce(database_identity <> ${DATABASE_IDENTITY}, false) as "isCopied",
        coalesce(timeline <> ${TIMELINE}, false) as "isPromoted",
        coalesce(extract(epoch from clock_timestamp() - seen_at), 0)::float8 as "unledSeconds"
@@ -97,9 +107,18 @@ export function noteReach(stream: number, { sequence, storedAtMs }: Reach): Stat
   };
 }
 
-/** The findings of a term. */
+/** The stream's clock is behind. The table has one row. */
+export async function noteClockBehind(database: Queryable, ms: number): Promise<void> {
+  await database.query(
+    'update intake_position set clock_behind_ms = greatest(clock_behind_ms, $1), clock_behind_to = null',
+    [Math.ceil(ms)],
+  );
+}
+
+/** The findings of a term, which begins while the stream's clock is right. */
 export interface FoundStart {
   readonly stream: NumberedStream;
+  readonly clockBehind: ClockBehind;
   readonly recordedUpTo: number;
 }
 
@@ -116,10 +135,10 @@ export async function noteStart(database: Queryable, term: Term, start: FoundSta
 
 /** A known stream keeps its position. */
 const NOTED = `database_identity = ${DATABASE_IDENTITY}, stream_number = $2, stream_created = $3,
-  sequence = case when stream_number = $2 then sequence else $4 end`;
+  sequence = case when stream_number = $2 then sequence else $4 end, clock_behind_to = $5`;
 
-function notedOf({ stream, recordedUpTo }: FoundStart): readonly unknown[] {
-  return [stream.number, stream.createdAt, recordedUpTo];
+function notedOf({ stream, recordedUpTo, clockBehind }: FoundStart): readonly unknown[] {
+  return [stream.number, stream.createdAt, recordedUpTo, clockBehind.upTo];
 }
 
 /** More notifications than a match gets between a copy of the database and its restoration. */
@@ -140,7 +159,7 @@ export async function raiseSequenceFloor(
   const above = RESTORED_ABOVE + Math.max(0, Math.floor(RESTORED_ABOVE_PER_SECOND * unledSeconds));
   await database.query(
     `with raised as (
-       update intake_leader set sequence_floor = sequence_floor + $5 where term = $1 returning term
+       update intake_leader set sequence_floor = sequence_floor + $6 where term = $1 returning term
      )
      update intake_position set ${NOTED} from raised`,
     [term, ...notedOf(start), above],

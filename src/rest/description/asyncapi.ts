@@ -264,7 +264,8 @@ export const INTAKE_SCHEMA_PATH = '/schemas/intake.json';
 /** Of members that no answer has, or that mean something else there. */
 const WORDS: Readonly<Record<string, string>> = {
   kind: 'What the crawler has to say.',
-  crawledAt: 'When the crawler saw it. A message older than the state held has no effect.',
+  crawledAt:
+    'When the crawler saw it. A message older than the state held has no effect; one of more than ten minutes after NATS stored it is rejected.',
   expiredAt: 'When the advert expired; absent: when it was crawled.',
   property: 'What belongs to the property; a member that is null or absent is taken from its most recent advert.',
   advert: 'The whole advert: a member that is null or absent is unknown.',

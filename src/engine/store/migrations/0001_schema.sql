@@ -704,7 +704,11 @@ create table intake_position (
   stream_created text,
   -- The timeline in which `sequence` was recorded: a promoted standby begins another one. Null before the first, and
   -- where commits wait for a standby.
-  timeline text
+  timeline text,
+  -- By how much the stream's clock may have been behind when it stored messages up to `clock_behind_to`. Null: messages
+  -- of now, too.
+  clock_behind_ms bigint not null default 0,
+  clock_behind_to bigint
 );
 insert into intake_position (sequence) values (0);
 
