@@ -48,7 +48,7 @@ const HTML = mailText(
         { searchTitle: 'Toulon, moins de 300 000', facts: [MATCH, PRICE], misses: [] },
         { searchTitle: 'Vue mer', facts: [PRICE], misses: [] },
       ],
-      told: {},
+      notified: {},
     })),
     moreCount: 2,
     searchTitles: new Set(['Toulon']),
@@ -86,7 +86,7 @@ test('a card each, the price as it was and is, its change in colour, to be read 
         [['250 000 €', '239 000 €', '−4,4 %'], ['600 €', '620 € par mois', '+3,3 %'], ['239 000 €']],
         name,
       );
-      assert.equal(new Set(seen.cards.flatMap(({ colour }) => colour ?? [])).size, 2, 'a cut is told from a rise');
+      assert.equal(new Set(seen.cards.flatMap(({ colour }) => colour ?? [])).size, 2, 'a cut is notified from a rise');
       assert.match(seen.text, /N'est plus en ligne : Maison de ville/);
       assert.ok(!seen.allLinks.includes('https://portal.example/gone'), name);
       assert.deepEqual(await page.do('axe'), [], name);

@@ -5,7 +5,7 @@ import { searchNumberOf, timeOrderedUuid, uuidOf } from '../../src/engine/domain
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import type { MailLanguage } from '../../src/engine/domain/mail.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
-import { type MailEntry, type MailItem, mailEntry, type Told } from '../../src/features/mail/mail-contents.ts';
+import { type MailEntry, type MailItem, mailEntry, type Notified } from '../../src/features/mail/mail-contents.ts';
 import { mailReasonsOf } from '../../src/features/mail/mail-items.ts';
 import { type MailText, mailText } from '../../src/features/mail/mail-text.ts';
 import { changesOf, resolveToulon } from './adverts.ts';
@@ -27,13 +27,20 @@ export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { i
   );
   const begun = new Set(isMatched ? searches.keys() : []);
   let held: NonNullable<ReturnType<typeof changesOf>[number]['held']> | null = null;
-  let told: Told | null = null;
+  let notified: Notified | null = null;
   let items: MailItem[] = [];
   let seconds = 0;
 
-  const entry = (): MailEntry | null => {
+  const entry = (language: MailLanguage = 'fr'): MailEntry | null => {
     if (held === null) throw new Error('nothing was published');
-    return mailEntry(items, { held, resolvePlace: resolveToulon, told, isAnnounced: told !== null, searches });
+    return mailEntry(items, {
+      held,
+      resolvePlace: resolveToulon,
+      notified,
+      isAnnounced: notified !== null,
+      searches,
+      language,
+    });
   };
   return {
     /** To the searches of these numbers, from 1; all without any. */
@@ -55,11 +62,11 @@ export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { i
     entry,
     /** Null when nothing remains to be said. */
     mail(language: MailLanguage = 'fr'): MailText | null {
-      const written = entry();
+      const written = entry(language);
       const searchTitles = new Set(items.map(({ searchNumber }) => searches.get(searchNumber)?.title ?? ''));
       items = [];
       if (written === null) return null;
-      told = written.told;
+      notified = written.notified;
       const { subject, text, html } = mailText({ entries: [written], moreCount: 0, searchTitles }, FOOT, language);
       return { subject: spaced(subject), text: spaced(text), html };
     },

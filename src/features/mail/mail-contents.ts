@@ -1,15 +1,16 @@
 /**
  * What an e-mail says of a property: its state when the e-mail is written, and what has changed since this recipient was
- * last notified of it. What earlier e-mails told is kept for each advert, and an advert is compared with itself alone.
+ * last notified of it. What an e-mail shows is kept for each advert, and an advert is compared with itself alone.
  * Neither the document nor a contact is kept for it; only http and https addresses are taken over.
  */
 
 import type { HeldProperty } from '../../engine/domain/change.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import type { EventKind } from '../../engine/domain/codes.ts';
-import { isInRange, type Range, rangeOf } from '../../engine/domain/criterion-kinds.ts';
+import { isInRange, rangeOf } from '../../engine/domain/criterion-kinds.ts';
 import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../engine/domain/criterion-table.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { type HeldAdvert, isLive } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
@@ -58,15 +59,15 @@ export interface MailItem {
   readonly reason: MailReason;
 }
 
-/** What an e-mail told of an advert; it is the last price and surface of one that has expired. */
-interface ToldAdvert {
+/** What an e-mail shows of an advert; of an expired one, what the last e-mail before showed. */
+interface NotifiedAdvert {
   readonly price: number | null;
   readonly surface: number | null;
   readonly isExpired: boolean;
 }
 
-/** What an e-mail told of a property, by advert. */
-export type Told = Readonly<Record<Uuid, ToldAdvert>>;
+/** What the recipient was last notified of about a property, by advert. */
+export type Notified = Readonly<Record<Uuid, NotifiedAdvert>>;
 
 export interface MailEntry {
   readonly property: MailProperty;
@@ -74,15 +75,15 @@ export interface MailEntry {
   readonly others: readonly MailAdvert[];
   /** Empty for an expired property. */
   readonly causes: readonly MailCause[];
-  readonly told: Told;
+  readonly notified: Notified;
 }
 
 /** A search that found the property, and the facts of which it is notified: the match first, each fact once. */
 export interface MailCause {
   readonly searchTitle: string;
   readonly facts: readonly MailFact[];
-  /** The criteria that the property has ceased to satisfy. */
-  readonly misses: readonly MailMiss[];
+  /** Sentences about the criteria that the property has ceased to satisfy. */
+  readonly misses: readonly string[];
 }
 
 export interface MailFact {
@@ -96,51 +97,42 @@ export interface MailFact {
   readonly advert: MailAdvert | null;
 }
 
-export interface MailMiss {
-  readonly row: OfProperty<RowOf<'range'>>;
-  readonly expected: Range;
-  readonly actual: number | null;
-}
-
 export interface MailSources {
   readonly held: HeldProperty;
   readonly resolvePlace: ResolvePlace;
   /** By the last e-mail with the property to the recipient; null without one. */
-  readonly told: Told | null;
+  readonly notified: Notified | null;
   /** An e-mail announced the property, even if that is no longer kept. */
   readonly isAnnounced: boolean;
   readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
+  readonly language: MailLanguage;
 }
 
 /** `items`: all of one property, the oldest first. Null when they say nothing that the recipient does not know. */
 export function mailEntry(items: readonly MailItem[], sources: MailSources): MailEntry | null {
-  const { held, resolvePlace, told, isAnnounced, searches } = sources;
+  const { held, resolvePlace, notified, isAnnounced, searches, language } = sources;
   const { state, crawls } = held;
   const document = propertyDocument(state, crawls, resolvePlace, { withContacts: false }) as unknown as DocumentMembers;
   const lead = leadOf(items, state.adverts, document.lastCrawledAdvert);
   const reasons = items.map(({ reason }) => reason);
   const isNews = !isAnnounced && reasons.some(({ type }) => type === 'match');
-  const property = mailProperty(document, state.adverts, lead, isNews ? null : priceBefore(lead, told, reasons));
-  const toldNow = toldOf(state.adverts, told);
+  const property = mailProperty(document, state.adverts, lead, isNews ? null : priceBefore(lead, notified, reasons));
+  const notifiedNow = notifiedOf(state.adverts, notified);
   if (document.expired) {
-    const isNew = isAnnounced && (told === null || Object.values(told).some(({ isExpired }) => !isExpired));
-    return isNew ? { property, others: [], causes: [], told: toldNow } : null;
+    const isNew = isAnnounced && (notified === null || Object.values(notified).some(({ isExpired }) => !isExpired));
+    return isNew ? { property, others: [], causes: [], notified: notifiedNow } : null;
   }
-  const known: Known = {
-    adverts: new Map(state.adverts.map((advert) => [advert.uuid, advert])),
-    lead,
-    told,
-    isAnnounced,
-  };
   const causes = [...new Set(items.map(({ searchNumber }) => searchNumber))].flatMap((number): MailCause[] => {
     const ofSearch = items.filter(({ searchNumber }) => searchNumber === number);
-    const facts = factsOf(ofSearch, known).filter(({ type }) => !isNews || type === 'match');
+    const facts = factsOf(ofSearch, lead, sources).filter(({ type }) => !isNews || type === 'match');
     const members = searches.get(number);
-    const misses = members === undefined ? [] : missesOf(members, document);
+    const misses = members === undefined ? [] : missesOf(members, document, language);
     return facts.length === 0 ? [] : [{ searchTitle: members?.title ?? '', facts, misses }];
   });
   causes.sort((a, b) => Number(hasMatch(b)) - Number(hasMatch(a)));
-  return causes.length === 0 ? null : { property, others: othersOf(state.adverts, lead), causes, told: toldNow };
+  return causes.length === 0
+    ? null
+    : { property, others: othersOf(state.adverts, lead), causes, notified: notifiedNow };
 }
 
 function hasMatch({ facts }: MailCause): boolean {
@@ -164,22 +156,18 @@ function shownOf(advert: HeldAdvert): MailAdvert {
   return { price: priceOf(advert), publisher: cut(publisher?.name ?? publisher?.category ?? null, NAME_LENGTH_MAX) };
 }
 
-/** As the last e-mail told it, or else as it was before the first of the reasons. */
-function priceBefore(advert: HeldAdvert, told: Told | null, reasons: readonly MailReason[]): number | null {
-  const last = told?.[advert.uuid];
+/** As the last e-mail showed it, or else as it was before the first of the reasons. */
+function priceBefore(advert: HeldAdvert, notified: Notified | null, reasons: readonly MailReason[]): number | null {
+  const last = notified?.[advert.uuid];
   if (last !== undefined) return last.price;
-  const first = reasons.find(({ kind, advertUuid }) => kind === 'ad.update.price' && isOf(advertUuid, advert));
+  const first = reasons.find(({ kind, advertUuid }) => kind === 'ad.update.price' && advertUuid === advert.uuid);
   return first === undefined ? null : numberOf(first.oldValue);
 }
 
-function isOf(uuid: Uuid | undefined, advert: HeldAdvert): boolean {
-  return uuid === advert.uuid;
-}
-
-function toldOf(adverts: readonly HeldAdvert[], told: Told | null): Told {
-  const now: Record<Uuid, ToldAdvert> = {};
+function notifiedOf(adverts: readonly HeldAdvert[], notified: Notified | null): Notified {
+  const now: Record<Uuid, NotifiedAdvert> = {};
   for (const advert of adverts) {
-    const last = told?.[advert.uuid];
+    const last = notified?.[advert.uuid];
     if (isLive(advert)) {
       now[advert.uuid] = { price: priceOf(advert), surface: advert.content.surface, isExpired: false };
     } else if (last !== undefined) now[advert.uuid] = { ...last, isExpired: true };
@@ -194,19 +182,12 @@ function othersOf(adverts: readonly HeldAdvert[], lead: HeldAdvert): readonly Ma
     .sort((a, b) => Number(a.price) - Number(b.price));
 }
 
-interface Known {
-  readonly adverts: ReadonlyMap<Uuid, HeldAdvert>;
-  readonly lead: HeldAdvert;
-  readonly told: Told | null;
-  readonly isAnnounced: boolean;
-}
-
 /** Changes of one kind in one advert are one fact, from before the first to now; one that ends where it began is none. */
-function factsOf(items: readonly MailItem[], known: Known): readonly MailFact[] {
+function factsOf(items: readonly MailItem[], lead: HeldAdvert, sources: MailSources): readonly MailFact[] {
   const facts = new Map<string, MailFact>();
   for (const { reason } of items) {
     const { type, kind, advertUuid } = reason;
-    const fact = factOf(reason, known);
+    const fact = factOf(reason, lead, sources);
     const key = type === 'match' ? type : `${kind} ${advertUuid}`;
     const earlier = facts.get(key);
     if (fact !== null) facts.set(key, earlier === undefined ? fact : { ...fact, before: earlier.before });
@@ -223,16 +204,17 @@ const COMPARED: Partial<Readonly<Record<EventKind, 'price' | 'surface'>>> = {
 };
 
 /** Null when the recipient knows it, it no longer holds, or another item says it. */
-function factOf(reason: MailReason, { adverts, lead, told, isAnnounced }: Known): MailFact | null {
+function factOf(reason: MailReason, lead: HeldAdvert, sources: MailSources): MailFact | null {
+  const { held, notified, isAnnounced } = sources;
   const { type, kind, oldValue, newValue, advertUuid } = reason;
   const fact: MailFact = { type, kind, before: null, now: null, isBack: false, advert: null };
   if (type === 'match') return fact;
-  const advert = advertUuid === undefined ? lead : adverts.get(advertUuid);
+  const advert = held.state.adverts.find(({ uuid }) => uuid === advertUuid);
   if (advert === undefined) return null;
-  const last = told?.[advert.uuid];
+  const last = notified?.[advert.uuid];
   const shown = advert === lead ? null : shownOf(advert);
   if (kind === 'ad.update.expired') {
-    const isKnown = isAnnounced && (told === null || last?.isExpired === false);
+    const isKnown = isAnnounced && (notified === null || last?.isExpired === false);
     return isLive(advert) || !isKnown ? null : { ...fact, advert: shown };
   }
   if (!isLive(advert)) return null;
@@ -246,15 +228,14 @@ function factOf(reason: MailReason, { adverts, lead, told, isAnnounced }: Known)
 }
 
 /** Only bounds of the property's own values: they are what an e-mail shows. */
-function missesOf(members: SearchMembers, document: DocumentMembers): readonly MailMiss[] {
+function missesOf(members: SearchMembers, document: DocumentMembers, language: MailLanguage): readonly string[] {
   return plainCriteria('range')
     .filter(isOfProperty)
-    .map((row) => ({
-      row,
-      expected: rangeOf(members[row.minName], members[row.maxName]),
-      actual: document[row.source.fact],
-    }))
-    .filter(({ expected, actual }) => !isInRange(expected, actual));
+    .flatMap((row) => {
+      const expected = rangeOf(members[row.minName], members[row.maxName]);
+      const actual = document[row.source.fact];
+      return isInRange(expected, actual) ? [] : [row.reason({ holds: false, expected, actual: [actual] }, language)];
+    });
 }
 
 function mailProperty(

@@ -11,8 +11,8 @@ import type { SearchMembers } from '../../engine/domain/search.ts';
 import { type Database, transaction } from '../../engine/store/database.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
 import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
-import { itemsByProperty, type MailEntry, mailEntry, type Told } from './mail-contents.ts';
-import { keepMail, readMailedSearches, readTold } from './mail-outcomes.ts';
+import { itemsByProperty, type MailEntry, mailEntry, type Notified } from './mail-contents.ts';
+import { keepMail, readMailedSearches, readNotified } from './mail-outcomes.ts';
 import { entryBytes, type MailFoot, type MailText, mailText, roomFor } from './mail-text.ts';
 
 /** Database work that is retried until it succeeds. */
@@ -52,7 +52,7 @@ export async function writeLetter(
   const searches = await retrying(() =>
     readMailedSearches(database, [...new Set(mail.items.map(({ searchNumber }) => searchNumber))]),
   );
-  const { entries, shown, told, obsolete, rest } = await fill(mail, foot, searches, dependencies, retrying);
+  const { entries, shown, notified, obsolete, rest } = await fill(mail, foot, searches, dependencies, retrying);
   const counted = rest.filter((items) => items.every((item) => isLastTime(item, searches)));
   const items = [...shown, ...counted.flat()].sort((a, b) => (a.id < b.id ? -1 : 1));
   let bytes: Buffer | null = null;
@@ -62,7 +62,7 @@ export async function writeLetter(
     bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
   }
   const postponed = rest.filter((each) => !counted.includes(each)).flatMap(idsOf);
-  const written = { mailId: mail.id, bytes, items: idsOf(items), told, postponed, obsolete };
+  const written = { mailId: mail.id, bytes, items: idsOf(items), notified, postponed, obsolete };
   await retrying(() =>
     transaction(database, async (client) => {
       const isKept = await keepMail(client, written, gatherMs);
@@ -89,7 +89,7 @@ function idsOf(items: readonly ClaimedItem[]): readonly Uuid[] {
 interface Filled {
   readonly entries: readonly MailEntry[];
   readonly shown: readonly ClaimedItem[];
-  readonly told: ReadonlyMap<Uuid, Told>;
+  readonly notified: ReadonlyMap<Uuid, Notified>;
   readonly obsolete: readonly Uuid[];
   /** The items of each property that found no room. */
   readonly rest: readonly (readonly ClaimedItem[])[];
@@ -108,22 +108,22 @@ async function fill(
   const properties = [...itemsByProperty(mail.items)];
   const entries: MailEntry[] = [];
   const shown: ClaimedItem[] = [];
-  const told = new Map<Uuid, Told>();
+  const notified = new Map<Uuid, Notified>();
   const obsolete: Uuid[] = [];
   let room = roomFor(foot, language);
   const isOld = ({ matchId }: ClaimedItem): boolean => createdAtOf(matchId) < (keptSince() ?? new Date(0));
   for (let start = 0; start < properties.length; start += PAGE) {
     const page = properties.slice(start, start + PAGE);
     const uuids = page.map(([uuid]) => uuid);
-    const [found, toldBefore] = await retrying(() =>
-      Promise.all([readHeldProperties(database, uuids), readTold(database, mail, uuids)]),
+    const [found, notifiedBefore] = await retrying(() =>
+      Promise.all([readHeldProperties(database, uuids), readNotified(database, mail, uuids)]),
     );
     const states = new Map(found.map((held) => [held.state.uuid, held]));
     for (const [index, [uuid, items]] of page.entries()) {
       const held = states.get(uuid);
-      const before = toldBefore.get(uuid) ?? null;
+      const before = notifiedBefore.get(uuid) ?? null;
       const isAnnounced = before !== null || items.some(isOld);
-      const sources = { resolvePlace, told: before, isAnnounced, searches };
+      const sources = { resolvePlace, notified: before, isAnnounced, searches, language };
       const entry = held === undefined ? null : mailEntry(items, { held, ...sources });
       if (entry === null) {
         obsolete.push(...idsOf(items));
@@ -132,14 +132,14 @@ async function fill(
       room -= entryBytes(entry, language);
       if (room < 0 && entries.length > 0) {
         const rest = properties.slice(start + index).map(([, each]) => each);
-        return { entries, shown, told, obsolete, rest };
+        return { entries, shown, notified, obsolete, rest };
       }
       entries.push(entry);
       shown.push(...items);
-      told.set((items.at(-1) as ClaimedItem).id, entry.told);
+      notified.set((items.at(-1) as ClaimedItem).id, entry.notified);
     }
   }
-  return { entries, shown, told, obsolete, rest: [] };
+  return { entries, shown, notified, obsolete, rest: [] };
 }
 
 export interface Mailbox {

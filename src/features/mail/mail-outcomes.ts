@@ -6,7 +6,7 @@ import type { SearchMembers } from '../../engine/domain/search.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { NOT_YET_DELIVERED } from '../../engine/store/delivery-states.ts';
 import { membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
-import type { Told } from './mail-contents.ts';
+import type { Notified } from './mail-contents.ts';
 
 export interface SettledMail {
   readonly id: Uuid;
@@ -74,24 +74,24 @@ const RECORD = `
       or $9 = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
 
 /**
- * What the last e-mail with each property told the recipient, other than `mailId`; one that is retried counts, because it
- * is sent as it is. Served by mail_items_told.
+ * What the last other e-mail with each property showed the recipient; one that is retried counts, because it is sent as it
+ * is. Served by mail_items_notified.
  */
-export async function readTold(
+export async function readNotified(
   client: Queryable,
   { id, key }: { readonly id: Uuid; readonly key: string },
   propertyUuids: readonly Uuid[],
-): Promise<ReadonlyMap<Uuid, Told>> {
-  const { rows } = await client.query<{ uuid: Uuid; told: Told }>({
-    name: 'read-told',
+): Promise<ReadonlyMap<Uuid, Notified>> {
+  const { rows } = await client.query<{ uuid: Uuid; notified: Notified }>({
+    name: 'read-notified',
     text: `
-      select distinct on (property_uuid) property_uuid as uuid, told from mail_items
-      where endpoint_key = $1 and property_uuid = any($2::uuid[]) and told is not null and mail_id <> $3
+      select distinct on (property_uuid) property_uuid as uuid, notified from mail_items
+      where endpoint_key = $1 and property_uuid = any($2::uuid[]) and notified is not null and mail_id <> $3
         and state in ('delivered', 'retry_wait', 'sending')
       order by property_uuid, attempt_started_at desc`,
     values: [key, propertyUuids, id],
   });
-  return new Map(rows.map(({ uuid, told }) => [uuid, told]));
+  return new Map(rows.map(({ uuid, notified }) => [uuid, notified]));
 }
 
 export interface WrittenMail {
@@ -101,7 +101,7 @@ export interface WrittenMail {
   /** The items that it contains, the oldest first, which stores the e-mail and the number of its items. */
   readonly items: readonly Uuid[];
   /** By item, the last one of each property that it shows. */
-  readonly told: ReadonlyMap<Uuid, Told>;
+  readonly notified: ReadonlyMap<Uuid, Notified>;
   /** Items of properties that found no room: they go into the next e-mail. */
   readonly postponed: readonly Uuid[];
   /** Items that say nothing that the recipient does not know. */
@@ -113,18 +113,18 @@ export interface WrittenMail {
  * it, and its attempt does not count. False when that was done before. Served by mail_items_mail.
  */
 export async function keepMail(client: Queryable, written: WrittenMail, gatherMs: number): Promise<boolean> {
-  const { mailId, bytes, items, told, postponed, obsolete } = written;
+  const { mailId, bytes, items, notified, postponed, obsolete } = written;
   const { rowCount } = await client.query({
     name: 'keep-mail',
     text: `
       with open as materialized (
         select id, case when id = any($7::uuid[]) then 'postponed' when id = any($8::uuid[]) then 'obsolete' end as leaves
         from mail_items where mail_id = $1 and state = 'sending' order by id for update
-      ), shown as (select * from unnest($5::uuid[], $6::jsonb[]) as shown(id, told))
+      ), shown as (select * from unnest($5::uuid[], $6::jsonb[]) as shown(id, notified))
       update mail_items set
         letter = case when mail_items.id = $2 then $3::bytea end,
         letter_items = case when mail_items.id = $2 then $4::integer end,
-        told = (select shown.told from shown where shown.id = mail_items.id),
+        notified = (select shown.notified from shown where shown.id = mail_items.id),
         state = case leaves when 'postponed' then 'queued' when 'obsolete' then 'cancelled' else state end,
         mail_id = case when leaves is null then mail_id end,
         attempt_count = attempt_count - (leaves is not null)::integer,
@@ -137,7 +137,7 @@ export async function keepMail(client: Queryable, written: WrittenMail, gatherMs
       from open where mail_items.id = any(array(select id from open)) and mail_items.id = open.id`,
     values: [
       ...[mailId, items[0] ?? null, bytes, items.length],
-      ...[[...told.keys()], [...told.values()].map((each) => JSON.stringify(each))],
+      ...[[...notified.keys()], [...notified.values()].map((each) => JSON.stringify(each))],
       ...[postponed, obsolete, gatherMs],
     ],
   });

@@ -45,7 +45,7 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
   const titles = expired.map(({ property }) => titleOf(property, words));
   const subject = subjectOf(contents, words);
   const parts = {
-    entries: live.map((entry) => linesOf(entry, words, language)),
+    entries: live.map((entry) => linesOf(entry, words)),
     notes: [
       ...(titles.length === 0 ? [] : [words.expired(titles.join(words.semicolon))]),
       ...(contents.moreCount === 0 ? [] : [words.more(contents.moreCount)]),
@@ -77,7 +77,7 @@ export function entryBytes(entry: MailEntry, language: MailLanguage): number {
   const words = MAIL_WORDS[language];
   const html = entry.property.isExpired
     ? escapeHtml(titleOf(entry.property, words) + words.semicolon)
-    : `${htmlEntry(linesOf(entry, words, language), words)}\n`;
+    : `${htmlEntry(linesOf(entry, words), words)}\n`;
   return Buffer.byteLength(html);
 }
 
@@ -135,14 +135,14 @@ function shortened(subject: string): string {
   return subject.length <= SUBJECT_LENGTH_MAX ? subject : `${cleanText(subject.slice(0, SUBJECT_LENGTH_MAX - 1))}…`;
 }
 
-function linesOf({ property, others, causes }: MailEntry, words: MailWords, language: MailLanguage): EntryLines {
+function linesOf({ property, others, causes }: MailEntry, words: MailWords): EntryLines {
   return {
     title: titleOf(property, words),
     kind: [kindOf(property, words), placeOf(property)].filter((part) => part !== '').join(', '),
     price: priceOf(property, words),
     others: othersOf(others, words),
     facts: factsOf(property, words),
-    reasons: reasonsOf(causes, words, language),
+    reasons: reasonsOf(causes, words),
     link: property.link,
     picture: property.picture,
   };
@@ -172,14 +172,11 @@ function whereOf(publisher: string | null, words: MailWords): string {
 }
 
 /** One sentence for what several searches are notified of alike, in as many lines as find room. */
-function reasonsOf(causes: readonly MailCause[], words: MailWords, language: MailLanguage): readonly string[] {
+function reasonsOf(causes: readonly MailCause[], words: MailWords): readonly string[] {
   const titles = new Map<string, Set<string>>();
   for (const { searchTitle, facts, misses } of causes) {
-    const missed = misses.map(({ row, expected, actual }) =>
-      row.reason({ holds: false, expected, actual: [actual] }, language),
-    );
-    const said = facts.map((fact) => factText(fact, missed.length > 0, words));
-    const left = missed.length === 0 ? [] : [`${words.noMatch}${words.colon}${missed.join(' ')}`];
+    const said = facts.map((fact) => factText(fact, misses.length > 0, words));
+    const left = misses.length === 0 ? [] : [`${words.noMatch}${words.colon}${misses.join(' ')}`];
     const text = [...new Set([...said, ...left])].join(words.semicolon);
     titles.set(text, (titles.get(text) ?? new Set()).add(cleanText(searchTitle)));
   }

@@ -544,8 +544,8 @@ create table mail_items (
   endpoint_key text not null,
   -- Why the property is in the e-mail (features/mail/mail-items.ts), JSON: the rest is read when the e-mail is written.
   reason text not null,
-  -- Of the last item of a property in an e-mail: what that told of each advert, JSON (features/mail).
-  told jsonb,
+  -- Of the last item of a property in an e-mail: what that showed of each advert, JSON (features/mail).
+  notified jsonb,
   state text not null default 'queued',
   attempt_count smallint not null default 0,
   attempts_spent smallint not null default 0,
@@ -576,8 +576,8 @@ create index mail_items_recipient on mail_items (endpoint_key, id) where state =
 create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 -- Items whose lease has ended.
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
--- What a recipient was told of a property.
-create index mail_items_told on mail_items (endpoint_key, property_uuid) where told is not null;
+-- What a recipient was last notified of.
+create index mail_items_notified on mail_items (endpoint_key, property_uuid) where notified is not null;
 -- The items that operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
