@@ -68,23 +68,15 @@ function send(port: number, { scheme = 'smtp', login = true, authorities = `${ri
   return createMailSender({ url, timeoutMs: TIMEOUT_MS, authorities }).send(LETTER, new Date());
 }
 
-test('a server that offers STARTTLS hears the password and the message encrypted', async (t) => {
+test('a server that offers STARTTLS hears everything encrypted, and one that cannot hears a message without password', async (t) => {
   const server = await encryptingServer(t, right);
   const outcome = await send(server.port);
   assert.deepEqual([outcome.error, outcome.statusCode], [null, 250]);
-  assert.deepEqual([server.logins, server.letters], [[`me:${PASSWORD}`], [true]]);
-});
-
-test('without a password, what is offered is taken all the same', async (t) => {
-  const server = await encryptingServer(t, right);
   assert.equal((await send(server.port, { login: false })).error, null);
-  assert.deepEqual([server.logins, server.letters], [[], [true]]);
-});
-
-test('without a password, a server that cannot encrypt is sent to in clear', async (t) => {
-  const server = await encryptingServer(t, right, { disabledCommands: ['AUTH', 'STARTTLS'] });
-  assert.equal((await send(server.port, { login: false })).error, null);
-  assert.deepEqual(server.letters, [false]);
+  assert.deepEqual([server.logins, server.letters], [[`me:${PASSWORD}`], [true, true]]);
+  const clear = await encryptingServer(t, right, { disabledCommands: ['AUTH', 'STARTTLS'] });
+  assert.equal((await send(clear.port, { login: false })).error, null);
+  assert.deepEqual(clear.letters, [false]);
 });
 
 test('a password goes in clear nowhere but on the loopback', async (t) => {
@@ -95,6 +87,16 @@ test('a password goes in clear nowhere but on the loopback', async (t) => {
   const url = `smtp://me:${encodeURIComponent(PASSWORD)}@127.0.0.1:${server.port}`;
   const within = await createMailSender({ url, timeoutMs: TIMEOUT_MS }).send(LETTER, new Date());
   assert.deepEqual([within.error, server.logins], [null, [`me:${PASSWORD}`]]);
+});
+
+test('a refused login is tried again, and its reason names no password', async (t) => {
+  const server = await encryptingServer(t, right, {
+    onAuth: ({ password }, _session, reply) =>
+      reply(Object.assign(new Error(`not ${password}`), { responseCode: 535 }), undefined),
+  });
+  const { statusCode, isFinal, reason } = await send(server.port);
+  assert.deepEqual([statusCode, isFinal, server.letters], [535, false, []]);
+  assert.doesNotMatch(String(reason), /p@ss/);
 });
 
 for (const [whose, certificate] of [
