@@ -112,11 +112,10 @@ export const GROUPS = {
   ],
   mail: [
     'integration/mail-contents',
-    'integration/mail-members',
+    'integration/mail-recipients',
     'integration/mail-recording',
     'integration/mail-rendered',
     'integration/mail-sending',
-    'integration/unsubscribe',
   ],
   store: [
     'integration/announcements',

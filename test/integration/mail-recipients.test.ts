@@ -1,4 +1,4 @@
-/** The link of an e-mail, asked and answered without a key (decisions, section 12; RFC 8058). */
+/** What a search says of its e-mails, and their link to unsubscribe, answered without a key (decisions, 12; RFC 8058). */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -45,6 +45,56 @@ async function sent(address: string, asked: Partial<SearchMembers> = {}) {
 const ask = (method: string, path: string, init: RequestInit = {}) =>
   fetch(`${api.baseUrl}${path}`, { method, ...init });
 const statusOf = async (iri: string) => (await api.call('GET', iri)).body.emailStatus;
+
+const NOTIFYING = { title: 'x', notificationEnabled: true, notificationRecipient: 'jo@example.org' };
+const created = async (members: object = {}) =>
+  (await api.call('POST', '/searches', { ...NOTIFYING, ...members })).body;
+const change = async (iri: string, members: object) => (await api.call('PUT', iri, members)).body;
+
+describe('the members of a search about e-mail', () => {
+  it('have an emailStatus: active for an address, off without one or without notifications', async () => {
+    const { '@id': iri, emailStatus, notificationFrequency } = await created();
+    assert.deepEqual([emailStatus, notificationFrequency], ['active', 'instant']);
+    assert.equal((await change(iri, { notificationEnabled: false })).emailStatus, 'off');
+    assert.equal((await change(iri, { notificationEnabled: true })).emailStatus, 'active');
+    assert.equal((await change(iri, { notificationRecipient: null })).emailStatus, 'off');
+    assert.equal((await created({ notificationRecipient: null })).emailStatus, 'off');
+    const mute = await startTestApi({ after }, { settings: { isMailAvailable: false } });
+    const { body } = await mute.call('POST', '/searches', { ...NOTIFYING, emailStatus: 'active' });
+    assert.equal(body.emailStatus, 'unavailable');
+  });
+
+  it('are refused until the address changes, and not only because the same one is sent back', async () => {
+    const { '@id': iri } = await created({ notificationRecipient: 'gone@example.org' });
+    await api.database.query('update searches set mail_refused_at = now() where id = $1', [iri.slice(10)]);
+    const refused = (await api.call('GET', iri)).body;
+    assert.equal(refused.emailStatus, 'refused');
+    assert.equal((await change(iri, refused)).emailStatus, 'refused');
+    assert.equal((await change(iri, { notificationRecipient: 'new@example.org' })).emailStatus, 'active');
+  });
+
+  it('have a frequency that is instant, daily or weekly, and null is instant', async () => {
+    const { '@id': iri } = await created({ notificationFrequency: 'weekly' });
+    assert.equal((await api.call('GET', iri)).body.notificationFrequency, 'weekly');
+    assert.equal((await change(iri, { notificationFrequency: 'daily' })).notificationFrequency, 'daily');
+    assert.equal((await change(iri, { notificationFrequency: null })).notificationFrequency, 'instant');
+    for (const notificationFrequency of ['hourly', '', 1, ['daily']]) {
+      assert.equal((await api.call('PUT', iri, { notificationFrequency })).status, 422);
+    }
+  });
+
+  it('have one address, without what could end a line or begin another address', async () => {
+    const addresses = [
+      ...['', 'jo', 'jo@', '@example.org', 'a@example.org,b@example.org', 'a@example.org b@example.org'],
+      ...['jo@example.org\nBcc: x@example.org', 'jo@example.org\r', 'Jo <jo@example.org>', '"a\r\nb"@example.org'],
+      ...['jo@example.org>', 'jo@[127.0.0.1]', 'jo\0@example.org', ['jo@example.org'], 1],
+    ];
+    for (const notificationRecipient of addresses) {
+      const { status } = await api.call('POST', '/searches', { title: 'x', notificationRecipient });
+      assert.equal(status, 422, JSON.stringify(notificationRecipient));
+    }
+  });
+});
 
 describe('the link to unsubscribe', () => {
   it('asks, and changes nothing, however often it is followed', async () => {
@@ -111,9 +161,17 @@ describe('the link to unsubscribe', () => {
     assert.equal(await statusOf(iri), 'unsubscribed');
     const { body } = await api.call('GET', `/deliveries/${waiting}`);
     assert.deepEqual([body.status, body.channel, body.endpoint], ['cancelled', 'email', `mailto:${address}`]);
-    assert.equal((await ask('POST', path)).status, 200);
-    const written = await api.call('PUT', iri, { notificationRecipient: address.toUpperCase() });
-    assert.equal(written.body.emailStatus, 'unsubscribed');
+    const form = new FormData();
+    form.set('List-Unsubscribe', 'One-Click');
+    assert.equal((await ask('POST', path, { body: form })).status, 200);
+    assert.equal((await change(iri, { notificationRecipient: null })).emailStatus, 'off');
+    assert.equal((await change(iri, { notificationRecipient: address.toUpperCase() })).emailStatus, 'unsubscribed');
+    assert.equal((await created({ notificationRecipient: address })).emailStatus, 'unsubscribed');
+    const listed = (await api.call('GET', '/searches?itemsPerPage=100')).body['hydra:member'];
+    assert.equal(listed.filter((one: { emailStatus: string }) => one.emailStatus === 'unsubscribed').length, 2);
+    const key = await api.newClient('neighbour');
+    const theirs = await api.call('POST', '/searches', { ...NOTIFYING, notificationRecipient: address }, { key });
+    assert.equal(theirs.body.emailStatus, 'active');
   });
 
   it('leaves what waits to the address that its search has by now', async () => {
@@ -142,21 +200,6 @@ describe('the link to unsubscribe', () => {
     assert.equal(await statusOf(iri), 'active');
     assert.match(await (await ask('GET', path)).text(), /<form method="post"><button/);
     assert.equal((await ask('POST', `${path.slice(0, -2)}zz?again`)).status, 404);
-  });
-
-  it('takes the form of the page, and any other body', async () => {
-    const { iri, path } = await sent('form@example.org');
-    const form = new FormData();
-    form.set('List-Unsubscribe', 'One-Click');
-    assert.equal((await ask('POST', path, { body: form })).status, 200);
-    assert.equal(await statusOf(iri), 'unsubscribed');
-  });
-
-  it('works with the twelve digits that earlier e-mails have before the token', async () => {
-    const { iri, token } = await sent('earlier@example.org');
-    assert.equal((await ask('GET', `/unsubscribe/0123456789ab.${token}`)).status, 200);
-    assert.equal((await ask('POST', `/unsubscribe/0123456789ab.${token}`)).status, 200);
-    assert.equal(await statusOf(iri), 'unsubscribed');
   });
 
   it('is of no use to anybody who guesses', async () => {
