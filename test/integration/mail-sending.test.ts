@@ -251,7 +251,7 @@ test('a new e-mail that is given back takes up what came since, a retried one ke
         mailId: mail.id,
         bytes,
         items: mail.items.map(({ id }) => id),
-        told: new Map(),
+        notified: new Map(),
         postponed: [],
         obsolete: [],
       },

@@ -64,10 +64,10 @@ export async function claimMail(
     if (recipient === null) return null;
     const today = parisDayOf(now);
     const isNew = mailId === null;
-    const putOffUntil =
-      isNew && !(await hasRoom(client, recipient, clientId, today)) ? nextMorning('daily', now) : null;
+    const postponedUntil =
+      isNew && !(await isBelowLimit(client, recipient, clientId, today)) ? nextMorning('daily', now) : null;
     const id = mailId ?? timeOrderedUuid(now);
-    const rows = await takeItems(client, { key, mailId, id, leaseMs, putOffUntil, ...recipient });
+    const rows = await claimItems(client, { key, mailId, id, leaseMs, postponedUntil, ...recipient });
     const [first] = rows;
     if (first === undefined) return null;
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
@@ -104,7 +104,7 @@ async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Pr
 }
 
 /** The client's row stays locked, so that only one e-mail is the last one of the day. Served by the primary key. */
-async function hasRoom(client: Queryable, recipient: Recipient, clientId: Uuid, today: string): Promise<boolean> {
+async function isBelowLimit(client: Queryable, recipient: Recipient, clientId: Uuid, today: string): Promise<boolean> {
   if (recipient.day === today && recipient.mails >= RECIPIENT_MAILS_MAX) return false;
   const { rows } = await client.query<{ mails: number }>({
     name: 'lock-mail-client',
@@ -118,17 +118,17 @@ async function hasRoom(client: Queryable, recipient: Recipient, clientId: Uuid, 
   return (rows[0]?.mails ?? 0) < CLIENT_MAILS_MAX;
 }
 
-interface Taking extends Recipient {
+interface ItemClaim extends Recipient {
   readonly key: string;
   /** Of the earlier attempt. */
   readonly mailId: Uuid | null;
   /** Of the present attempt. */
   readonly id: Uuid;
   readonly leaseMs: number;
-  readonly putOffUntil: Date | null;
+  readonly postponedUntil: Date | null;
 }
 
-interface TakenRow extends Omit<ClaimedItem, 'reason'> {
+interface ClaimedRow extends Omit<ClaimedItem, 'reason'> {
   /** JSON. */
   readonly reason: string;
   readonly letter: Buffer | null;
@@ -150,55 +150,55 @@ const OPEN = {
 
 /**
  * Decides each item: cancelled with its search, when that or its client is gone, or it is silent, was silenced since its
- * recording, or sends no e-mails; redirected to the search's present address; postponed; or taken. The searches are
+ * recording, or sends no e-mails; redirected to the search's present address; postponed; or claimed. The searches are
  * locked meanwhile, so after the answer to a change no attempt begins that contradicts it. Served by the primary keys and
  * `OPEN`.
  */
-function takeText(open: string): string {
+function claimText(open: string): string {
   return `
-    with open as materialized (${open}), telling as materialized (
+    with open as materialized (${open}), subscription as materialized (
       select number, generation as present_generation, mail_key, members ->> 'notificationRecipient' as mail_to from searches
       where number = any(array(select search_number from open)) and deleted_at is null and notification_enabled
         and mail_key is not null and mail_refused_at is null
         and not exists (select from clients where clients.id = client_id and clients.deleted_at is not null)
       order by number for key share
-    ), judged as materialized (
+    ), decided as materialized (
       select open.id, mail_key, mail_to, case
         when mail_key is null or generation < present_generation then 'cancelled'
-        when mail_key <> $1 then 'turned'
+        when mail_key <> $1 then 'redirected'
         when $2 then 'cancelled'
-        when $3::timestamptz is not null then 'put off'
-        else 'taken' end as verdict
-      from open left join telling on number = search_number
-    ), taken as (
+        when $3::timestamptz is not null then 'postponed'
+        else 'claimed' end as decision
+      from open left join subscription on number = search_number
+    ), claimed as (
       update mail_items set
-        state = case verdict when 'cancelled' then 'cancelled' when 'taken' then 'sending' else 'queued' end,
-        endpoint = case when verdict in ('turned', 'taken') then 'mailto:' || mail_to else endpoint end,
-        endpoint_key = case verdict when 'turned' then mail_key else endpoint_key end,
-        mail_id = case verdict when 'taken' then $4::uuid when 'turned' then null else mail_id end,
-        attempt_count = attempt_count + (verdict = 'taken')::integer,
-        attempts_spent = case verdict when 'turned' then attempt_count else attempts_spent end,
-        attempt_started_at = case verdict when 'taken' then clock_timestamp() else attempt_started_at end,
-        gathers_from = case verdict when 'turned' then clock_timestamp() when 'put off' then $3 else gathers_from end,
-        due_at = case verdict when 'taken' then clock_timestamp() + $5 * interval '1 millisecond'
-          when 'turned' then clock_timestamp() when 'put off' then $3 else due_at end,
-        finished_at = case verdict when 'cancelled' then clock_timestamp() end
-      from judged where mail_items.id = any(array(select id from judged)) and mail_items.id = judged.id
-      returning mail_items.*, verdict, mail_to
+        state = case decision when 'cancelled' then 'cancelled' when 'claimed' then 'sending' else 'queued' end,
+        endpoint = case when decision in ('redirected', 'claimed') then 'mailto:' || mail_to else endpoint end,
+        endpoint_key = case decision when 'redirected' then mail_key else endpoint_key end,
+        mail_id = case decision when 'claimed' then $4::uuid when 'redirected' then null else mail_id end,
+        attempt_count = attempt_count + (decision = 'claimed')::integer,
+        attempts_spent = case decision when 'redirected' then attempt_count else attempts_spent end,
+        attempt_started_at = case decision when 'claimed' then clock_timestamp() else attempt_started_at end,
+        gathers_from = case decision when 'redirected' then clock_timestamp() when 'postponed' then $3 else gathers_from end,
+        due_at = case decision when 'claimed' then clock_timestamp() + $5 * interval '1 millisecond'
+          when 'redirected' then clock_timestamp() when 'postponed' then $3 else due_at end,
+        finished_at = case decision when 'cancelled' then clock_timestamp() end
+      from decided where mail_items.id = any(array(select id from decided)) and mail_items.id = decided.id
+      returning mail_items.*, decision, mail_to
     )
     select id, search_number as "searchNumber", match_id as "matchId", property_uuid as "propertyUuid",
       postponed_count as "postponedCount", reason, letter, letter_items as "letterItems", mail_to as address,
       attempt_count - attempts_spent as attempt, attempt_started_at as "startedAt"
-    from taken where verdict = 'taken' order by id`;
+    from claimed where decision = 'claimed' order by id`;
 }
 
-async function takeItems(client: Queryable, taking: Taking): Promise<readonly TakenRow[]> {
-  const { key, isUnsubscribed, putOffUntil, id, leaseMs, mailId } = taking;
+async function claimItems(client: Queryable, claim: ItemClaim): Promise<readonly ClaimedRow[]> {
+  const { key, isUnsubscribed, postponedUntil, id, leaseMs, mailId } = claim;
   const kind = mailId === null ? 'gathered' : 'again';
-  const { rows } = await client.query<TakenRow>({
-    name: `take-mail-items-${kind}`,
-    text: takeText(OPEN[kind]),
-    values: [key, isUnsubscribed, putOffUntil, id, leaseMs, mailId],
+  const { rows } = await client.query<ClaimedRow>({
+    name: `claim-mail-items-${kind}`,
+    text: claimText(OPEN[kind]),
+    values: [key, isUnsubscribed, postponedUntil, id, leaseMs, mailId],
   });
   return rows;
 }
@@ -222,6 +222,15 @@ async function noteMail(
   });
 }
 
+/** Before the items are locked. Served by the primary keys. */
+export async function lockMailCounts(
+  client: Queryable,
+  { key, clientId }: Pick<ClaimedMail, 'key' | 'clientId'>,
+): Promise<void> {
+  await client.query('select from mail_recipients where key = $1 for update', [key]);
+  await client.query('select from mail_clients where client_id = $1 for update', [clientId]);
+}
+
 /** An e-mail that began and is not sent does not count for its day. Served by the primary keys. */
 export async function uncountMail(
   client: Queryable,
@@ -242,10 +251,9 @@ export async function uncountMail(
  * keys and mail_items_mail.
  */
 export async function giveBackMail(database: Database, mail: ClaimedMail): Promise<void> {
-  const { id, key, clientId, startedAt, countedOn } = mail;
+  const { id, startedAt, countedOn } = mail;
   await transaction(database, async (client) => {
-    await client.query('select from mail_recipients where key = $1 for update', [key]);
-    await client.query('select from mail_clients where client_id = $1 for update', [clientId]);
+    await lockMailCounts(client, mail);
     const { rowCount } = await client.query({
       name: 'give-back-mail',
       text: `
@@ -290,9 +298,9 @@ export async function readMailTurns(client: Queryable, limit: number): Promise<r
           where state in ${WAITING} and client_id > clients.client_id order by client_id limit 1)
         from clients where clients.client_id is not null
       ), due as (
-        select clients.client_id, endpoint_key, mail_id, min(place) as place
+        select clients.client_id, endpoint_key, mail_id, min(position) as position
         from clients, lateral (
-          select endpoint_key, mail_id, row_number() over (order by due_at, id) as place from (
+          select endpoint_key, mail_id, row_number() over (order by due_at, id) as position from (
             select id, due_at, endpoint_key, case when state = 'retry_wait' then mail_id end as mail_id from mail_items
             where client_id = clients.client_id and state in ${WAITING} and due_at <= statement_timestamp()
             order by due_at, id limit ${ITEMS_PER_CLIENT}
@@ -302,7 +310,7 @@ export async function readMailTurns(client: Queryable, limit: number): Promise<r
         group by clients.client_id, endpoint_key, mail_id
       )
       select client_id as "clientId", endpoint_key as key, mail_id as "mailId" from due
-      order by row_number() over (partition by client_id order by place) limit $1`,
+      order by row_number() over (partition by client_id order by position) limit $1`,
     values: [limit],
   });
   return rows;

@@ -10,7 +10,7 @@ import type { MailLanguage } from '../../engine/domain/mail.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import { type Database, transaction } from '../../engine/store/database.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
-import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
+import { type ClaimedItem, type ClaimedMail, lockMailCounts, uncountMail } from './mail-claims.ts';
 import { itemsByProperty, type MailEntry, mailEntry, type Notified } from './mail-contents.ts';
 import { keepMail, readMailedSearches, readNotified } from './mail-outcomes.ts';
 import { entryBytes, type MailFoot, type MailText, mailText, roomFor } from './mail-text.ts';
@@ -65,6 +65,7 @@ export async function writeLetter(
   const written = { mailId: mail.id, bytes, items: idsOf(items), notified, postponed, obsolete };
   await retrying(() =>
     transaction(database, async (client) => {
+      if (bytes === null) await lockMailCounts(client, mail);
       const isKept = await keepMail(client, written, gatherMs);
       if (isKept && bytes === null) await uncountMail(client, mail);
     }),

@@ -137,7 +137,7 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   const { nowMs = () => performance.now() } = dependencies;
   const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock() };
   let claimedAt = 0;
-  // A claim whose answer was lost is found taken by the next poll: its lease ends.
+  // A claim whose answer was lost lasts until its lease ends.
   const mail = await retrying(() => {
     claimedAt = nowMs();
     return claimMail(database, turn, options);
