@@ -14,7 +14,7 @@ import { CLAIM_USED_WITHIN_MS } from '../store/claim-fence.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack, type Refusal } from '../store/delivery-claims.ts';
 import type { DueQueue } from './due-queue.ts';
 import type { FairScheduler, Turn } from './fair-scheduler.ts';
-import type { CourierDependencies, Settlement } from './settle.ts';
+import { abortedOutcome, type CourierDependencies, type Settlement } from './settle.ts';
 
 type DeliveryTurn = Turn<DueDelivery>;
 
@@ -169,8 +169,8 @@ export class Sending {
     delivery: ClaimedDelivery,
     { document, secrets: signing }: NonNullable<Content>,
   ): Promise<AttemptOutcome> {
-    if (document === undefined) return lostSnapshot(delivery);
     const { id, endpoint, token, context, sequence, startedAt, head } = delivery;
+    if (document === undefined) return abortedOutcome(startedAt, 'the recorded property document is gone');
     const trace = traceAttempt(delivery);
     const body = Buffer.from(bodyOf(head, document));
     const outcome = await this.#dependencies.sender.send({
@@ -203,9 +203,3 @@ export class Sending {
 
 /** Undefined when the document was removed by hand, null when a bug keeps it from being read. */
 type Content = { readonly document: string | undefined; readonly secrets: readonly string[] } | null;
-
-/** The document was removed by hand: the delivery can never be sent. */
-function lostSnapshot({ startedAt }: ClaimedDelivery): AttemptOutcome {
-  const reason = 'the recorded property document is gone';
-  return { startedAt, durationMs: 0, statusCode: null, error: 'aborted', reason, responseHead: null };
-}

@@ -108,8 +108,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   readonly #deadline: NodeJS.Timeout;
   #controller: Dispatcher.DispatchController | null = null;
   #isSettled = false;
-  #isSecondTry = false;
-  /** What the log says of a first post that the endpoint may have read. */
+  /** Set by the second try: what the log says of the first post; empty where no byte of it was written. */
   #firstPost: string | null = null;
   #statusCode: number | null = null;
   #head: Buffer[] = [];
@@ -198,10 +197,9 @@ class Attempt implements Dispatcher.DispatchHandler {
     // The kept connection broke before a byte was written; a failure to connect has an error of our own.
     const isUnsent = this.#controller === null && !(error instanceof AttemptFailure);
     const isRepeatable = isUnanswered(error) || isUnsent;
-    if (!isRepeatable || this.#isSecondTry || this.#isSettled) return this.#finish(failureOf(error));
-    this.#isSecondTry = true;
+    if (!isRepeatable || this.#firstPost !== null || this.#isSettled) return this.#finish(failureOf(error));
     const afterMs = Math.round(performance.now() - this.#beganAt);
-    if (!isUnsent) this.#firstPost = `posted again after ${afterMs} ms: the kept connection broke without an answer`;
+    this.#firstPost = isUnsent ? '' : `posted again after ${afterMs} ms: the kept connection broke without an answer`;
     this.#dispatch(this.#agents.fresh);
   }
 
@@ -216,7 +214,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#isSettled = true;
     clearTimeout(this.#deadline);
     const [error, failed] = this.#verdict(failure);
-    const reason = [failed, this.#firstPost].filter((each) => each !== null).join('; ');
+    const reason = [failed, this.#firstPost].filter(Boolean).join('; ');
     this.#settle({
       startedAt: this.#request.startedAt,
       durationMs: performance.now() - this.#beganAt,

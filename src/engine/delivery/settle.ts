@@ -145,14 +145,12 @@ function abortedAttempt(
   { attemptsSpent, startedAt, ...attempt }: AbandonedAttempt,
   retryDelayMs: number,
 ): SettledAttempt {
-  const outcome = {
-    startedAt,
-    durationMs: 0,
-    statusCode: null,
-    error: 'aborted' as const,
-    reason: 'the daemon stopped during the attempt; whether the endpoint received it is unknown',
-    responseHead: null,
-  };
+  const reason = 'the daemon stopped during the attempt; whether the endpoint received it is unknown';
+  const outcome = abortedOutcome(startedAt, reason);
   const after = afterAttempt(attempt.attemptCount - attemptsSpent, outcome, retryDelayMs);
   return { ...attempt, outcome, after, retryInMs: retryDelayMs };
+}
+
+export function abortedOutcome(startedAt: Date, reason: string): AttemptOutcome {
+  return { startedAt, durationMs: 0, statusCode: null, error: 'aborted', reason, responseHead: null };
 }
