@@ -3,12 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { foundWords } from '../src/engine/domain/expression-criterion.ts';
+import { entryHolds } from '../src/engine/domain/expressions.ts';
 import { foldText, foldWords } from '../src/engine/domain/text.ts';
+import { foldTexts } from '../src/engine/domain/word-phrases.ts';
 import { CodeTable } from '../src/engine/matching/code-table.ts';
 import { UNITS_MAX } from '../src/engine/matching/kernel/layout.ts';
 import { PhraseTable } from '../src/engine/matching/text/phrase-table.ts';
 import { TermTable } from '../src/engine/matching/text/term-table.ts';
 import { TokenReader } from '../src/engine/matching/text/token-reader.ts';
+import { placeKey } from '../src/engine/reference/place-names.ts';
 
 test('case, accents, ligatures, apostrophes and hyphens make no difference', () => {
   const forms = [
@@ -19,6 +23,35 @@ test('case, accents, ligatures, apostrophes and hyphens make no difference', () 
   ];
   for (const form of forms) assert.equal(foldText(form), 'l ile saint louis coeur');
   assert.deepEqual(foldWords('80 m², 2½ pièces — ﬁn'), ['80', 'm2', '21', '2', 'pieces', 'fin']);
+});
+
+test('characters that nobody sees part no word, in a text, a search, a title or the name of a place', () => {
+  for (const unseen of [
+    '\u00ad',
+    '\u200b',
+    '\u200c',
+    '\u200d',
+    '\u2060',
+    '\ufeff',
+    '\u034f',
+    '\u180e',
+    '\u3164',
+    '\u{e0041}',
+  ]) {
+    const within = (text: string) => text.replaceAll(/(?<=\p{L})(?=\p{L})/gu, unseen);
+    const text = within('Grande terrasse, vue mer. Viager occupé');
+    assert.deepEqual(foldWords(text), ['grande', 'terrasse', 'vue', 'mer', 'viager', 'occupe']);
+    assert.equal(placeKey(within('Saint-Étienne')), placeKey('Saint-Étienne'));
+    for (const strict of [true, false]) {
+      const entry = { word: within('vue mer'), includes: true, strict };
+      assert.ok(entryHolds(entry, foldTexts(['Vue mer'])));
+      assert.ok(entryHolds({ ...entry, word: 'vue mer' }, foldTexts([text])));
+      assert.ok(!entryHolds({ word: 'viager', includes: false, strict }, foldTexts([text])));
+    }
+    assert.deepEqual(foundWords({ word: 'terrasse', includes: true, strict: false }, [text])?.words, [
+      within('terrasse'),
+    ]);
+  }
 });
 
 const TEXT_END = -1;
@@ -66,6 +99,8 @@ test('the reader finds the words that foldWords finds, in order, in any text', (
       '’',
       '\u00a0',
       '\ud83d',
+      'ter\u00adrasse',
+      'v\u{e0041}ue',
       'İ',
       '𝒜',
       'x'.repeat(70),

@@ -36,9 +36,12 @@ export function shownKinds(pins: readonly Pin[], { hidden }: Filters): readonly 
   return pins.filter((pin) => !hidden.has(kindOf(pin)));
 }
 
-/** Without case and accents. */
+/** Without case, accents and what nobody sees. */
 export function folded(text: string): string {
-  return text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  return text
+    .normalize('NFD')
+    .replaceAll(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .toLowerCase();
 }
 
 /** Of the search that is being written: the places that were chosen, and what it would find; null: none is written. */

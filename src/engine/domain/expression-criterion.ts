@@ -120,7 +120,7 @@ interface FoundWords {
 
 /** Full stops in abbreviations and numbers do not end a sentence. */
 const SENTENCE = /[^\n]+?(?:[.!?]+(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|$)/gmu;
-const WORD = /[\p{L}\p{M}\p{N}²]+/gu;
+const WORD = /[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}²]+/gu;
 /** A sentence without an end is cut to this length around the first found word. */
 const SENTENCE_LENGTH_MAX = 240;
 

@@ -1,17 +1,17 @@
 /**
  * Text as names and expressions compare it (decisions, section 2): case, accents, ligatures and the form of apostrophes
- * and hyphens are ignored.
+ * and hyphens are ignored, and so are characters that nobody sees, such as soft hyphens and zero-width spaces.
  */
 
 import { LRUCache } from 'lru-cache';
 
-const MARKS = /\p{M}+/gu;
+const MARKS = /[\p{M}\p{Default_Ignorable_Code_Point}]+/gu;
 const WORDS = /[\p{L}\p{N}]+/gu;
 /** Letters that Unicode does not take apart. */
 const LIGATURES = /[œæßłøđ]/g;
 const LIGATURE_LETTERS: Readonly<Record<string, string>> = { œ: 'oe', æ: 'ae', ß: 'ss', ł: 'l', ø: 'o', đ: 'd' };
 
-/** The words of `text`, folded: lower case, no diacritics, `œ` as `oe`; everything else separates words. */
+/** The words of `text`, folded: lower case, no diacritics, nothing invisible, `œ` as `oe`; everything else separates words. */
 export function foldWords(text: string): readonly string[] {
   const folded = text
     .normalize('NFKD')

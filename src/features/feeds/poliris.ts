@@ -64,7 +64,10 @@ function createReader(fields: readonly string[]) {
 }
 
 function folded(word: string): string {
-  return word.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  return word
+    .normalize('NFD')
+    .replaceAll(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .toLowerCase();
 }
 
 function propertyOf(record: Reader) {
