@@ -13,25 +13,12 @@ import { format } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 
-export interface Log extends Logger {
-  /**
-   * A line whose members are JSON already, `"status":200,"message":"request"`. Building it from fields, as the other
-   * methods do, is a tenth of the cost of a request.
-   */
-  readonly infoJson: (members: string) => void;
-}
+export type Log = Logger;
 
 /** Writes to the file descriptor `to`. Create one per process: it is flushed when the process exits. */
 export function createLog(level: string, to: number = process.stdout.fd, isForReading = isatty(to)): Log {
-  const timestamp = isoTime();
   const destination = isForReading ? forReading(to) : tickByTick(pino.destination({ dest: to, sync: true }));
-  const logger = pino({ level, base: null, timestamp, messageKey: 'message' }, destination);
-  return Object.assign(logger, {
-    infoJson(members: string) {
-      if (!logger.isLevelEnabled('info')) return;
-      destination.write(`{"level":${pino.levels.values['info']}${timestamp()},${members}}\n`);
-    },
-  });
+  return pino({ level, base: null, timestamp: isoTime(), messageKey: 'message' }, destination);
 }
 
 /** A library's console output becomes a log line. */

@@ -113,7 +113,7 @@ function change(number: number): Activity {
 /** No call of these tests reaches PostgreSQL or NATS. */
 function dependencies(onWatch: (listener: (activities: readonly Activity[]) => void) => void = () => undefined) {
   return {
-    logger: { info: () => undefined, error: () => undefined },
+    logger: { debug: () => undefined, info: () => undefined, error: () => undefined },
     onCall: () => undefined,
     watch: async (listener: (activities: readonly Activity[]) => void) => {
       onWatch(listener);

@@ -38,7 +38,7 @@ async function startServer(t: TestContext, settings: Partial<AdminServerSettings
       ...settings,
     },
     {
-      logger: { info: () => undefined, error: () => undefined },
+      logger: { debug: () => undefined, info: () => undefined, error: () => undefined },
       onCall: () => undefined,
     } as unknown as AdminDependencies,
   );

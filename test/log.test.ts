@@ -42,20 +42,6 @@ describe('the log', () => {
     assert.deepEqual([new Date(time).toISOString(), level, message], [time, 30, 'fact']);
   });
 
-  it('writes members that are JSON already as it writes fields, unless the level is above them', async () => {
-    const path = join(directory, 'members');
-    const to = openSync(path, 'w');
-    const log = createLog('info', to);
-    log.info({ path: '/a"b', status: 200, bytes: null }, 'request');
-    log.infoJson('"path":"/a\\"b","status":200,"bytes":null,"message":"request"');
-    createLog('warn', to).infoJson('"message":"not this"');
-    await setImmediate();
-    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
-    const withoutTime = lines.map((line) => line.replace(/"time":"[^"]+"/, ''));
-    assert.equal(lines.length, 2);
-    assert.equal(withoutTime[0], withoutTime[1]);
-  });
-
   it('takes in what libraries print', () => {
     const { messages } = messagesOf(
       "adoptConsole(log); console.log('reader closed', new Error('parse error')); console.error('%d', 5);",

@@ -69,6 +69,19 @@ test('other work and other reasons are other transient errors', () => {
   assert.deepEqual(messages(), ['transient error', 'transient error', 'transient error', 'actor failed']);
 });
 
+test('an outage has its reasons and no stack, and what may be a bug has one', () => {
+  const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
+  const outage = Object.assign(new Error('no connection', { cause }), { code: 'ECONNREFUSED' });
+  transientErrors.onTransientError('sweep', outage);
+  transientErrors.onFailure({ actor: 'recorder', error: cause, isBug: false, isFinal: false, retryInMs: 100 });
+  transientErrors.onTransientError('sweep', new TypeError('undefined is not a function'));
+  const [first, second, third] = lines;
+  assert.equal(first?.reason, 'no connection: connect ECONNREFUSED 127.0.0.1:5432');
+  assert.equal(second?.reason, 'connect ECONNREFUSED 127.0.0.1:5432');
+  assert.deepEqual([first?.code, first?.err, second?.err], ['ECONNREFUSED', undefined, undefined]);
+  assert.match(JSON.stringify(third?.err), /stack.*transient-errors\.test/);
+});
+
 test('the failure that ends an actor is always told', () => {
   for (const isFinal of [false, true]) {
     transientErrors.onFailure({

@@ -96,11 +96,13 @@ async function run<R>(
     controller.abort(isPast(call.getDeadline()) ? deadlineExceeded() : cancelled()),
   );
   let failure: AdminError | null = null;
+  let response: unknown = null;
   try {
     const askThread: AskThread = (program, request) => all.askThread(program, request, signal);
     const own = { ...all, database: cancellable(all.database, signal), askThread };
-    const response = await orAborted(handle(own, { signal }), signal);
-    answer(null, response);
+    const answered = await orAborted(handle(own, { signal }), signal);
+    response = answered;
+    answer(null, answered);
   } catch (error) {
     failure = error instanceof AdminError ? error : foreignError(error, call, all);
     answer(statusOf(failure));
@@ -109,16 +111,39 @@ async function run<R>(
   }
   const code = status[failure?.code ?? status.OK];
   all.onCall(code);
-  all.logger.info(
-    {
-      method: call.getPath(),
-      peer: call.getPeer(),
-      code,
-      reason: failure?.message ?? null,
-      durationMs: Math.round(performance.now() - startedAt),
-    },
-    'admin call',
-  );
+  const method = call.getPath().split('/').at(-1) ?? '';
+  const fields = {
+    method,
+    peer: call.getPeer(),
+    code,
+    error: failure?.message ?? null,
+    durationMs: Math.round(performance.now() - startedAt),
+    ...argumentsOf('request' in call ? call.request : {}),
+    result: resultOf(response),
+  };
+  if (READS.test(method)) all.logger.debug(fields, 'admin call');
+  else all.logger.info(fields, 'admin call');
+}
+
+/** The others change something. */
+const READS = /^(?:Get|List|Explain|Watch)/;
+/** URLs of endpoints may have secrets in them. */
+const UNLOGGED = /url$/i;
+const ARGUMENTS_LENGTH_MAX = 1_000;
+
+/** What the operator set, and why. No request has a key or a contact. */
+function argumentsOf(request: unknown) {
+  const { reason = null, ...given } = request as Readonly<Record<string, unknown>>;
+  const entries = Object.entries(given).filter(([name, value]) => Boolean(value) && !UNLOGGED.test(name));
+  const set = Object.fromEntries(entries);
+  const text = JSON.stringify(set);
+  return { arguments: text.length > ARGUMENTS_LENGTH_MAX ? text.slice(0, ARGUMENTS_LENGTH_MAX) : set, reason };
+}
+
+/** What was changed and how many: an answer may have a key, and a document. */
+function resultOf(response: unknown) {
+  const entries = Object.entries(response ?? {});
+  return Object.fromEntries(entries.filter(([name, value]) => name === 'name' || typeof value === 'number'));
 }
 
 /** Details of an internal error are not shown: they may contain addresses or values. */

@@ -12,6 +12,7 @@ import type { Requeued } from '../engine/store/resends.ts';
 
 /** Pino's shape. */
 export interface AdminLogger {
+  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }

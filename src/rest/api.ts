@@ -50,7 +50,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(refuseMethod);
   // Reports errors after the answer has begun, mostly clients that disconnect. Koa would print them.
   app.on('error', (error: Error, ctx?: Context) => {
-    logger.info({ err: error, requestId: ctx?.state.requestId }, 'answer not finished');
+    logger.info({ reason: error.message, requestId: ctx?.state.requestId }, 'answer not finished');
   });
   return app;
 }
@@ -176,9 +176,13 @@ function loggablePath(path: string): string {
   return path.slice(0, PATH_LENGTH_MAX).replace(KEY, 'vigie_…').replace(UNSUBSCRIPTION, '$1…');
 }
 
+/** Someone waits for the answer by then. */
+const SLOW_MS = 1_000;
+
 /**
  * One structured line per request, without its query, body or key: endpoints, contacts and secrets stay out of the logs
- * because they are never read here. The client gets the request id, too, in `X-Request-Id` and in problem bodies.
+ * because they are never read here. A warning when it failed or was slow by itself (`waitsForOthers`). The client gets the
+ * request id, too, in `X-Request-Id` and in problem bodies.
  */
 function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
   return async (ctx, next) => {
@@ -189,16 +193,19 @@ function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
     ctx.res.setHeader('X-Request-Id', requestId);
     await next();
     const durationMs = Math.round((nowMs() - startedAtMs) * 100) / 100;
-    // Only the path can contain characters that JSON escapes.
-    logger.infoJson(
-      `"requestId":"${requestId}","method":"${ctx.method}","path":${JSON.stringify(loggablePath(ctx.path))},` +
-        `"status":${ctx.status},"bytes":${ctx.length ?? null},"durationMs":${durationMs},` +
-        `${asker(ctx.state.principal as Principal | undefined)},"message":"request"`,
-    );
+    const principal = ctx.state.principal as Principal | undefined;
+    const fields = {
+      requestId,
+      method: ctx.method,
+      path: loggablePath(ctx.path),
+      status: ctx.status,
+      bytes: ctx.length ?? null,
+      durationMs,
+      clientId: principal?.clientId ?? null,
+      keyPrefix: principal?.keyPrefix ?? null,
+    };
+    const isSlow = durationMs >= SLOW_MS && ctx.state.waitsForOthers !== true;
+    if (ctx.status >= 500 || isSlow) logger.warn(fields, 'request');
+    else logger.debug(fields, 'request');
   };
-}
-
-function asker(principal: Principal | undefined): string {
-  if (principal === undefined) return '"clientId":null,"keyPrefix":null';
-  return `"clientId":"${principal.clientId}","keyPrefix":"${principal.keyPrefix}"`;
 }

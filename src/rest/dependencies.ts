@@ -13,10 +13,11 @@ import type { Database } from '../engine/store/database.ts';
 import type { EstimateMatches } from '../engine/store/searches.ts';
 import type { StreetMap } from './street-map.ts';
 
-/** Pino's shape, and a line whose members are JSON already. */
+/** Pino's shape. */
 export interface ApiLogger {
-  infoJson(members: string): void;
+  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 

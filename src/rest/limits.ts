@@ -246,8 +246,14 @@ export function takeTurns(connectionsMax: number): Middleware {
   };
 }
 
+/** Called before a wait for something outside, such as a webhook's endpoint: the request is not slow by itself. */
+export function waitForOthers(ctx: Context): void {
+  ctx.state.waitsForOthers = true;
+  leaveTurn(ctx);
+}
+
 /** Called before long work that needs no connection of the API's pool. */
-export function leaveTurn(ctx: Context): void {
+function leaveTurn(ctx: Context): void {
   (ctx.state.leaveTurn as Leave | undefined)?.();
 }
 

@@ -22,7 +22,7 @@ import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { identityOf } from './hydra.ts';
-import { ConcurrencyLimit, leaveTurn, RateLimiter } from './limits.ts';
+import { ConcurrencyLimit, RateLimiter, waitForOthers } from './limits.ts';
 import { Problem } from './problem.ts';
 import {
   BadParameter,
@@ -81,7 +81,7 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
       const headers = { 'Retry-After': String(retryAfterSeconds) };
       throw new Problem(429, REFUSALS.testRate(TEST_RATE.perSecond), { headers });
     }
-    leaveTurn(ctx);
+    waitForOthers(ctx);
     const outcome = await limit.run(clientId, () =>
       deliverOnce({ id, endpoint: query.endpoint, body, token, secrets, context, startedAt }),
     );

@@ -75,8 +75,9 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
 /** An outage is logged once, and not with each request that meets it. */
 function loggerOf({ log, onTransientError }: Parts): ApiLogger {
   return {
-    infoJson: log.infoJson,
+    debug: log.debug.bind(log),
     info: log.info.bind(log),
+    warn: log.warn.bind(log),
     error(fields, message) {
       if (isDatabaseOutage(fields.err)) onTransientError('request', fields.err as Error);
       else log.error(fields, message);

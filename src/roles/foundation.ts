@@ -308,6 +308,14 @@ function serverOf(error: Error): string | null {
   return reason === null ? null : `PostgreSQL: ${reason}`;
 }
 
+/** The stack only of what may be a bug: where our code met an outage says nothing. */
+function loggedError(error: Error): Readonly<Record<string, unknown>> {
+  if (!isDatabaseOutage(error) && !isBrokerOutage(error) && !isBrokerSilence(error)) return { err: error };
+  const messages = [];
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) messages.push(cause.message);
+  return { reason: messages.join(': '), code: (error as { readonly code?: unknown }).code ?? null };
+}
+
 /**
  * While a server is away every retry of every task fails. Instead of a line for each, one line is logged when such an
  * error begins and one when it is over.
@@ -339,7 +347,7 @@ export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>)
 
   return {
     onTransientError(what, error) {
-      if (isNews(what, error)) log.warn({ what, err: error }, 'transient error');
+      if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'transient error');
     },
     onBrokerStatus(status, detail) {
       // A lost connection and missing answers count as one error.
@@ -351,7 +359,7 @@ export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>)
     },
     onFailure({ actor, error, isBug, isFinal, retryInMs }) {
       if (!isFinal && !isNews(`actor ${actor}`, error)) return;
-      log.error({ actor, err: error, isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
+      log.error({ actor, ...loggedError(error), isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
     },
   };
 }

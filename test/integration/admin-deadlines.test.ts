@@ -51,7 +51,7 @@ async function startServer(usualMs: number): Promise<{ stub: AdminServiceClient;
     },
     {
       database,
-      logger: { info: () => undefined, error: () => undefined },
+      logger: { debug: () => undefined, info: () => undefined, error: () => undefined },
       onCall: (code: string) => codes.push(code),
     } as unknown as AdminDependencies,
   );

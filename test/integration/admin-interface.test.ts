@@ -460,6 +460,34 @@ test('feeds: none is read, and one that nobody has heard of is not found', async
   }
 });
 
+test('the log has what operators changed, with what and why, and neither keys nor what they read', async () => {
+  await succeed('PauseStage', { name: 'stages/deliver', reason: 'the receiver moves' });
+  await succeed('ResumeStage', { name: 'stages/deliver' });
+  const { name: client } = await succeed('CreateClient', { client: { displayName: 'logged' } });
+  const { key } = await succeed('CreateApiKey', { parent: client, displayName: 'theirs' });
+  await succeed('SetSiteCategories', {
+    displayNames: Array.from({ length: 100 }, (_, number) => `category ${number}`),
+  });
+  await fail('PauseStage', { name: 'stages/none', reason: 'x' }, 'not_found', 'ResourceInfo');
+  const calls = scene.daemon.log.filter(({ message }) => message === 'admin call');
+  assert.deepEqual(
+    calls.filter(({ method }) => /^(?:Get|List|Explain|Watch)/.test(String(method))),
+    [],
+  );
+  const [pause, resume, , create, categories, refused] = calls.slice(-6);
+  assert.deepEqual(
+    [pause?.method, pause?.arguments, pause?.reason, pause?.code],
+    ['PauseStage', { name: 'stages/deliver' }, 'the receiver moves', 'OK'],
+  );
+  assert.equal(resume?.method, 'ResumeStage');
+  assert.match(JSON.stringify(resume?.result), /"name":"stages\/deliver"/);
+  assert.deepEqual(create?.arguments, { parent: client, displayName: 'theirs' });
+  assert.equal(String(categories?.arguments).length, 1_000);
+  assert.equal(refused?.code, 'NOT_FOUND');
+  assert.match(String(refused?.error), /stages\/none/);
+  assert.ok(!JSON.stringify(scene.daemon.log).includes(key));
+});
+
 test('no call of the interface was left out', () => {
   const methods = Object.values(AdminServiceService).map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
   assert.deepEqual(

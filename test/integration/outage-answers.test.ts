@@ -20,7 +20,8 @@ import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 const TOKEN = 'token-of-operators-0123456789';
 /** As keys look; nobody can look it up. */
 const KEY = `vigie_01234567_${'k'.repeat(43)}`;
-const logger = { infoJson: () => undefined, info: () => undefined, error: () => undefined };
+const quiet = () => undefined;
+const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 
 /** What the two interfaces answer while `database` is what it is. */
 async function answers(t: Cleanup, database: Database): Promise<{ rest: number; grpc: number; words: string }> {

@@ -28,7 +28,7 @@ test('PostgreSQL being away is a line for each kind of work, not for each attemp
   await until(readiness(daemon), (status) => status === 200);
   const told = daemon.log
     .filter(({ message }) => message === 'transient error' || message === 'actor failed')
-    .map(({ what, actor, err }) => JSON.stringify([what, actor, (err as { message: string }).message]));
+    .map(({ what, actor, reason }) => JSON.stringify([what, actor, reason]));
   assert.ok(told.length > 0);
   assert.deepEqual(told, [...new Set(told)]);
 });

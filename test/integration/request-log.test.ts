@@ -6,7 +6,7 @@ import { startTestServers } from '../support/servers.ts';
 
 test('a daemon that is told to end has logged every request it answered, once', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startDaemon(t, servers, { VIGIE_LOG_LEVEL: 'debug' });
   const key = await createApiKey(servers);
   const closed = once(daemon.process, 'close');
   const ids = Array.from({ length: 200 }, (_, i) => `request-${i}`);

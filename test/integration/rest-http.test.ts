@@ -6,6 +6,7 @@ import { after, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { createOperations } from '../../src/rest/operations.ts';
 import { startTestApi } from '../support/api.ts';
+import { until } from '../support/until.ts';
 
 const api = await startTestApi({ after });
 const search = (
@@ -269,6 +270,34 @@ describe('the log', () => {
       ['POST', '/searches', 201, api.clientId],
     );
     assert.equal(fields.keyPrefix, api.key.split('_')[1]);
+    assert.deepEqual(new Set(api.logged.map(({ level }) => level)), new Set(['debug']));
+  });
+
+  it('warns of a request that was slow by itself, and of none that waits for news or for an endpoint', async () => {
+    api.logged.length = 0;
+    const client = await api.database.connect();
+    await client.query('begin; lock table searches in access exclusive mode');
+    const answer = api.call('GET', '/searches');
+    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock'
+      and backend_type = 'client backend' and datname = current_database() and query like '%from searches%'`;
+    await until(
+      async () => (await client.query(waiting)).rowCount,
+      (count) => count === 1,
+    );
+    const seenAt = performance.now();
+    await until(
+      async () => performance.now() - seenAt,
+      (waitedMs) => waitedMs > 1_000,
+    );
+    await client.query('rollback');
+    client.release();
+    assert.equal((await answer).status, 200);
+    assert.equal((await api.call('GET', '/feed?wait=1')).status, 200);
+    const requests = api.logged.filter(({ message }) => message === 'request');
+    const lineOf = (path: string) => requests.find(({ fields }) => fields.path === path);
+    assert.equal(lineOf('/searches')?.level, 'warn');
+    assert.equal(lineOf('/feed')?.level, 'debug');
+    assert.ok(Number(lineOf('/feed')?.fields.durationMs) >= 1_000);
   });
 });
 
@@ -282,6 +311,7 @@ describe('a failure inside', () => {
     ] as const) {
       const api503 = await startTestApi({ after }, { database: broken(error) as never });
       const { status, text } = await api503.call('GET', '/users').catch(() => ({ status: 0, text: '' }));
+      assert.equal(api503.logged.find(({ fields }) => fields.path === '/users' && 'status' in fields)?.level, 'warn');
       // 500 is in no contract: the client refuses to see one.
       const seen =
         status === 0 ? await fetch(`${api503.baseUrl}/users`, { headers: { 'X-API-KEY': api503.key } }) : null;

@@ -324,7 +324,7 @@ describe('the AsyncAPI document', () => {
 
 /** PostgreSQL took no connection within the time for it: no answer to a request, and tried again. */
 const isMachineBusy = (line: Daemon['log'][number]): boolean =>
-  line.isBug === false && /connection timeout/.test(JSON.stringify(line.err));
+  line.isBug === false && /connection timeout/.test(String(line.reason));
 
 it('the daemon has no error to log', () => {
   const errors = daemon.log.filter(({ level }) => Number(level) >= LEVEL_ERROR);

@@ -40,7 +40,11 @@ export interface TestApi {
   readonly key: string;
   readonly clientId: Uuid;
   /** What `logger` was told. */
-  readonly logged: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[];
+  readonly logged: {
+    readonly level: string;
+    readonly fields: Readonly<Record<string, unknown>>;
+    readonly message: string;
+  }[];
   /** How often `searchChanged` was awaited. */
   readonly changes: { count: number };
   /** Fails the test when the answer is not what the OpenAPI document says. A string is sent as it stands. */
@@ -80,17 +84,14 @@ export async function startTestApi(
   cleanup.after(() => publicDatabase.end());
   const logged: TestApi['logged'] = [];
   const changes = { count: 0 };
-  const log = (fields: Readonly<Record<string, unknown>>, message: string) => void logged.push({ fields, message });
-  const infoJson = (members: string) => {
-    const { message, ...fields } = JSON.parse(`{${members}}`);
-    log(fields, message);
-  };
+  const log = (level: string) => (fields: Readonly<Record<string, unknown>>, message: string) =>
+    void logged.push({ level, fields, message });
   const app = createApi({
     database,
     askThread: threads.ask,
     publicDatabase: overrides.database ?? publicDatabase,
     reference: places,
-    logger: { info: log, error: log, infoJson },
+    logger: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     now: () => new Date(),
     searchChanged: async () => void changes.count++,
     ...overrides,

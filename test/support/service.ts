@@ -52,11 +52,5 @@ export async function startHere(
 }
 
 function logTo(lines: LogLine[], level: string): Log {
-  const add = (line: string) => void lines.push(JSON.parse(line));
-  const logger = pino({ level, base: null, messageKey: 'message' }, { write: add });
-  return Object.assign(logger, {
-    infoJson(members: string) {
-      if (logger.isLevelEnabled('info')) add(`{"level":${pino.levels.values.info},${members}}`);
-    },
-  });
+  return pino({ level, base: null, messageKey: 'message' }, { write: (line) => void lines.push(JSON.parse(line)) });
 }

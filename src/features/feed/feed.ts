@@ -17,7 +17,7 @@ import { acceptable, answerUntagged, goneOf } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { dateTime, identity, integer, link, list, text, uuid } from '../../rest/description/field-schemas.ts';
 import { linkNext } from '../../rest/hydra.ts';
-import { ConcurrencyLimit, leaveTurn } from '../../rest/limits.ts';
+import { ConcurrencyLimit, waitForOthers } from '../../rest/limits.ts';
 import { Problem } from '../../rest/problem.ts';
 import { numberParameter, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
 import { type Contract, route, type Samples } from '../../rest/route.ts';
@@ -109,7 +109,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
     };
     let page = await read(request.after);
     if (page.isEmpty && request.waitMs > 0 && !waits.isOver) {
-      leaveTurn(ctx);
+      waitForOthers(ctx);
       page = await polls.run(request.scope.clientId, () =>
         waits.until(request.scope.clientId, request.waitMs, gone, page, (last) => readAgain(last.upTo)),
       );

@@ -62,7 +62,7 @@ async function openFeeds(parts: Parts): Promise<void> {
       allowPrivateNetworks: config.allowPrivateEndpoints,
       clock: () => new Date(),
       nowMs: () => performance.now(),
-      onRead: (source, { counts, complaints }) => log.info({ source, ...counts, complaints }, 'feed read'),
+      onRead: (source, { counts }) => log.info({ source, ...counts }, 'feed read'),
       onRefused: (source, reason) => log.warn({ source, reason }, 'feed refused'),
     });
     draining('feeds', feeds.stop);
