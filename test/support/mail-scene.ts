@@ -10,6 +10,12 @@ import { type Database, openDatabase } from '../../src/engine/store/database.ts'
 import { insertProperties } from '../../src/engine/store/properties.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
+import {
+  type ClaimedMail,
+  claimMail,
+  type MailClaimOptions,
+  readMailTurns,
+} from '../../src/features/mail/mail-claims.ts';
 import type { MailReason, NewMailItem } from '../../src/features/mail/mail-items.ts';
 import type { SettledMail } from '../../src/features/mail/mail-outcomes.ts';
 import { createMailSender, type MailSenderOptions } from '../../src/features/mail/mail-sender.ts';
@@ -65,6 +71,16 @@ export interface MailScene {
   rows(): Promise<readonly MailItemRow[]>;
   /** Resolves with the items once none is open. */
   untilAllEnded(): Promise<readonly MailItemRow[]>;
+  /** Each item as `delivered 1`: its state and attempts. */
+  states(): Promise<readonly string[]>;
+  /** The same, once none is open. */
+  ended(): Promise<readonly string[]>;
+  /** The log as `1 250` or `1 aborted`, by number. */
+  attempts(): Promise<readonly string[]>;
+  /** E-mails of the day: of each recipient, then of each client. */
+  counts(): Promise<readonly number[]>;
+  /** The first e-mail that is due, as an instance of another process claims it. */
+  claim(options?: Partial<MailClaimOptions>): Promise<ClaimedMail | null>;
 }
 
 /** `openDatabaseUrl`: of a migrated database, if it is not one on the server of the process. */
@@ -90,6 +106,8 @@ export async function openMailScene(
     );
     return found;
   }
+
+  const untilAllEnded = () => until(rows, (found) => found.every(({ state }) => ENDED.has(state)));
 
   return {
     database,
@@ -136,10 +154,30 @@ export async function openMailScene(
       closers.push(() => mailing.drain());
       return mailing;
     },
-    untilAllEnded: () => until(rows, (found) => found.every(({ state }) => ENDED.has(state))),
+    states: async () => statesOf(await rows()),
+    ended: async () => statesOf(await untilAllEnded()),
+    async attempts() {
+      const { rows: logged } = await database.query<{ attempt: string }>(
+        `select number || ' ' || coalesce(status_code::text, error, 'none') as attempt from attempts
+         order by number, delivery_id`,
+      );
+      return logged.map(({ attempt }) => attempt);
+    },
+    async counts() {
+      const { rows: counted } = await database.query<{ mails: number }>(
+        'select mails from mail_recipients union all select mails from mail_clients',
+      );
+      return counted.map(({ mails }) => mails);
+    },
+    async claim({ leaseMs = 60_000, now = new Date() } = {}) {
+      const [turn] = await readMailTurns(database, 1);
+      return turn === undefined ? null : claimMail(database, turn, { leaseMs, now });
+    },
+    untilAllEnded,
   };
 }
 
+const statesOf = (rows: readonly MailItemRow[]) => rows.map(({ state, attempts }) => `${state} ${attempts}`);
 const ENDED = new Set(['delivered', 'failed', 'cancelled']);
 
 /** A transient error here is a bug: it ends the test's process with its reason. */
