@@ -44,7 +44,7 @@ export interface Service {
 
 /** State that outlives a failed attempt to start. */
 interface Start {
-  readonly standIn: StandIn;
+  readonly placeholder: PlaceholderServers;
   /** True once PostgreSQL has accepted a connection: from then on a refusal is an outage, and no wrong setting. */
   isDatabaseKnown: boolean;
 }
@@ -59,17 +59,17 @@ const START_AGAIN_MS = 1_000;
 export async function startService(config: Config, log: Log, ending?: AbortSignal): Promise<Service> {
   assertServable(config);
   await assertPortsFree(config);
-  const start: Start = { standIn: createStandIn(config, log), isDatabaseKnown: false };
+  const start: Start = { placeholder: createPlaceholderServers(config, log), isDatabaseKnown: false };
   try {
     for (let logged: string | null = null; ; await pause(START_AGAIN_MS, ending)) {
       const tried = await tryStart(config, log, start, ending);
       if (typeof tried !== 'string') return tried;
       if (tried !== logged) log.warn({ reason: tried }, 'the start waits for PostgreSQL');
       logged = tried;
-      await start.standIn.open(tried);
+      await start.placeholder.open(tried);
     }
   } finally {
-    await start.standIn.close();
+    await start.placeholder.close();
   }
 }
 
@@ -110,7 +110,7 @@ async function openAll(
   const { parts, ...foundation } = await openFoundation(config, log, shutdown, () => {
     start.isDatabaseKnown = true;
   });
-  await start.standIn.close();
+  await start.placeholder.close();
   const roles = openRoles(parts, progress, foundation.databaseUrl);
   const urls = await roles.catch((error: Error) => {
     throw startFailure(error, foundation);
@@ -147,7 +147,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
   });
 }
 
-interface StandIn {
+interface PlaceholderServers {
   /** Listens, if it does not yet. */
   open(reason: string): Promise<void>;
   /** The ports are free then. */
@@ -158,7 +158,7 @@ const CONNECTIONS_MAX = 256;
 const RETRY_AFTER_SECONDS = '5';
 
 /** Answers on the ports of a service that cannot start yet: alive, not ready, and the reason. */
-function createStandIn({ roles, operations, api }: Config, log: Log): StandIn {
+function createPlaceholderServers({ roles, operations, api }: Config, log: Log): PlaceholderServers {
   const bounds = { connectionsMax: CONNECTIONS_MAX };
   let reason = '';
   let servers: readonly Server[] = [];

@@ -6,7 +6,13 @@ import fc from 'fast-check';
 import type { AdvertEvent, FieldChange } from '../src/engine/domain/advert.ts';
 import { EVENT_KINDS, type EventKind } from '../src/engine/domain/codes.ts';
 import { searchNumberOf, uuidOf } from '../src/engine/domain/ids.ts';
-import { bodyHead, bodyOf, type Notice, noticesOf, type SearchRoute } from '../src/engine/domain/routing.ts';
+import {
+  bodyHead,
+  bodyOf,
+  type Notification,
+  notificationsOf,
+  type SearchRoute,
+} from '../src/engine/domain/routing.ts';
 import { ADVERT, minute, PROPERTY } from './support/adverts.ts';
 
 const ROUTE: SearchRoute = {
@@ -37,7 +43,7 @@ const NEW_ADVERT = [eventOf('property.ad.create')];
 const CHEAPER = [eventOf('ad.update.price', PRICE), eventOf('property.ad.update')];
 
 function told(route: Partial<SearchRoute>, events: readonly AdvertEvent[], hasBegun: boolean): string[] {
-  return noticesOf({ ...ROUTE, ...route }, events, hasBegun).map(({ channel, kind, endpoint }) =>
+  return notificationsOf({ ...ROUTE, ...route }, events, hasBegun).map(({ channel, kind, endpoint }) =>
     endpoint === null ? `feed alone: ${channel} ${kind}` : `${channel} ${kind}`,
   );
 }
@@ -97,20 +103,20 @@ test('each of the six kinds reaches a search that subscribed to it alone, and no
 });
 
 test('matches go to endpointRecipient, events to eventEndpoint', () => {
-  for (const { channel, endpoint } of noticesOf(ROUTE, CHEAPER, true)) {
+  for (const { channel, endpoint } of notificationsOf(ROUTE, CHEAPER, true)) {
     assert.equal(endpoint, channel === 'match' ? ROUTE.endpointRecipient : ROUTE.eventEndpoint);
   }
 });
 
 const MATCH = { id: uuidOf('3a7c4000-0000-4000-8000-000000000001'), createdAt: minute(1), updatedAt: minute(5) };
 
-function bodyOfNotice(notice: Pick<Notice, 'kind' | 'field'>, match = MATCH, document: unknown = {}): unknown {
+function bodyOfNotice(notice: Pick<Notification, 'kind' | 'field'>, match = MATCH, document: unknown = {}): unknown {
   return JSON.parse(bodyOf(bodyHead(notice, ROUTE.id, PROPERTY, match), JSON.stringify(document)));
 }
 
 test('the body of a price change is that of the specification, member by member', () => {
-  const [, notice] = noticesOf(ROUTE, CHEAPER, true);
-  assert.deepEqual(bodyOfNotice(notice as Notice, MATCH, { uuid: PROPERTY }), {
+  const [, notice] = notificationsOf(ROUTE, CHEAPER, true);
+  assert.deepEqual(bodyOfNotice(notice as Notification, MATCH, { uuid: PROPERTY }), {
     event: 'ad.update.price',
     adEvent: {
       fieldName: 'price',
@@ -133,7 +139,7 @@ test('the body of a price change is that of the specification, member by member'
 });
 
 test('adEvent is absent from a match and from the kinds that concern the advert as a whole', () => {
-  for (const notice of noticesOf(ROUTE, [...NEW_ADVERT, eventOf('property.ad.update')], true)) {
+  for (const notice of notificationsOf(ROUTE, [...NEW_ADVERT, eventOf('property.ad.update')], true)) {
     assert.deepEqual(Object.keys(bodyOfNotice(notice) as object), ['event', 'match']);
   }
 });

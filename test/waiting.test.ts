@@ -2,7 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { budgetUntil, orNull, retryUntilDone, transientErrorWatch } from '../src/engine/actor/supervisor.ts';
+import {
+  nullIfAbandoned,
+  retryUntilAborted,
+  retryUntilDone,
+  transientErrorWatch,
+} from '../src/engine/actor/supervisor.ts';
 import {
   endsWithin,
   InFlight,
@@ -145,10 +150,10 @@ test('who has no time left tries once more, and gives up', async () => {
   const stopping = new AbortController();
   const transientErrors: string[] = [];
   const watch = transientErrorWatch('work', (what, { message }) => transientErrors.push(`${what}: ${message}`));
-  const work = retryUntilDone(() => Promise.reject(new Error('away')), watch, budgetUntil(stopping.signal));
+  const work = retryUntilDone(() => Promise.reject(new Error('away')), watch, retryUntilAborted(stopping.signal));
   await settled();
   stopping.abort();
-  assert.equal(await work.catch(orNull), null);
+  assert.equal(await work.catch(nullIfAbandoned), null);
   assert.deepEqual(transientErrors, ['work: away', 'work: away']);
-  await assert.rejects(Promise.reject(new Error('a bug')).catch(orNull), /a bug/);
+  await assert.rejects(Promise.reject(new Error('a bug')).catch(nullIfAbandoned), /a bug/);
 });

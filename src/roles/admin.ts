@@ -65,8 +65,11 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
 }
 
 /** Refused while the other database takes adverts in: both would send the same notifications. */
-async function adoptStreams({ broker, whereabouts, topology, heartbeat }: Parts, isTrial: boolean): Promise<Adoption> {
-  const refusal = await findOtherLead(broker, whereabouts);
+async function adoptStreams(
+  { broker, databaseLocation, topology, heartbeat }: Parts,
+  isTrial: boolean,
+): Promise<Adoption> {
+  const refusal = await findOtherLead(broker, databaseLocation);
   if (refusal !== null) return { refusal, adopted: [] };
   const adopted = await adoptTopology(broker, isTrial);
   if (!isTrial) await topology.check();

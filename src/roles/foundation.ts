@@ -24,7 +24,7 @@ import { addressOf, databaseUnreachable } from '../engine/store/database-servers
 import { createDocumentCache } from '../engine/store/document-cache.ts';
 import { readDatabaseLabel, recordNamespace } from '../engine/store/installation.ts';
 import type { FailingPart } from '../engine/store/instances.ts';
-import { noteClockBehind, readDatabasePlace } from '../engine/store/intake-position.ts';
+import { noteClockBehind, readDatabaseIdentity } from '../engine/store/intake-position.ts';
 import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
 import { renumberRestored } from '../engine/store/search-feed.ts';
 import { checkSessions } from '../engine/store/session-check.ts';
@@ -113,8 +113,9 @@ async function openParts(
   const failing = () => failingParts(supervisor, checks);
   const clock = () => new Date();
   const instance = { roles: config.roles, version: VERSION };
-  const whereabouts = { place: await readDatabasePlace(database), address: addressOf(databaseUrl) };
-  const topology = await watchTopology(broker, whereabouts, log, onTransientError, closing);
+  const databaseIdentity = await readDatabaseIdentity(database);
+  const databaseLocation = { databaseIdentity, address: addressOf(databaseUrl) };
+  const topology = await watchTopology(broker, databaseLocation, log, onTransientError, closing);
   checks.streams = () => topology.reason;
   const clocks = await watchClocks({ config, broker, database, log, metrics, closing });
   const isHeld = () => (topology.found?.foreign ?? null) !== null;
@@ -129,7 +130,7 @@ async function openParts(
   const feed = createActivityFeed({ broker, database, instanceId: heartbeat.id });
   return {
     ...{ config, log, metrics, database, pipelineDatabase, askThread: threads.ask, broker, jetStream },
-    ...{ whereabouts, topology, clocks, feed, heartbeat, reference, announcer: createDueAnnouncer(broker) },
+    ...{ databaseLocation, topology, clocks, feed, heartbeat, reference, announcer: createDueAnnouncer(broker) },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     ...{ supervisor, checks, fail, onTransientError, stalls: watchStalls(metrics, closing) },
     documents: createDocumentCache(pipelineDatabase),
@@ -243,14 +244,14 @@ async function watchClocks({
 
 async function watchTopology(
   broker: Broker,
-  whereabouts: Parts['whereabouts'],
+  databaseLocation: Parts['databaseLocation'],
   log: Log,
   onTransientError: Parts['onTransientError'],
   closing: Parts['closing'],
 ): Promise<TopologyWatch> {
   const topology = await startTopologyWatch({
     broker,
-    findOther: () => findOtherLead(broker, whereabouts),
+    findOther: () => findOtherLead(broker, databaseLocation),
     onFound(found) {
       const { faults, cautions, foreign } = found;
       const isInOrder = foreign === null && faults.length + cautions.length === 0;

@@ -49,7 +49,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const gate = createPauseGate();
   let intake: Intake | null = null;
   let leadsSince: number | null = null;
-  answerLeadClaims(broker, () => (leadsSince === null ? null : { ...parts.whereabouts, since: leadsSince }));
+  answerLeadClaims(broker, () => (leadsSince === null ? null : { ...parts.databaseLocation, since: leadsSince }));
   const inFlight = (): number => intake?.inFlight ?? 0;
   const leads = (): boolean => intake !== null;
   await heartbeat.addStage({ name: 'intake', gate, inFlight, leads });

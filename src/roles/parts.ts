@@ -43,7 +43,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly jetStream: Pick<JetStreamWatch, 'silentMs' | 'isSilent'>;
   readonly clocks: ClockWatch;
   /** The location of the database, which distinguishes its copies. */
-  readonly whereabouts: Omit<LeadClaim, 'since'>;
+  readonly databaseLocation: Omit<LeadClaim, 'since'>;
   /** Ends the process; called with the reason for which the service cannot continue. */
   readonly fail: (reason: string) => void;
   /** By name: why this instance is not ready, or null. A part adds its own when it opens. */

@@ -113,7 +113,7 @@ export interface RetryBudget {
 }
 
 /** Unlimited until `stopping` is aborted; then one last attempt is made at once. */
-export function budgetUntil(stopping: AbortSignal): RetryBudget {
+export function retryUntilAborted(stopping: AbortSignal): RetryBudget {
   return {
     get isOver() {
       return stopping.aborted;
@@ -128,7 +128,7 @@ export class RetryAbandonedError extends Error {
 }
 
 /** Null for work that was abandoned; rethrows any other error. */
-export function orNull(error: Error): null {
+export function nullIfAbandoned(error: Error): null {
   if (error instanceof RetryAbandonedError) return null;
   throw error;
 }
@@ -164,7 +164,7 @@ export async function retryUntilDone<T>(
   }
 }
 
-export interface Apart<T, R> {
+export interface Bisected<T, R> {
   readonly results: readonly R[];
   /** Items that, each alone, make `work` throw a bug. */
   readonly broken: readonly T[];
@@ -180,7 +180,7 @@ export async function retryBisecting<T, R>(
   watch: Watch,
   budget: RetryBudget,
   retryPausesMs: readonly number[] = watch.retryPausesMs,
-): Promise<Apart<T, R>> {
+): Promise<Bisected<T, R>> {
   if (items.length === 0) return { results: [], broken: [] };
   try {
     return { results: await retryUntilDone(() => work(items), watch, budget, retryPausesMs), broken: [] };

@@ -8,7 +8,7 @@ import { type Broker, listen } from './connection.ts';
 
 export interface LeadClaim {
   /** Distinguishes a database from its copies. */
-  readonly place: string;
+  readonly databaseIdentity: string;
   /** For people. */
   readonly address: string;
   /** Milliseconds since the epoch. */
@@ -41,16 +41,16 @@ async function askLeadClaims(broker: Broker): Promise<readonly LeadClaim[]> {
 }
 
 /**
- * A sentence about the instance of another database that has led longer than any instance of the database at `place`;
- * null when there is none. `address`: of the database at `place`. Rejects when NATS is away.
+ * A sentence about the instance of another database that has led longer than any instance of this database; null
+ * when there is none. `address`: this database's. Rejects when NATS is away.
  */
 export async function findOtherLead(
   broker: Broker,
-  { place, address }: Omit<LeadClaim, 'since'>,
+  { databaseIdentity, address }: Omit<LeadClaim, 'since'>,
 ): Promise<string | null> {
   const claims = await askLeadClaims(broker);
   const [first] = [...claims].sort((one, other) => one.since - other.since);
-  if (first === undefined || first.place === place) return null;
+  if (first === undefined || first.databaseIdentity === databaseIdentity) return null;
   return (
     `the database ${first.address} takes adverts in on this NATS under the same names, and this one, ${address}, is another: ` +
     'nothing is taken, for both would notify of the same. A copy that was restored beside its original needs a NATS of ' +

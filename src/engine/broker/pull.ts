@@ -224,7 +224,7 @@ function lackOf({ headers }: Msg): string | null {
 }
 
 function pulledMessage({ connection }: Broker, message: Msg, options: PullOptions, source: Source): PulledMessage {
-  const { deliveryCount, sequence, storedAtMs } = placeOf(message.reply ?? '');
+  const { deliveryCount, sequence, storedAtMs } = positionOf(message.reply ?? '');
   source.unsettled.add(message);
   return {
     stream: options.stream,
@@ -271,7 +271,7 @@ function nakOf(delayMs: number): string {
  * From the reply subject, `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
  * (NATS ADR-15): newer servers name domain and account.
  */
-export function placeOf(reply: string): Readonly<Record<'deliveryCount' | 'sequence' | 'storedAtMs', number>> {
+export function positionOf(reply: string): Readonly<Record<'deliveryCount' | 'sequence' | 'storedAtMs', number>> {
   const tokens = reply.split('.');
   const first = tokens.length === 9 ? 2 : 4;
   return {

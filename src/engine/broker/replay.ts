@@ -6,9 +6,9 @@
  */
 
 import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
-import { budgetUntil, orNull, retryUntilDone, transientErrorWatch } from '../actor/supervisor.ts';
+import { nullIfAbandoned, retryUntilAborted, retryUntilDone, transientErrorWatch } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
-import { headersOf, openInbox, type PulledMessage, placeOf, requestBatch } from './pull.ts';
+import { headersOf, openInbox, type PulledMessage, positionOf, requestBatch } from './pull.ts';
 import { isMissing } from './topology.ts';
 
 type HandOn = (message: PulledMessage) => Promise<void>;
@@ -55,7 +55,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
   let next = options.recordedUpTo + 1;
 
   async function readUpTo(last: number): Promise<void> {
-    await retryUntilDone(() => readOn(last), watch, budgetUntil(signal)).catch(orNull);
+    await retryUntilDone(() => readOn(last), watch, retryUntilAborted(signal)).catch(nullIfAbandoned);
   }
 
   async function readOn(last: number): Promise<void> {
@@ -119,7 +119,7 @@ async function* storedMessages(
       for (let missing = batchMax; missing > 0; missing--) {
         const message = await inbox.next(ANSWER_MAX_MS);
         if (message === null || inbox.isStatus(message)) throw new Error(`the reading of ${stream} broke off`);
-        const { sequence, storedAtMs } = placeOf(message.reply ?? '');
+        const { sequence, storedAtMs } = positionOf(message.reply ?? '');
         if (sequence > last) return;
         const { subject, data: bytes } = message;
         yield {

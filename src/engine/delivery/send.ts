@@ -4,7 +4,7 @@
  * returns its slot. While PostgreSQL is away the slots stay taken, so nothing piles up.
  */
 
-import { type Apart, budgetUntil, orNull, retryBisecting, retryUntilDone, type Watch } from '../actor/supervisor.ts';
+import { nullIfAbandoned, retryBisecting, retryUntilAborted, retryUntilDone, type Watch } from '../actor/supervisor.ts';
 import { InFlight, oncePerTick } from '../actor/waiting.ts';
 import { traceAttempt } from '../broker/tracing.ts';
 import type { AttemptOutcome, DueDelivery } from '../domain/delivery.ts';
@@ -48,7 +48,7 @@ export class Sending {
   readonly #claiming = new InFlight();
   readonly #underWay = new InFlight();
   readonly #watch: Watch;
-  readonly #budget = budgetUntil(this.#stopping.signal);
+  readonly #budget = retryUntilAborted(this.#stopping.signal);
 
   constructor(dependencies: CourierDependencies, parts: SendingParts) {
     this.#dependencies = dependencies;
@@ -81,11 +81,11 @@ export class Sending {
 
   async #begin(turns: readonly DeliveryTurn[]): Promise<void> {
     const turnOf = new Map(turns.map((turn) => [turn.entry.id, turn]));
-    const taken = await this.#take([...turnOf.keys()]).catch(orNull);
+    const taken = await this.#take([...turnOf.keys()]).catch(nullIfAbandoned);
     if (taken === null) return;
     this.#dependencies.onClaimed?.();
     const claims = taken.results.filter((each) => 'delivery' in each);
-    const contentOf = await this.#readContents(claims).catch(orNull);
+    const contentOf = await this.#readContents(claims).catch(nullIfAbandoned);
     for (const claim of claims) {
       const turn = turnOf.get(claim.delivery.id) as DeliveryTurn;
       turnOf.delete(claim.delivery.id);
@@ -101,7 +101,7 @@ export class Sending {
   }
 
   /** After a claim whose answer was lost, its deliveries are released first. */
-  #take(ids: readonly Uuid[]): Promise<Apart<Uuid, Taken>> {
+  #take(ids: readonly Uuid[]) {
     const { database, clock } = this.#dependencies;
     let isUnknown = false;
     const claim = async (some: readonly Uuid[]): Promise<readonly Taken[]> => {
@@ -148,7 +148,7 @@ export class Sending {
     if (content === null || performance.now() > expiresAt) {
       const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [delivery.id]);
       // One that stays claimed keeps its slot, so that its courier stays known and others abort the attempt.
-      if ((await retryUntilDone(back, this.#watch, this.#budget).then(() => true, orNull)) === null) return;
+      if ((await retryUntilDone(back, this.#watch, this.#budget).then(() => true, nullIfAbandoned)) === null) return;
       this.#withdraw(turn);
       // A delivery that cannot be read is retried with the next scan; it must not be claimed over and over.
       if (content !== null) due().admitSoon([turn.entry]);

@@ -34,7 +34,7 @@ export interface MatchRecord {
   readonly updatedAt: string;
 }
 
-export interface Notice {
+export interface Notification {
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
   /** Null: not delivered, shown by the feed only. */
@@ -44,19 +44,19 @@ export interface Notice {
 }
 
 /** `hasBegun`: this change made the property satisfy the search for the first time. */
-export function noticesOf(route: SearchRoute, events: readonly AdvertEvent[], hasBegun: boolean): readonly Notice[] {
-  const notices: Notice[] = [];
+export function notificationsOf(route: SearchRoute, events: readonly AdvertEvent[], hasBegun: boolean) {
+  const notifications: Notification[] = [];
   if (hasBegun) {
     const isNewAdvert = events.some((event) => event.kind === 'property.ad.create');
     const kind = isNewAdvert ? 'property.ad.create' : 'property.ad.update';
-    notices.push({ channel: 'match', kind, endpoint: route.endpointRecipient, field: null });
+    notifications.push({ channel: 'match', kind, endpoint: route.endpointRecipient, field: null });
   }
   for (const event of events) {
     if (!route.subscribedEvents.includes(event.kind)) continue;
     const field = event.field === null ? null : { ...event.field, createdAt: event.createdAt };
-    notices.push({ channel: 'event', kind: event.kind, endpoint: route.eventEndpoint, field });
+    notifications.push({ channel: 'event', kind: event.kind, endpoint: route.eventEndpoint, field });
   }
-  return notices;
+  return notifications;
 }
 
 /**
@@ -64,14 +64,14 @@ export function noticesOf(route: SearchRoute, events: readonly AdvertEvent[], ha
  * serialised once per change, however many searches receive it.
  */
 export function bodyHead(
-  notice: Pick<Notice, 'kind' | 'field'>,
+  notification: Pick<Notification, 'kind' | 'field'>,
   searchId: Uuid,
   propertyUuid: Uuid,
   match: MatchRecord,
 ): string {
   const envelope = JSON.stringify({
-    event: notice.kind,
-    ...(notice.field === null ? {} : { adEvent: adEventOf(notice.field) }),
+    event: notification.kind,
+    ...(notification.field === null ? {} : { adEvent: adEventOf(notification.field) }),
     match: {
       '@context': '/contexts/Match',
       '@id': `/matches/${match.id}`,

@@ -10,7 +10,7 @@ import type { NewDelivery } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import { createdAtOf, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../domain/ids.ts';
 import { propertyDocument } from '../domain/property-document.ts';
-import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
+import { bodyHead, type Notification, notificationsOf, type SearchRoute } from '../domain/routing.ts';
 import type { Statement } from '../store/database.ts';
 import type { FeedEntry, FeedItem } from '../store/feed-batches.ts';
 import type { KnownMatch, Match } from '../store/matches.ts';
@@ -103,7 +103,7 @@ export function deriveAlerts(
   const pairs = byProperty(known, changes);
   const notified = new Set<Pair>();
   const snapshots: Snapshot[] = [];
-  const notifications: Notifications = { deliveries: [], feedItems: [], feedEntries: [] };
+  const rows: AlertRows = { deliveries: [], feedItems: [], feedEntries: [] };
   const featurePairs = features.map((): NotifiedPair[] => []);
   const began = new Set<Pair>();
 
@@ -118,14 +118,14 @@ export function deriveAlerts(
       if (route === null) continue;
       const pair = pairsOfProperty.get(number) ?? { isKnown: false, match: null };
       const startsNow = !before.has(number) && pair.match?.hasBegun !== true;
-      const notices = noticesOf(route, events, startsNow);
-      if (notices.length === 0) continue;
+      const notifications = notificationsOf(route, events, startsNow);
+      if (notifications.length === 0) continue;
       let next = opened(pair.match, route, change, startsNow, now);
-      for (const notice of notices) {
-        const head = headOf(notice, route, next);
+      for (const notification of notifications) {
+        const head = headOf(notification, route, next);
         const snapshotId = snapshotOf(!route.hidePropertyContact);
         next = counted(next, idsAt, sequenceFloor);
-        notify(notifications, notice, route, next as Match, { head, snapshotId, traceparent: change.traceparent });
+        notify(rows, notification, route, next as Match, { head, snapshotId, traceparent: change.traceparent });
       }
       pair.match = next as Match;
       pairsOfProperty.set(number, pair);
@@ -143,7 +143,7 @@ export function deriveAlerts(
     newMatches: matchesOf(notified, false),
     changedMatches: matchesOf(notified, true),
     snapshots,
-    ...notifications,
+    ...rows,
     featurePairs,
     began: matchesOf(began),
   };
@@ -176,9 +176,10 @@ function searchesTouchedBy(
   return new Set(after.filter((number) => isAsked(number) && !satisfied.has(number)));
 }
 
-function headOf(notice: Notice, route: SearchRoute, { id, createdAt, updatedAt, propertyUuid }: OpenedMatch): string {
+function headOf(notification: Notification, route: SearchRoute, match: OpenedMatch): string {
+  const { id, createdAt, updatedAt, propertyUuid } = match;
   const record = { id, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
-  return bodyHead(notice, route.id, propertyUuid, record);
+  return bodyHead(notification, route.id, propertyUuid, record);
 }
 
 /**
@@ -236,7 +237,7 @@ function counted(match: OpenedMatch, at: Date, sequenceFloor: number): Match {
   };
 }
 
-interface Notifications {
+interface AlertRows {
   readonly deliveries: AddressedDelivery[];
   readonly feedItems: FeedItem[];
   readonly feedEntries: FeedEntry[];
@@ -244,8 +245,8 @@ interface Notifications {
 
 /** `match`: this notification included. */
 function notify(
-  { deliveries, feedItems, feedEntries }: Notifications,
-  { channel, kind, endpoint }: Notice,
+  { deliveries, feedItems, feedEntries }: AlertRows,
+  { channel, kind, endpoint }: Notification,
   { clientId, generation }: SearchRoute,
   match: Match,
   { head, snapshotId, traceparent }: Pick<NewDelivery, 'head' | 'snapshotId' | 'traceparent'>,

@@ -43,13 +43,13 @@ const CHECK_EVERY_MS = 500;
 export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
   const { openSession, isFit, lead, onTerm, supervisor } = dependencies;
   const watch = supervisor.watch('leadership');
-  const { promise: looked, note: noteFirstLook } = createLook();
+  const firstCheck = createCompletion();
 
   async function campaign(stopping: AbortSignal): Promise<void> {
     try {
       if (isFit()) await holdSession(stopping);
     } finally {
-      noteFirstLook();
+      firstCheck.complete();
     }
   }
 
@@ -61,7 +61,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
         const term = await session.campaign();
         if (term === null) watch.recovered();
         if (term !== null) return await runTerm(session, term, stopping);
-        noteFirstLook();
+        firstCheck.complete();
         await pause(CHECK_EVERY_MS, stopping);
       }
     } finally {
@@ -72,10 +72,10 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
   async function runTerm(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
     const task = await lead(term);
     // A heartbeat that fails now succeeds later: the work of the term continues.
-    await session.showLead().catch((error: Error) => noteFailure(watch, error));
+    await session.showLead().catch((error: Error) => reportFailure(watch, error));
     watch.recovered();
     onTerm(term);
-    noteFirstLook();
+    firstCheck.complete();
     while (!stopping.aborted && !session.isLost && task.isSound) await pause(CHECK_EVERY_MS, stopping);
     if (stopping.aborted && !session.isLost && task.isSound) {
       await task.drain();
@@ -88,10 +88,10 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     }
   }
 
-  const onTransientError = (_: string, error: Error): void => noteFailure(watch, error);
+  const onTransientError = (_: string, error: Error): void => reportFailure(watch, error);
   const times = { everyMs: CHECK_EVERY_MS, isDueAtOnce: true };
   const task = startTask({ what: 'leadership', ...times, work: campaign, onTransientError });
-  await looked;
+  await firstCheck.promise;
   return {
     async stop() {
       await task.stop();
@@ -100,15 +100,15 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
   };
 }
 
-function createLook(): { readonly promise: Promise<void>; readonly note: () => void } {
-  let note = (): void => undefined;
+function createCompletion(): { readonly promise: Promise<void>; readonly complete: () => void } {
+  let complete = (): void => undefined;
   const promise = new Promise<void>((resolve) => {
-    note = resolve;
+    complete = resolve;
   });
-  return { promise, note };
+  return { promise, complete };
 }
 
 /** A term that cannot begin: the lock is released for another instance, and this one campaigns again. */
-function noteFailure(watch: Watch, error: Error): void {
+function reportFailure(watch: Watch, error: Error): void {
   watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: CHECK_EVERY_MS });
 }

@@ -59,14 +59,14 @@ const REBUILD_TIMEOUT_MS = 10 * 60_000;
 
 const SLICE_MS = 2;
 
-interface Look extends Reply<void> {
+interface PollRequest extends Reply<void> {
   readonly isRebuild: boolean;
 }
 
 /** Resolves when every search is loaded. */
 export async function startMatcher(dependencies: MatcherDependencies): Promise<Matcher> {
   const followed = await LiveIndex.build(dependencies);
-  const actor = spawn<Look>({
+  const actor = spawn<PollRequest>({
     name: 'matcher',
     mailboxMax: REFRESHES_MAX,
     batchMax: REFRESHES_MAX,
@@ -165,17 +165,17 @@ class LiveIndex implements NotifyingSearches {
   async #follow(horizon: SearchHorizon | null, index: SearchIndex, notifying: NumberBits): Promise<SearchHorizon> {
     let siteCategoryName: SiteCategoryName | null = null;
     const slices = createSlices();
-    const take = (change: SearchChange, nameOf: SiteCategoryName): Promise<void> | undefined => {
+    const apply = (change: SearchChange, nameOf: SiteCategoryName): Promise<void> | undefined => {
       siteCategoryName = nameOf;
       notifying.set(change.number, change.isNotifying);
       this.#apply(index, change, nameOf);
-      return slices.take();
+      return slices.yieldIfDue();
     };
     // Most polls find nothing, and need no names.
     return this.#dependencies.changedSince(horizon, (change) =>
       siteCategoryName === null
-        ? this.#dependencies.readSiteCategoryNames().then((nameOf) => take(change, nameOf))
-        : take(change, siteCategoryName),
+        ? this.#dependencies.readSiteCategoryNames().then((nameOf) => apply(change, nameOf))
+        : apply(change, siteCategoryName),
     );
   }
 
@@ -192,17 +192,17 @@ class LiveIndex implements NotifyingSearches {
 
 async function inSlices(steps: Iterable<null>): Promise<void> {
   const slices = createSlices();
-  for (const _ of steps) await slices.take();
+  for (const _ of steps) await slices.yieldIfDue();
 }
 
 /**
- * Other work runs in between: `take` returns after each step whether to wait. It does not queue, because the recorder
+ * Other work runs in between: `yieldIfDue` returns after each step whether to wait. It does not queue, because the recorder
  * waits for searches.
  */
-function createSlices(): { take(): Promise<void> | undefined } {
+function createSlices(): { yieldIfDue(): Promise<void> | undefined } {
   let endMs = performance.now() + SLICE_MS;
   return {
-    take() {
+    yieldIfDue() {
       if (performance.now() < endMs) return undefined;
       return yieldToOthers().then(() => {
         endMs = performance.now() + SLICE_MS;

@@ -20,12 +20,12 @@ import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import {
   type ClockBehind,
-  type KeptPosition,
+  type HighWaterMark,
   type NumberedStream,
-  type Reach,
   type RecordedPosition,
   raiseSequenceFloor,
   readIntakePosition,
+  type StoredPosition,
   writeIntakePosition,
 } from '../store/intake-position.ts';
 
@@ -61,18 +61,18 @@ const MARK_EVERY_MS = 1_000;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
-  const kept = await readIntakePosition(database);
-  const { recorded, reach, stream: known, isCopied, isPromoted, clockBehind, unledSeconds } = kept;
-  const at = await readAppliedPosition(broker, kept);
+  const stored = await readIntakePosition(database);
+  const { recorded, highWaterMark, stream: known, isCopied, isPromoted, clockBehind, unledSeconds } = stored;
+  const at = await readAppliedPosition(broker, stored);
   const { acknowledgedUpTo, createdAt } = at;
-  const isKnownStream = recorded.sequence <= at.lastSequence && (await isOfStream(broker, reach, known, at));
+  const isKnownStream = recorded.sequence <= at.lastSequence && (await isOfStream(broker, highWaterMark, known, at));
   const sequence = isKnownStream ? recorded.sequence : await recordedInOther(broker, recorded);
   const stillThere = Math.max(sequence, at.firstSequence - 1);
   return {
     recordedUpTo: Math.min(sequence, acknowledgedUpTo),
     stream: { number: known.number + (isKnownStream ? 0 : 1), createdAt },
     clockBehind: { ms: clockBehind.ms, upTo: clockBehind.upTo ?? at.lastSequence },
-    storedUpToMs: Math.max(reach?.storedAtMs ?? 0, Date.parse(recorded.storedAt ?? '') || 0),
+    storedUpToMs: Math.max(highWaterMark?.storedAtMs ?? 0, Date.parse(recorded.storedAt ?? '') || 0),
     behind: Math.max(0, acknowledgedUpTo - stillThere),
     isKnownStream,
     // Messages that the stream has dropped meanwhile cannot be taken in again to compare them.
@@ -93,9 +93,9 @@ const RETRY_EVERY_MS = 500;
  */
 async function readAppliedPosition(
   broker: Broker,
-  { recorded, reach, stream }: KeptPosition,
+  { recorded, highWaterMark, stream }: StoredPosition,
 ): Promise<ConsumerPosition> {
-  const known = Math.max(recorded.sequence, reach?.sequence ?? 0);
+  const known = Math.max(recorded.sequence, highWaterMark?.sequence ?? 0);
   for (let waitedMs = 0; ; waitedMs += RETRY_EVERY_MS) {
     const at = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
     const mayLag = at.isReplicated && at.createdAt === stream.createdAt && at.lastSequence < known;
@@ -123,15 +123,15 @@ async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): 
  */
 async function isOfStream(
   broker: Broker,
-  reach: Reach | null,
+  highWaterMark: HighWaterMark | null,
   known: NumberedStream,
   { createdAt, firstSequence, lastSequence }: ConsumerPosition,
 ): Promise<boolean> {
   const isSameAge = known.createdAt === null || known.createdAt === createdAt;
-  if (reach === null || reach.sequence < firstSequence) return isSameAge;
-  if (reach.sequence > lastSequence) return false;
-  const stored = await readStoredAt(broker, ADVERTS_STREAM, reach.sequence);
-  return stored === null ? isSameAge : Math.abs(Date.parse(stored) - reach.storedAtMs) <= ROUNDED_MS;
+  if (highWaterMark === null || highWaterMark.sequence < firstSequence) return isSameAge;
+  if (highWaterMark.sequence > lastSequence) return false;
+  const stored = await readStoredAt(broker, ADVERTS_STREAM, highWaterMark.sequence);
+  return stored === null ? isSameAge : Math.abs(Date.parse(stored) - highWaterMark.storedAtMs) <= ROUNDED_MS;
 }
 
 /** Consumers receive the time as a number of nanoseconds, which JavaScript rounds. */
@@ -194,7 +194,7 @@ export interface RestoreDetector {
   /** Messages up to this one show whether the database was restored; 0 once that is known. */
   readonly evidenceUpTo: number;
   /** Raises the numbers of notifications from now on: once, even when several batches detect it. */
-  noteRestored(): Promise<void>;
+  raiseNumbers(): Promise<void>;
 }
 
 export function createRestoreDetector(
@@ -213,6 +213,6 @@ export function createRestoreDetector(
     get evidenceUpTo() {
       return evidenceUpTo;
     },
-    noteRestored: singleFlight(note),
+    raiseNumbers: singleFlight(note),
   };
 }

@@ -17,7 +17,7 @@ import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { insertFeedBatches, insertFeedItems } from '../store/feed-batches.ts';
 import { holdTerm, type Term } from '../store/intake-leader.ts';
-import { noteReach } from '../store/intake-position.ts';
+import { recordHighWaterMark } from '../store/intake-position.ts';
 import { beginMatches, insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import {
   insertProperties,
@@ -173,7 +173,7 @@ async function recordEntries(
       ...features.flatMap(({ record }, at) => record(featurePairs[at] ?? [], now)),
       ...writeProperties(known, batch),
       ...insertEvents(events),
-      ...reachOf(entries),
+      ...highWaterMarkOf(entries),
     ],
     result: {
       deliveries,
@@ -190,11 +190,11 @@ async function recordEntries(
 }
 
 /** Includes messages that are deferred to the next batch: this much may be known, and no more. */
-function reachOf(entries: readonly RecordedEntry[]): readonly Statement[] {
+function highWaterMarkOf(entries: readonly RecordedEntry[]): readonly Statement[] {
   const [first, ...rest] = entries;
   if (first === undefined) return [];
   const { origin, storedAtMs = 0 } = rest.reduce((a, b) => (a.origin.sequence > b.origin.sequence ? a : b), first);
-  return [noteReach(origin.stream, { sequence: origin.sequence, storedAtMs })];
+  return [recordHighWaterMark(origin.stream, { sequence: origin.sequence, storedAtMs })];
 }
 
 function writeProperties(

@@ -161,8 +161,8 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
     name: 'acknowledger',
     mailboxMax: ACKNOWLEDGER_MAILBOX_MAX,
     supervisor,
-    async receive([taken]) {
-      const { understood } = taken as RecordedBatch;
+    async receive([batch]) {
+      const { understood } = batch as RecordedBatch;
       await acknowledgeAll(understood);
       onEnded(understood.length);
     },
@@ -186,7 +186,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
       return await recordDecoded(term, decoded, reading, onEvaluated, dependencies);
     } catch (error) {
       if (error instanceof RestoredError) {
-        await restores.noteRestored();
+        await restores.raiseNumbers();
         return record(decoded, onEvaluated);
       }
       // Whether the batch is recorded is unknown: the next term reads the truth, and then takes in what is missing.

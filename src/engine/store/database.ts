@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { databaseServers, databaseUnreachable } from './database-servers.ts';
 import { noteSession, watchedClients } from './dead-connections.ts';
-import { bringUp, type SchemaState, type UpgradeOptions } from './schema.ts';
+import { migrate as migrateOver, type SchemaState, type UpgradeOptions } from './schema.ts';
 import { beginSession, PLANS } from './session-settings.ts';
 
 /** A pool or one of its connections: runs single statements. */
@@ -105,7 +105,7 @@ export async function assertReachable(url: string): Promise<void> {
 export async function migrate(url: string, options: UpgradeOptions = {}): Promise<SchemaState> {
   const client = await connectOnce(url);
   try {
-    return await bringUp(client, options);
+    return await migrateOver(client, options);
   } finally {
     await client.end();
   }

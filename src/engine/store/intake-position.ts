@@ -22,7 +22,7 @@ export interface NumberedStream {
 }
 
 /** The last message of its stream that the rows know. */
-export interface Reach {
+export interface HighWaterMark {
   readonly sequence: number;
   /** Milliseconds since the epoch, by the stream's clock. */
   readonly storedAtMs: number;
@@ -34,9 +34,9 @@ export interface ClockBehind {
   readonly upTo: number;
 }
 
-export interface KeptPosition {
+export interface StoredPosition {
   /** Null while nothing of this stream is recorded. */
-  readonly reach: Reach | null;
+  readonly highWaterMark: HighWaterMark | null;
   readonly recorded: RecordedPosition;
   readonly stream: NumberedStream;
   /** `upTo` null: the messages of now, too. */
@@ -62,27 +62,27 @@ const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
 /** The same as long as a database is not copied: it distinguishes databases that were restored from one dump. */
-export async function readDatabasePlace(database: Queryable): Promise<string> {
-  const { rows } = await database.query<{ place: string }>(`select ${DATABASE_IDENTITY} as place`);
-  return (rows[0] as { place: string }).place;
+export async function readDatabaseIdentity(database: Queryable): Promise<string> {
+  const { rows } = await database.query<{ identity: string }>(`select ${DATABASE_IDENTITY} as identity`);
+  return (rows[0] as { identity: string }).identity;
 }
 
 /** Called before the lead of the term is published. Two tables have one row, the third one eight. */
-export async function readIntakePosition(database: Queryable): Promise<KeptPosition> {
+export async function readIntakePosition(database: Queryable): Promise<StoredPosition> {
   const { rows } = await database.query<{
     sequence: string;
     storedAt: string | null;
     number: number;
     createdAt: string | null;
-    reach: Reach | null;
-    clockBehind: KeptPosition['clockBehind'];
+    highWaterMark: HighWaterMark | null;
+    clockBehind: StoredPosition['clockBehind'];
     isCopied: boolean;
     isPromoted: boolean;
     unledSeconds: number;
   }>(
     `select sequence, stored_at as "storedAt", stream_number as number, stream_created as "createdAt",
-       (select json_build_object('sequence', reach.sequence, 'storedAtMs', stored_at_ms) from intake_reach reach
-        where reach.stream_number = intake_position.stream_number order by reach.sequence desc limit 1) as reach,
+       (select json_build_object('sequence', marks.sequence, 'storedAtMs', stored_at_ms) from intake_high_water marks
+        where marks.stream_number = intake_position.stream_number order by marks.sequence desc limit 1) as "highWaterMark",
        json_build_object('ms', clock_behind_ms, 'upTo', clock_behind_to) as "clockBehind",
        coalesce(database_identity <> ${DATABASE_IDENTITY}, false) as "isCopied",
        coalesce(timeline <> ${TIMELINE}, false) as "isPromoted",
@@ -97,11 +97,11 @@ export async function readIntakePosition(database: Queryable): Promise<KeptPosit
  * For the end of a recording transaction. Connections do not wait for each other's commits, unless two share a row.
  * Served by the primary key.
  */
-export function noteReach(stream: number, { sequence, storedAtMs }: Reach): Statement {
+export function recordHighWaterMark(stream: number, { sequence, storedAtMs }: HighWaterMark): Statement {
   return {
-    name: 'note-reach',
+    name: 'record-high-water-mark',
     text: `
-      update intake_reach set stream_number = $1, sequence = $2, stored_at_ms = $3
+      update intake_high_water set stream_number = $1, sequence = $2, stored_at_ms = $3
       where slot = pg_backend_pid() % 8 and (stream_number, sequence) < ($1, $2)`,
     values: [stream, sequence, Math.floor(storedAtMs)],
   };
@@ -126,18 +126,18 @@ export interface FoundStart {
  * Recorded so that the next term recognises a copy of this database, and another stream. Without effect once the term
  * is over. Both tables have one row.
  */
-export async function noteStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
-  await database.query(`update intake_position set ${NOTED} from intake_leader where term = $1`, [
+export async function recordStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
+  await database.query(`update intake_position set ${ASSIGN_START} from intake_leader where term = $1`, [
     term,
-    ...notedOf(start),
+    ...valuesOf(start),
   ]);
 }
 
 /** A known stream keeps its position. */
-const NOTED = `database_identity = ${DATABASE_IDENTITY}, stream_number = $2, stream_created = $3,
+const ASSIGN_START = `database_identity = ${DATABASE_IDENTITY}, stream_number = $2, stream_created = $3,
   sequence = case when stream_number = $2 then sequence else $4 end, clock_behind_to = $5`;
 
-function notedOf({ stream, recordedUpTo, clockBehind }: FoundStart): readonly unknown[] {
+function valuesOf({ stream, recordedUpTo, clockBehind }: FoundStart): readonly unknown[] {
   return [stream.number, stream.createdAt, recordedUpTo, clockBehind.upTo];
 }
 
@@ -161,8 +161,8 @@ export async function raiseSequenceFloor(
     `with raised as (
        update intake_leader set sequence_floor = sequence_floor + $6 where term = $1 returning term
      )
-     update intake_position set ${NOTED} from raised`,
-    [term, ...notedOf(start), above],
+     update intake_position set ${ASSIGN_START} from raised`,
+    [term, ...valuesOf(start), above],
   );
 }
 

@@ -61,7 +61,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
  * Runs the missing migrations; instances that start together wait for each other. Throws `SchemaError` when this
  * version may not work on the database. The lock ends with the connection.
  */
-export async function bringUp(
+export async function migrate(
   dbClient: pg.Client,
   { onWaiting = () => undefined }: UpgradeOptions,
 ): Promise<SchemaState> {

@@ -5,7 +5,12 @@
  * aborted when its lease ends; the e-mail may have been sent, and is sent again under the same Message-ID.
  */
 
-import { budgetUntil, RetryAbandonedError, retryUntilDone, type Supervisor } from '../../engine/actor/supervisor.ts';
+import {
+  RetryAbandonedError,
+  retryUntilAborted,
+  retryUntilDone,
+  type Supervisor,
+} from '../../engine/actor/supervisor.ts';
 import { startTask } from '../../engine/actor/task.ts';
 import { endsWithin, InFlight } from '../../engine/actor/waiting.ts';
 import type { PauseGate } from '../../engine/broker/pause-gate.ts';
@@ -61,7 +66,7 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
   const { database, gate, supervisor, onTransientError } = dependencies;
   const draining = new AbortController();
   const watch = supervisor.watch('mail');
-  const budget = budgetUntil(draining.signal);
+  const budget = retryUntilAborted(draining.signal);
   const retrying: Retrying = (work) => retryUntilDone(work, watch, budget);
   const report = (error: Error) => void (error instanceof RetryAbandonedError || onTransientError('mail', error));
   /** Until when recipients that a bug blocks are skipped, so that they take no slot from others. */

@@ -714,13 +714,13 @@ insert into intake_position (sequence) values (0);
 
 -- The last message of the stream that any recording transaction took in, noted with its rows: each connection has a row
 -- of its own (store/intake-position.ts). The stored position alone may lag behind the rows.
-create table intake_reach (
+create table intake_high_water (
   slot integer primary key,
   stream_number integer not null default 0,
   sequence bigint not null default 0,
   stored_at_ms bigint not null default 0
 ) with (fillfactor = 50);
-insert into intake_reach (slot) select generate_series(0, 7);
+insert into intake_high_water (slot) select generate_series(0, 7);
 
 create table dead_letters (
   id bigint generated always as identity primary key,
