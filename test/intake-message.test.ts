@@ -3,7 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeIntakeMessage, type IntakeMessage, RejectedMessageError } from '../src/engine/domain/intake-message.ts';
+import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts';
+import {
+  decodeIntakeMessage,
+  type IntakeMessage,
+  RejectedMessageError,
+  type UpsertMessage,
+} from '../src/engine/domain/intake-message.ts';
 import { ADVERT, PROPERTY, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './support/adverts.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -57,6 +63,33 @@ test('an absent member is unknown', () => {
   });
 });
 
+test('0 is unknown for price, surface, land surface, rooms and year; other zeros and a price of 1 are numbers', () => {
+  const zeros = { price: 0, surface: 0, landSurface: 0, floor: 0 };
+  const read = decode(
+    upsertJson({
+      property: { ...zeros, room: 0, bedroom: 0 },
+      advert: { ...zeros, constructionYear: 0, condominiumFees: 0 },
+    }),
+  ) as UpsertMessage;
+  const unknown = { price: null, surface: null, landSurface: null, floor: 0 };
+  assert.deepEqual(read.property, { ...UNSTATED_PROPERTY, ...unknown, room: null, bedroom: 0 });
+  assert.deepEqual(read.advert, { ...UNKNOWN_CONTENT, ...unknown, constructionYear: null, condominiumFees: 0 });
+  assert.equal((decode(upsertJson({ advert: { price: 1 } })) as UpsertMessage).advert.price, 1);
+});
+
+test('the event of a price that becomes 0 says null', () => {
+  const tell = (held: HeldProperty | null, price: number, sequence: number) => {
+    const crawledAt = `2026-03-10T08:1${sequence}:00Z`;
+    return applyMessage(held, decode(upsertJson({ root: { crawledAt }, advert: { price } })), { stream: 1, sequence });
+  };
+  const { events } = tell(tell(null, 250_000, 1).held, 0, 2);
+  const field = { fieldName: 'price', fieldOldValue: '250000', fieldNewValue: null, percentVariation: null };
+  assert.deepEqual(
+    events.flatMap((event) => event.field ?? []),
+    [field],
+  );
+});
+
 test('null is absent, and members that the contract does not know are ignored', () => {
   const property = Object.fromEntries(Object.keys(UNSTATED_PROPERTY).map((name) => [name, null]));
   const advert = Object.fromEntries(Object.keys(UNKNOWN_CONTENT).map((name) => [name, null]));
@@ -75,7 +108,7 @@ test('every member of the contract is kept as it was stated', () => {
     propertyType: 0,
     price: 250_000,
     surface: 62.5,
-    landSurface: 0,
+    landSurface: 300,
     room: 3,
     bedroom: 2,
     floor: -1,

@@ -149,6 +149,10 @@ function rejectedFor(sent: unknown, violations: readonly IntakeViolation[]): Rej
 function statedProperty(sent: SentUpsert['property']): StatedProperty {
   const { uuid: _uuid, ...property } = sent;
   return Object.assign(property, {
+    price: unlessZero(sent.price),
+    surface: unlessZero(sent.surface),
+    landSurface: unlessZero(sent.landSurface),
+    room: unlessZero(sent.room),
     createdAt: inUtcIfKnown(sent.createdAt),
     stations: sent.stations?.map((station) => ({ ...station, lines: station.lines ?? [] })) ?? null,
     locations: placeOf(sent.locations),
@@ -158,12 +162,21 @@ function statedProperty(sent: SentUpsert['property']): StatedProperty {
 function advertContent(sent: SentUpsert['advert']): AdvertContent {
   const { uuid: _uuid, ...content } = sent;
   return Object.assign(content, {
+    price: unlessZero(sent.price),
+    surface: unlessZero(sent.surface),
+    landSurface: unlessZero(sent.landSurface),
+    constructionYear: unlessZero(sent.constructionYear),
     createdAt: inUtcIfKnown(sent.createdAt),
     updatedAt: inUtcIfKnown(sent.updatedAt),
     features: sent.features ?? [],
     pictures: sent.pictures ?? [],
     picturesRemote: sent.picturesRemote ?? [],
   });
+}
+
+/** Nobody offers a home of 0 m² for 0 €: sources write it for what they do not know. */
+function unlessZero(value: number | null): number | null {
+  return value === 0 ? null : value;
 }
 
 type SentPlace = SentUpsert['property']['locations'];
