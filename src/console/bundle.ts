@@ -1,6 +1,6 @@
 /**
- * The console's script and style, made of `page/` by esbuild: in memory where the sources are, when the page is first
- * asked for (a third of a second), or read from `built/` in an image, which has no sources and no esbuild.
+ * The console's script and style, bundled from `page/` by esbuild: in memory at the first request of the page (a third of a
+ * second), or read from `built/` in an image, which has neither sources nor esbuild.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 export interface ConsoleBundle {
   readonly script: string;
   readonly style: string;
-  /** Draws a map of streets: loaded only where there is one. */
+  /** The script that draws a map of streets: loaded only where there is one. */
   readonly streetScript: string;
 }
 
@@ -20,7 +20,7 @@ export function consoleBundle(): Promise<ConsoleBundle> {
   return new URL(import.meta.url).pathname.endsWith('.ts') ? bundleSources() : readBuilt();
 }
 
-/** Loaded only here: the image has it not. */
+/** Imported here only: an image does not have it. */
 export async function bundleSources(): Promise<ConsoleBundle> {
   const { build, stop } = await import('esbuild');
   const page = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url));
@@ -35,12 +35,12 @@ export async function bundleSources(): Promise<ConsoleBundle> {
     target: 'es2022',
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    // Leaflet's buttons are our own.
+    // Leaflet's button images are not used.
     loader: { '.png': 'empty' },
     legalComments: 'eof',
     logLevel: 'silent',
   });
-  // Its process would stay for the life of the daemon.
+  // Otherwise its process would live as long as the daemon.
   await stop();
   const textOf = (name: string): string => outputFiles.find(({ path }) => path.endsWith(name))?.text ?? '';
   return { script: textOf('main.js'), style: textOf('console.css'), streetScript: textOf('streets.js') };

@@ -1,4 +1,4 @@
-/** What a component asks of the service: waited for, there, or refused. The last answer stays while it is asked again. */
+/** A request of a component: loading, answered or refused. The last answer stays during a repetition. */
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { useModel } from './model-context.ts';
@@ -8,15 +8,15 @@ import { useWords } from './words/language.ts';
 
 export interface Asked<Value> {
   readonly value: Value | null;
-  /** Null: nothing went wrong. */
+  /** Null: no error. */
   readonly problem: string | null;
   readonly isLoading: boolean;
   again(): void;
 }
 
 /**
- * Asks when it is first drawn, whenever one of `about` changes, and when a service that was gone is back; an answer that
- * nobody waits for any more is dropped. When one of `renewals` changes it is asked again behind the answer that is awaited.
+ * Requests at the first rendering, when one of `about` changes, and when the service is back after a loss; outdated answers
+ * are dropped. When one of `renewals` changes, the request is repeated after the pending one.
  */
 export function useAnswer<Value>(
   ask: (signal: AbortSignal) => Promise<Value>,
@@ -75,7 +75,7 @@ export interface Mutation {
   run(work: () => Promise<void>): void;
 }
 
-/** What a button does: one at a time, and what went wrong stays shown until it is tried again. */
+/** The action of a button: one at a time; its error stays visible until the next try. */
 export function useMutation(): Mutation {
   const words = useWords();
   const [isUnderWay, setUnderWay] = useState(false);

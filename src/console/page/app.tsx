@@ -1,7 +1,6 @@
 /**
- * Who is signed in, and what they see: the head with its views, the view that is open, and the map beside it.
- * What a browser does when a page is loaded, and a page that changes itself has to do alone: what is opened begins at its
- * top, what is come back to is where it was left, and who used the keyboard goes on in what is new.
+ * The page of a signed-in client: the head with its views, the open view, and the map beside it. Like a browser after a
+ * navigation, it shows a new view from its top, restores the scroll position on the way back, and moves the focus.
  */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -22,7 +21,7 @@ import { SearchesView } from './views/searches-view.tsx';
 import { WhyView } from './views/why-view.tsx';
 import { chooseLanguage, language, presentWords, useWords } from './words/language.ts';
 
-/** Nothing of the page is drawn yet when it is loaded with a key. */
+/** The key of the address is read before the first rendering. */
 export function mayReplaceKey(): boolean {
   return window.confirm(presentWords().replaceKey);
 }
@@ -36,7 +35,7 @@ export function App({ firstKey }: { readonly firstKey: string | null }) {
     document.documentElement.lang = tag;
     if (key === null) document.title = words.title;
   }, [tag, words, key]);
-  // A key that is pasted into the address of an open page.
+  // A key may be pasted into the address of the open page.
   useEffect(() => {
     const look = (): void => {
       if (hasBroughtKey()) setKey(takeKey(mayReplaceKey));
@@ -121,7 +120,7 @@ function sharedMapAttacher(set: (sharedMap: SharedMap | null) => void) {
   };
 }
 
-/** The fragment is the view's; the focus goes where it would have led. */
+/** The fragment names the view, so the link moves the focus itself. */
 function focusView(event: Event): void {
   event.preventDefault();
   document.querySelector<HTMLElement>('#view')?.focus();
@@ -186,7 +185,7 @@ function Banner() {
   );
 }
 
-/** Returns what the element that scrolls is to be given. */
+/** Returns the properties of the scrolling element. */
 function useArrival({ view, id }: Route) {
   const element = useRef<HTMLElement>(null);
   const leftAt = useRef(new Map<string, number>());
@@ -196,7 +195,7 @@ function useArrival({ view, id }: Route) {
     const { current: main } = element;
     if (main === null) return;
     main.scrollTop = leftAt.current.get(place) ?? 0;
-    // The link that was followed is gone with the list that it stood in; one that stays keeps the focus.
+    // The followed link may be gone with its list; one that stays keeps the focus.
     if (!isFirst.current && document.activeElement === document.body) main.focus({ preventScroll: true });
     isFirst.current = false;
   }, [place]);

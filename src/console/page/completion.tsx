@@ -1,7 +1,6 @@
 /**
- * Names of places, completed while they are typed: a combobox with a list beneath, for keyboard and screen reader as
- * well. The list of the letters before stays until the next one comes, for the mouse; Enter waits for that, and takes its
- * first.
+ * Completes names of places: a combobox with a list, for keyboard and screen reader as well. The previous list stays until
+ * the next one arrives, for the mouse; Enter waits for it, and chooses its first item.
  */
 
 import { useEffect, useId, useState } from 'preact/hooks';
@@ -16,7 +15,7 @@ const TYPING_MS = 150;
 
 export interface CompletionProps {
   readonly label: string;
-  /** What kinds of place are offered; all of them unless said otherwise. */
+  /** The kinds of place to offer. Default all. */
   readonly types?: readonly LocationDocument['type'][];
   onChoose(place: LocationDocument): void;
 }
@@ -87,7 +86,7 @@ interface PlacesProps {
   onChoose(place: LocationDocument): void;
 }
 
-/** Hidden while there are none. */
+/** Hidden while it is empty. */
 function Places({ id, label, places, active, isBehind, onChoose }: PlacesProps) {
   const words = useWords();
   return (
@@ -112,12 +111,12 @@ function Places({ id, label, places, active, isBehind, onChoose }: PlacesProps) 
 }
 
 interface Completed {
-  /** What was typed when they were asked for. */
+  /** The typed text of their request. */
   readonly letters: string;
   readonly places: readonly LocationDocument[];
 }
 
-/** Places that may be meant. What cannot be answered just now completes nothing: the next letter asks again. */
+/** Completed places. A failed request completes nothing: the next letter requests again. */
 function useCompletion(typed: string, types: CompletionProps['types']): Completed {
   const { rest } = useModel();
   const [completed, setCompleted] = useState<Completed>({ letters: '', places: [] });

@@ -1,4 +1,4 @@
-/** What the page reads of the REST interface: its answers, as `/openapi.json` has them, and what that leaves open. */
+/** Types of the answers that the page reads: those of `/openapi.json`, and details that it leaves open. */
 
 import type { AdEvent, Match, FeedItem as OpenFeedItem, PointOfInterest, Search } from './generated/documents.ts';
 
@@ -44,7 +44,7 @@ export interface PointDocument extends PointOfInterest {
   readonly attributes: Readonly<Record<string, string>> | readonly [];
 }
 
-/** Of the cities that have a zip code for each of them, and none for the whole: by INSEE code. */
+/** The first arrondissement of cities whose zip codes belong to arrondissements, by INSEE code. */
 export const FIRST_ARRONDISSEMENTS: Readonly<Record<string, string>> = {
   75056: '75101',
   69123: '69381',
@@ -60,7 +60,7 @@ export function cityLabel({
   return zipcode === null || insee in FIRST_ARRONDISSEMENTS ? name : `${name} (${zipcode})`;
 }
 
-/** The last step of an IRI: `/searches/0b8f…` → `0b8f…`. */
+/** The last segment of an IRI: `/searches/0b8f…` → `0b8f…`. */
 export function idOf(iri: string): string {
   return iri.slice(iri.lastIndexOf('/') + 1);
 }

@@ -1,5 +1,5 @@
 /**
- * The few parts that every view is built of: a field with its violation, notices, a question before what cannot be undone.
+ * Parts that all views share: a field with its violation, notices, a confirmation before irreversible actions.
  */
 
 import type { ComponentChildren, JSX, RefObject } from 'preact';
@@ -9,7 +9,7 @@ import { useWords } from './words/language.ts';
 export interface FieldProps {
   readonly label: string;
   readonly hint?: string;
-  /** What the service says is wrong with it. */
+  /** The violation of the service. */
   readonly violation?: string | undefined;
   readonly children: (ids: {
     readonly id: string;
@@ -18,7 +18,7 @@ export interface FieldProps {
   }) => JSX.Element;
 }
 
-/** A label, its control, and beneath it what is wrong; a screen reader hears all three. */
+/** A label, its control and its violation; a screen reader announces all three. */
 export function Field({ label, hint, violation, children }: FieldProps) {
   const id = useId();
   const described = [hint === undefined ? '' : `${id}-hint`, violation === undefined ? '' : `${id}-wrong`]
@@ -53,13 +53,13 @@ export function Violation({ id, text }: { readonly id?: string; readonly text: s
 
 export interface FoldProps {
   readonly title: string;
-  /** Something in it is set, or wrong: it opens, and stays as the reader leaves it from then on. */
+  /** A field in it is set or has a violation: it opens, and later stays as the reader leaves it. */
   readonly isNeeded: boolean;
   readonly class?: string;
   readonly children: ComponentChildren;
 }
 
-/** What most readers can do without. */
+/** Optional details, closed at first. */
 export function Fold({ title, isNeeded, class: look, children }: FoldProps) {
   const fold = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
@@ -73,7 +73,7 @@ export function Fold({ title, isNeeded, class: look, children }: FoldProps) {
   );
 }
 
-/** Drawn, not written: not every font has them. */
+/** Drawn icons: not every font has these characters. */
 const PATHS = {
   yes: 'M3 8.5l3.5 3.5L13 4.5',
   no: 'M4 4l8 8M12 4l-8 8',
@@ -89,7 +89,7 @@ export function Icon({ name }: { readonly name: keyof typeof PATHS }) {
   );
 }
 
-/** Something went wrong: said at once to a screen reader as well. */
+/** An error, announced at once by screen readers. */
 export function Problem({ text, again }: { readonly text: string | null; readonly again?: () => void }) {
   const words = useWords();
   if (text === null) return null;
@@ -133,13 +133,13 @@ export interface ConfirmationProps {
   readonly children?: ComponentChildren;
 }
 
-/** A dialogue of the browser's own: it holds the focus, and Escape leaves it. */
+/** The browser's own dialog: it keeps the focus, and Escape closes it. */
 export function Confirmation({ question, confirm, onConfirm, onLeave, other, children }: ConfirmationProps) {
   const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
   const isLeft = useRef(false);
-  // At once: the event that tells of the end comes later, perhaps when one is asked anew.
+  // At once: the close event comes later, perhaps when another dialog is open.
   const leave = (): void => {
     if (isLeft.current) return;
     isLeft.current = true;
@@ -171,11 +171,11 @@ export function Confirmation({ question, confirm, onConfirm, onLeave, other, chi
 interface CopyButtonProps {
   readonly label: string;
   readonly text: string;
-  /** What has the text. */
+  /** The element with the text. */
   readonly beside: RefObject<HTMLElement | null>;
 }
 
-/** Copies what stands beside it; where the browser lets nobody copy (a page without TLS), it selects it instead. */
+/** Copies the text beside it; without TLS, where browsers forbid that, it selects the text. */
 export function CopyButton({ label, text, beside }: CopyButtonProps) {
   const words = useWords();
   const [done, setDone] = useState<{ readonly text: string; readonly said: 'copied' | 'selected' } | null>(null);
@@ -185,7 +185,7 @@ export function CopyButton({ label, text, beside }: CopyButtonProps) {
     setDone({ text, said: 'selected' });
   };
   const copy = (): void => {
-    // Absent without TLS, whatever its type says.
+    // Absent without TLS, against its type.
     const clipboard = navigator.clipboard as Clipboard | undefined;
     if (clipboard === undefined) return select();
     clipboard.writeText(text).then(() => setDone({ text, said: 'copied' }), select);

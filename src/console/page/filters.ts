@@ -1,4 +1,4 @@
-/** Which properties map and list show, in which order, and which of them lie where the map was clicked. */
+/** The filters and order of map and list, and the properties at a clicked point of the map. */
 
 import { type Dot, kindOf, type PinKind } from './map/pin-painter.ts';
 import type { AreaShape } from './map/search-areas.ts';
@@ -13,7 +13,7 @@ export interface Filters {
   readonly search: string | null;
   readonly hidden: ReadonlySet<PinKind>;
   readonly order: ResultOrder;
-  /** Of one search the service looks for it in title and description; of all it is looked for in title and place. */
+  /** For one search the service searches title and description; for all searches the page searches title and place. */
   readonly text: string;
 }
 
@@ -21,7 +21,7 @@ export const filters = observable<Filters>({ search: null, hidden: new Set(), or
 
 const DAY_MS = 86_400_000;
 
-/** Of what was notified. */
+/** The order of notified properties. */
 export function filtered(pins: readonly Pin[], chosen: Filters, days: number | null): readonly Pin[] {
   const since = days === null ? 0 : Date.now() - days * DAY_MS;
   const words = folded(chosen.text).split(/\s+/);
@@ -36,7 +36,7 @@ export function shownKinds(pins: readonly Pin[], { hidden }: Filters): readonly 
   return pins.filter((pin) => !hidden.has(kindOf(pin)));
 }
 
-/** Without case, accents and what nobody sees. */
+/** Ignores case, accents and invisible characters. */
 export function folded(text: string): string {
   return text
     .normalize('NFD')
@@ -44,7 +44,7 @@ export function folded(text: string): string {
     .toLowerCase();
 }
 
-/** Of the search that is being written: the places that were chosen, and what it would find; null: none is written. */
+/** Places and previewed properties of the edited search; null: none is edited. */
 export interface Sketch {
   readonly shapes: readonly AreaShape[];
   readonly dots: readonly Dot[];
@@ -52,5 +52,5 @@ export interface Sketch {
 
 export const sketch = observable<Sketch | null>(null);
 
-/** Properties at the place of the map that was clicked, where there are several; null: none was. */
+/** The properties at a clicked point of the map, if there are several; otherwise null. */
 export const nearby = observable<readonly Pin[] | null>(null);

@@ -1,6 +1,6 @@
 /**
- * What the chosen search finds now, notified or not, in the order and with the words that are chosen: the first thousand
- * at once, further ones when the list's end is reached. What is new since waits until the reader takes it in: no row moves
+ * The present results of the chosen search, notified or not, in the chosen order and with the chosen words: the first
+ * thousand at once, further ones at the end of the list. New results wait until the reader asks for them: no row moves
  * under the pointer.
  */
 
@@ -13,12 +13,12 @@ import { type Query, Refusal, type Rest } from './rest.ts';
 
 export interface FoundList {
   readonly search: string;
-  /** What the service is asked for. */
+  /** The query of the request. */
   readonly query: Query;
   readonly pins: readonly Pin[];
   readonly fresh: readonly Pin[];
   readonly total: number;
-  /** Of the properties that changed last alone. */
+  /** Only the properties that changed last were evaluated. */
   readonly isEstimated: boolean;
   readonly isReading: boolean;
   /** Reads further ones. */
@@ -41,7 +41,7 @@ const ORDERS: Readonly<Record<ResultOrder, Query>> = {
   surface: { 'order[surface]': 'desc' },
 };
 
-/** Asks until it is answered; resolves with null when nobody waits for the answer any more. */
+/** Retries until there is an answer; resolves with null when the signal is aborted. */
 type Persevere = <Done>(signal: AbortSignal, work: () => Promise<Done>) => Promise<Done | null>;
 
 /** Null while no search is chosen. */
@@ -149,7 +149,7 @@ function isSame(some: Query | undefined, other: Query): boolean {
   return JSON.stringify(some) === JSON.stringify(other);
 }
 
-/** Each property once, where it was. */
+/** Each property once, in its former position. */
 function merged(before: readonly Pin[], added: readonly Pin[]): readonly Pin[] {
   return [...new Map([...before, ...added].map((pin) => [pin.property, pin])).values()];
 }

@@ -1,4 +1,4 @@
-/** Text that an address brings. Anybody may have written it: what is no encoded text is taken as it stands. */
+/** Decodes text of an address, which anybody may have written: invalid encodings are kept as they are. */
 
 /** Unlike `decodeURIComponent` it never throws. */
 export function decoded(text: string): string {

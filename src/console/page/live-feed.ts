@@ -1,6 +1,6 @@
 /**
- * What happens, as it happens: the feed, long-polled from now on. A service that stops is asked again until it answers,
- * a cursor that has grown too old begins again where the service says, and nothing is shown twice.
+ * Follows the feed by long polls, from the present on. It retries while the service is away, restarts an outdated cursor
+ * where the service says, and shows nothing twice.
  */
 
 import type { FeedItem, FeedPage } from './documents.ts';
@@ -16,19 +16,19 @@ export interface Following {
   onConnection(connection: Connection): void;
 }
 
-/** Shorter than proxies wait for an answer. */
+/** Shorter than the timeout of most proxies. */
 const WAIT_SECONDS = 20;
 const PAGE_ITEMS = 200;
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 5_000;
 
-/** Resolves when the signal is aborted, or the key is not known any more. */
+/** Resolves when the signal is aborted, or the key has become unknown. */
 export async function followFeed({ rest, signal, onItems, onConnection }: Following): Promise<void> {
   let after = 'latest';
   let failures = 0;
   while (!signal.aborted) {
     try {
-      // The first answer comes at once, so that the page knows that it is connected; so does the first after a loss.
+      // The first poll, also after a loss, does not wait: the page learns that it is connected.
       const wait = after === 'latest' || failures > 0 ? 0 : WAIT_SECONDS;
       const page = await rest.read<FeedPage>('/feed', { after, wait, limit: PAGE_ITEMS }, signal);
       failures = 0;
@@ -50,17 +50,17 @@ export async function followFeed({ rest, signal, onItems, onConnection }: Follow
 interface Next {
   readonly after: string | null;
   readonly isLost: boolean;
-  /** Null: longer with each failure. */
+  /** Null: the pause grows with each failure. */
   readonly pauseMs: number | null;
 }
 
-/** Null: there is no going on. Throws what is no refusal. */
+/** Null: the feed cannot continue. Throws errors that are no refusals. */
 function nextOf(error: unknown): Next | null {
   if (error instanceof Unreachable) return { after: null, isLost: true, pauseMs: null };
   if (!(error instanceof Refusal)) throw error;
   if (error.status === 401) return null;
   if (error.status === 410 && error.oldest !== null) return { after: error.oldest, isLost: false, pauseMs: 0 };
-  // Of a database that was set up anew the cursor is none.
+  // A new database does not know the cursor.
   if (error.status === 400) return { after: 'latest', isLost: false, pauseMs: null };
   return { after: null, isLost: error.status >= 500, pauseMs: error.retryAfterMs };
 }

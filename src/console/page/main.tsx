@@ -1,4 +1,4 @@
-/** The console: one page beside the REST interface, for who has an API key. Here it begins. */
+/** Entry of the console: one page beside the REST interface, for holders of an API key. */
 
 import { render } from 'preact';
 import { App, mayReplaceKey } from './app.tsx';

@@ -1,4 +1,4 @@
-/** Keeps the map showing what there is: searches, matches, and a ring where one has just come. Draws nothing itself. */
+/** Keeps searches, matches and new arrivals on the map current. Renders nothing itself. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { filters, nearby, sketch } from './filters.ts';
@@ -17,7 +17,7 @@ import { useWords } from './words/language.ts';
 
 const NO_DOTS: readonly Dot[] = [];
 const REACH_PIXELS = 9;
-/** Of one place: more than that nobody reads. */
+/** Titles that are listed for one point. */
 const NEAR_MAX = 50;
 
 export function MapContents() {
@@ -31,14 +31,14 @@ export function MapContents() {
   const written = useValue(sketch);
   const edited = view === 'searches' && id !== null ? `/searches/${id}` : null;
   const chosen = edited ?? chosenFilters.search;
-  // While a search is written its saved form would lie below it.
+  // The saved form of an edited search would lie below it.
   const drawn = useMemo(() => {
     const others = areas.filter(({ search }) => search !== edited);
     return written === null ? others : [...others, areaOfShapes(edited ?? '', written.shapes)];
   }, [areas, edited, written]);
   useEffect(() => sharedMap.showAreas(drawn, chosen), [drawn, chosen]);
   const shown = useShownPins();
-  // Matches of others would be taken for what the search that is written finds.
+  // Matches of other searches would look like results of the edited one.
   const dots = edited === null ? shown : (written?.dots ?? NO_DOTS);
   useEffect(() => sharedMap.showPins(dots), [dots]);
   const boxes = useMemo(() => {
@@ -66,7 +66,7 @@ export function MapContents() {
   );
 }
 
-/** Where one looks for streets, which outlines have not. */
+/** Shown at zooms at which the outlines lack streets. */
 const STREETS_WANTED_FROM_ZOOM = 12;
 /** The planet is built every day and kept for some; today's may not be there yet. */
 const BUILT_AT = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '');
@@ -98,7 +98,7 @@ interface Listed {
   readonly chosen: string | null;
 }
 
-/** To what is listed, as far as it is read, and all of it in the end, unless the reader was faster: from then on the map is theirs. */
+/** Moves the map to the listed properties while they are read, until the reader moves it. */
 function useGoingThere(sharedMap: SharedMap, { boxes, isReading, chosen }: Listed): void {
   const state = useRef<'nowhere' | 'near' | 'there'>('nowhere');
   useEffect(() => {
@@ -135,7 +135,7 @@ function usePings(sharedMap: SharedMap): void {
   }, [activity]);
 }
 
-/** A click opens the match beneath it; of several at one place the panel lists them. */
+/** A click opens the match at that point; the panel lists several. */
 function usePicking(sharedMap: SharedMap, shown: readonly Pin[] | null): void {
   useEffect(() => {
     if (shown === null) return;

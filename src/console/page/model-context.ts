@@ -1,4 +1,4 @@
-/** Hands the model of who is signed in to every component below. */
+/** Provides the model of the signed-in client to all components below. */
 
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';

@@ -1,6 +1,6 @@
 /**
- * What the page knows of the service: the client's searches, their matches, what the chosen one finds, and what has just
- * happened. A poll of the feed keeps it true; it begins when the key is known and ends with it.
+ * The page's state of the service: the client's searches, their matches, the results of the chosen one, and the latest
+ * notifications. A poll of the feed keeps it current, from signing in until signing out.
  */
 
 import type { Collection, FeedItem, MatchDocument, SearchDocument, SiteCategory } from './documents.ts';
@@ -39,13 +39,13 @@ export interface Model {
   /** Newest first. */
   readonly activity: Observable<readonly ActivityEntry[]>;
   readonly siteCategories: Observable<readonly SiteCategory[]>;
-  /** Days that the map goes back; null: as far as there is something. */
+  /** Days that the map goes back; null: no limit. */
   readonly days: Observable<number | null>;
-  /** Reads those that were made or changed elsewhere; what cannot be reached is asked again until it answers. */
+  /** Reads searches that were created or changed elsewhere; retries until the service answers. */
   refreshSearches(): void;
-  /** Those that are not known yet; one that is gone stays unknown. */
+  /** Reads searches that are not known yet; a deleted one stays unknown. */
   readMatches(iris: readonly string[], signal: AbortSignal): Promise<void>;
-  /** Puts the answer of a change where it belongs. */
+  /** Stores the answer of a change. */
   putSearch(search: SearchDocument): void;
   dropSearch(iri: string): void;
   close(): void;
@@ -55,7 +55,7 @@ const SEARCHES_MAX = 2_000;
 const SEARCHES_PER_PAGE = 100;
 const MATCHES_PER_PAGE = 100;
 const ACTIVITY_MAX = 100;
-/** Matches are numbered before they are committed: those of the last minute may still be coming. */
+/** Matches are numbered before they are committed: some of the last minute may still appear. */
 const OVERLAP_MS = 60_000;
 const DAY_MS = 86_400_000;
 const NO_SEARCHES: SearchTable = { isLoaded: false, list: [], byIri: new Map(), total: 0 };
@@ -72,7 +72,7 @@ export function openModel(rest: Rest): Model {
   const readAll = async (): Promise<void> => {
     const before = changes.count();
     const { list, total } = await readSearches(rest, signal);
-    // What this page has changed meanwhile may have been read as it was.
+    // The read state may be older than a change of this page.
     if (changes.count() === before) searches.set(tableOf(list, total));
     else await readAll();
   };
@@ -84,7 +84,7 @@ export function openModel(rest: Rest): Model {
     signal,
     onItems(items) {
       const shown = items.flatMap((item) => matches.take(item));
-      // One that was made elsewhere since this page was opened.
+      // A search that was created elsewhere since the page was opened.
       if (items.some(({ search }) => isStrange(search, searches.get()))) void refreshSearches();
       activity.set([...shown.reverse(), ...activity.get()].slice(0, ACTIVITY_MAX));
     },
@@ -121,7 +121,7 @@ export function openModel(rest: Rest): Model {
   };
 }
 
-/** What the page has changed itself, it knows at once. */
+/** Changes of the page itself are known at once. */
 function searchChanges(
   searches: Observable<SearchTable>,
   dropMatches: (search: string) => void,
@@ -150,12 +150,12 @@ function searchChanges(
   };
 }
 
-/** Unknown, though all are known: of more than the page reads most are. */
+/** True: the search is unknown though the page has read all; with more searches than it reads, most are unknown. */
 function isStrange(search: string, { byIri, list, total }: SearchTable): boolean {
   return list.length === total && !byIri.has(search);
 }
 
-/** Who asks while it is under way waits for that. */
+/** Concurrent calls share the run in progress. */
 function oneAtATime(work: () => Promise<unknown>): () => Promise<void> {
   let present: Promise<void> | null = null;
   return () => {
@@ -226,7 +226,7 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
     const bound = after === null ? {} : { 'createdAt[after]': new Date(after).toISOString() };
     for (let page = 1; ; page++) {
       const query = { page, itemsPerPage: MATCHES_PER_PAGE, ...bound };
-      // Each page by itself: a refusal in the middle begins nothing anew.
+      // Page by page: a refusal in the middle does not restart the whole.
       const read = await tolerant(until, () => rest.read<Collection<MatchDocument>>('/matches', query, until));
       if (read === null) return;
       const { 'hydra:member': members } = read;
@@ -257,7 +257,7 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
     async readThese(iris: readonly string[], until: AbortSignal): Promise<void> {
       put(await readUnknown(rest, pins, iris, until));
     },
-    /** What it reports, if its match is known. */
+    /** The notification of an item, if its match is known. */
     take(item: FeedItem): ActivityEntry[] {
       if (item.body === null) return [];
       put([item.body.match]);
@@ -272,7 +272,7 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
 
 const AGAIN_MS = 2_000;
 
-/** Goes on until it is done: what cannot be reached, or is asked too much, passes. Null: nobody waits for it any more. */
+/** Retries while the service is unreachable or busy. Resolves with null when the signal is aborted. */
 async function tolerant<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done | null> {
   while (!signal.aborted) {
     try {

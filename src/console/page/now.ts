@@ -1,10 +1,10 @@
-/** The present, for what counts down, and waiting that can be broken off. */
+/** The current time for countdowns, and pauses that can be aborted. */
 
 import { useEffect, useState } from 'preact/hooks';
 
 const SECOND_MS = 1_000;
 
-/** Milliseconds of the epoch; draws the component again every `everyMs`. */
+/** Milliseconds of the epoch; renders the component again every `everyMs`. */
 export function useNow(everyMs = SECOND_MS): number {
   const [nowMs, setNowMs] = useState(() => Date.now());
   useEffect(() => {

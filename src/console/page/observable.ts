@@ -1,11 +1,11 @@
-/** A value that components redraw with: all the state that the page has outside of them is made of these. */
+/** A value whose changes render components again: all state outside of components consists of these. */
 
 import { useEffect, useState } from 'preact/hooks';
 
 export interface Observable<Value> {
   get(): Value;
   set(value: Value): void;
-  /** Returns what ends it. */
+  /** Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void;
 }
 
@@ -26,7 +26,7 @@ export function observable<Value>(initial: Value): Observable<Value> {
   };
 }
 
-/** Redraws the component whenever the value changes, also between its drawing and its effects. */
+/** Renders the component again when the value changes, also between rendering and effects. */
 export function useValue<Value>(source: Observable<Value>): Value {
   const [drawn, draw] = useState(() => ({ value: source.get() }));
   useEffect(() => {

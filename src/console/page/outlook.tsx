@@ -1,4 +1,4 @@
-/** What a search will send, and what it will not, in a sentence each: one that is saved may be silent for ever. */
+/** Sentences on what a search will send, and what it lacks to send more. */
 
 import type { SearchDocument } from './documents.ts';
 import { useWords, type Words } from './words/language.ts';

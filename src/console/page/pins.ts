@@ -1,19 +1,19 @@
 /**
- * Matches as the map needs them: where, what, since when. At most so many are held, the newest; a property that several
- * searches match is one pin each, drawn over each other.
+ * Matches as the map needs them: position, kind, time. The newest ones are kept, up to a maximum; a property that several
+ * searches match has a pin for each, drawn over each other.
  */
 
 import { idOf, type MatchDocument, type PropertyDocument } from './documents.ts';
 import { latitudeOf, worldX, worldY } from './map/projection.ts';
 
 export interface Pin {
-  /** The match; the property where nothing was notified. */
+  /** Id of the match; of the property if nothing was notified. */
   readonly match: string;
   readonly search: string;
   readonly property: string;
   readonly title: string | null;
   readonly price: number | null;
-  /** Before its last change; null: it has not changed. */
+  /** The price before its last change; null: it has not changed. */
   readonly priceBefore: number | null;
   readonly pricePerMeter: number | null;
   readonly surface: number | null;
@@ -25,7 +25,7 @@ export interface Pin {
   readonly isExpired: boolean;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
-  /** In the world's square from 0 to 1; null: nobody knows where it is. */
+  /** Position in the unit square of the world; null: unknown. */
   readonly x: number | null;
   readonly y: number | null;
 }
@@ -36,7 +36,7 @@ export interface PinTable {
   /** Newest first. */
   list(): readonly Pin[];
   get(match: string): Pin | null;
-  /** Whether the match was unknown. */
+  /** True: the match was new to the page. */
   put(match: Pinned): boolean;
   dropSearch(search: string): void;
   readonly size: number;
@@ -73,12 +73,12 @@ export function createPinTable(): PinTable {
   };
 }
 
-/** What the panel of a pin is opened by. */
+/** The address that opens the panel of a pin. */
 export function panelIdOf({ match }: Pick<Pin, 'match'>): string {
   return match.startsWith('/matches/') ? idOf(match) : match;
 }
 
-/** A match, or a property that is found without one: they differ in what JSON-LD adds. */
+/** A match, or a found property without one: their JSON-LD members differ. */
 type Pinned = Omit<MatchDocument, '@context' | '@type' | 'propertyDocument'> & {
   readonly propertyDocument: Omit<PropertyDocument, '@context' | '@type'> | null;
 };
@@ -116,7 +116,7 @@ function priceBefore({ adverts }: Pick<PropertyDocument, 'adverts'>): number | n
   return last === null || last.fieldOldValue === null ? null : Number(last.fieldOldValue);
 }
 
-/** Its own coordinates, else its commune's. */
+/** Coordinates of the property, otherwise of its commune. */
 export function placeOf(document: Pinned['propertyDocument']): { readonly lat: number; readonly lon: number } | null {
   return document?.locations ?? document?.city?.location ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * The REST interface, as any client speaks it: paths and IRIs in, JSON out. What the service refuses is a `Refusal` with
- * its violations; that it cannot be reached is an `Unreachable`, which passes.
+ * A client of the REST interface: paths and IRIs in, JSON out. A refused request throws a `Refusal` with its violations; an
+ * unreachable service throws `Unreachable`, and the request may be retried.
  */
 
 import { BASE } from './session.ts';
@@ -14,9 +14,9 @@ export interface Violation {
 export class Refusal extends Error {
   readonly status: number;
   readonly violations: readonly Violation[];
-  /** Null: it is of no use to try again. */
+  /** Null: a retry is useless. */
   readonly retryAfterMs: number | null;
-  /** Of a 410 of the feed: where to begin again. */
+  /** Where to restart the feed after a 410. */
   readonly oldest: string | null;
 
   constructor(status: number, body: Readonly<Record<string, unknown>>, retryAfter: string | null) {
@@ -50,12 +50,12 @@ export interface Rest {
   readonly key: string;
   /** Rejects with `Refusal` and `Unreachable`, and with the signal's reason. */
   ask<Body>(method: Method, path: string, options?: RequestOptions): Promise<Answer<Body>>;
-  /** As another media type than JSON. */
+  /** Requests another media type than JSON. */
   readText(path: string, query: Query, type: string): Promise<string>;
   read<Body>(path: string, query?: Query, signal?: AbortSignal): Promise<Body>;
 }
 
-/** `onUnknownKey` is called when the service does not know the key any more. */
+/** `onUnknownKey` is called when the service rejects the key. */
 export function createRest(key: string, onUnknownKey: () => void): Rest {
   const send = async (method: Method, path: string, options: RequestOptions): Promise<Response> => {
     const response = await fetch(addressOf(path, options.query), {
@@ -74,7 +74,7 @@ export function createRest(key: string, onUnknownKey: () => void): Rest {
     });
     if (response.ok) return response;
     if (response.status === 401) onUnknownKey();
-    // A proxy before a service that is gone says so in its own words.
+    // A proxy answers in its own format while the service is away.
     if (response.status >= 502) throw new Unreachable(`HTTP ${response.status}`);
     const body = await response.json().catch(() => ({}));
     throw new Refusal(response.status, body, response.headers.get('Retry-After'));
@@ -93,7 +93,7 @@ export function createRest(key: string, onUnknownKey: () => void): Rest {
   };
 }
 
-/** Broken off in its middle, an answer is none. */
+/** An answer that ends early counts as none. */
 async function bodyOf<Body>(response: Response, signal?: AbortSignal): Promise<Body> {
   if (response.status === 204) return undefined as Body;
   return response.json().catch((error: Error) => {
@@ -111,7 +111,7 @@ export function addressOf(path: string, query: Query = {}): string {
   return url.href;
 }
 
-/** Those of the service's own refusals; anything else is a bug of the page, which the browser's console shows. */
+/** Sentences of refusals; any other error is a bug of the page, and goes to the browser's console. */
 export function messageOf(error: unknown, words: Pick<Words, 'unreachable'>): string {
   if (error instanceof Refusal) return error.message;
   if (error instanceof Unreachable) return words.unreachable;

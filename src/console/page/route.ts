@@ -1,4 +1,4 @@
-/** Which view is open, as the fragment says it: links, the back button and bookmarks work as everywhere. */
+/** The open view, from the fragment: links, the back button and bookmarks work. */
 
 import { decoded } from './fragment.ts';
 import { observable } from './observable.ts';
@@ -8,9 +8,9 @@ export type View = (typeof VIEWS)[number];
 
 export interface Route {
   readonly view: View;
-  /** What is open in it; null: nothing yet. */
+  /** The open item; null: none. */
   readonly id: string | null;
-  /** What is chosen in it. */
+  /** The chosen filters. */
   readonly query: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** Links of adverts are whatever a crawler read: those of the web alone are followed. */
+/** Links of adverts come from crawlers: only http and https are followed. */
 
 /** Null: it is no http or https address. */
 export function safeLink(text: string | null): string | null {

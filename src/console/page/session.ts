@@ -1,6 +1,6 @@
 /**
- * The API key, for as long as the tab lives: typed, or brought in the fragment (`#key=`), which never leaves the browser
- * and is gone from the address before the first request. Beside it what the page is made with, and the chosen language.
+ * The API key, kept until the tab is closed: typed, or given in the fragment (`#key=`), which never leaves the browser and
+ * is removed from the address before the first request. Also the page's settings and the chosen language.
  */
 
 import { decoded } from './fragment.ts';
@@ -10,7 +10,7 @@ export interface PageSettings {
   readonly tilesUrl: string | null;
   readonly tilesAttribution: string;
   readonly version: string;
-  /** A map of streets, null without one: its files, and what it is drawn by. */
+  /** The files of the map of streets, and the script that draws it; null without one. */
   readonly streets: {
     readonly file: string;
     readonly script: string;
@@ -33,7 +33,7 @@ export const PAGE: HTMLElement = document.querySelector<HTMLElement>('#console')
 
 export const SETTINGS = JSON.parse(PAGE.dataset.settings ?? '{}') as PageSettings;
 
-/** What all paths of the service begin with: a proxy may have put it under one of its own. */
+/** The prefix of all paths of the service: a proxy may add one. */
 export const BASE = new URL('.', location.href);
 
 export function hasBroughtKey(): boolean {
@@ -41,8 +41,8 @@ export function hasBroughtKey(): boolean {
 }
 
 /**
- * Takes the key out of the address. A link that somebody has sent may bring another key than the one in use, and what is
- * saved next would be theirs: `mayReplace` is asked then.
+ * Removes the key from the address. A link from somebody else may contain another key than the one in use, and the next
+ * change would be made in that account: `mayReplace` asks first.
  */
 export function takeKey(mayReplace: () => boolean): string | null {
   const [, brought = ''] = /^#key=([^&]+)/.exec(location.hash) ?? [];

@@ -1,6 +1,6 @@
 /**
- * The map that map, editor and points of interest share: Leaflet's, with a canvas for the base map and where searches
- * look, one for matches, and whatever a view adds while it is open.
+ * The Leaflet map that map view, editor and points of interest share: a canvas for the base map and search areas, one for
+ * matches, and layers that an open view adds.
  */
 
 import {
@@ -32,13 +32,13 @@ export interface SharedMap {
   readonly map: LeafletMap;
   readonly base: Observable<BaseMap>;
   readonly colours: Observable<Colours>;
-  /** Says what the map's buttons do. */
+  /** Labels the map's buttons. */
   name(words: SharedMapWords): void;
   showAreas(areas: readonly SearchArea[], chosen: string | null): void;
   showPins(pins: readonly Dot[]): void;
-  /** A ring that spreads where something has just come. */
+  /** An expanding ring at a new match. */
   ping(place: LatLngLiteral): void;
-  /** A mark round what is open, which comes into view; null takes it away. */
+  /** Marks the open item and moves the map to it; null removes the mark. */
   point(place: LatLngLiteral | null): void;
   /** Null: the whole country. */
   goTo(box: Box | null): void;
@@ -133,7 +133,7 @@ function openMap(element: HTMLElement): LeafletMap {
   const attribution = control.attribution({ prefix: false }).addTo(map);
   if (SETTINGS.tilesUrl === null) attribution.addAttribution(OUTLINES_ATTRIBUTION);
   else {
-    // Tile servers of OpenStreetMap answer nobody who does not say where he comes from.
+    // Tile servers of OpenStreetMap require a Referer.
     const referrerPolicy = 'strict-origin' as const;
     tileLayer(SETTINGS.tilesUrl, {
       attribution: asText(SETTINGS.tilesAttribution),
@@ -148,9 +148,9 @@ function openMap(element: HTMLElement): LeafletMap {
 }
 
 interface Streets {
-  /** Below it the outlines say more. */
+  /** Below this zoom the outlines show more. */
   readonly fromZoom: number;
-  /** What the file shows, once it is known to have the sea. */
+  /** Bounds of the file, once it is known to contain the sea. */
   land(): Box | null;
   draw(colours: Colours): void;
 }
@@ -168,7 +168,7 @@ function openStreets(map: LeafletMap, settings: NonNullable<typeof SETTINGS.stre
     hasSea = true;
     onLand();
   };
-  // The library takes Leaflet from here.
+  // The library reads Leaflet from here.
   Object.assign(globalThis, { L: { GridLayer, DomUtil } });
   const painter = import(new URL(`console/${script}`, BASE).href) as Promise<{ streetLayer: StreetLayer }>;
   return {
@@ -200,12 +200,12 @@ function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: SharedMapWords):
   }
 }
 
-/** Shows these bounds; null: those that were asked for while the map could not be seen. */
+/** Shows these bounds; null: those requested while the map was hidden. */
 type Fit = (bounds: L.LatLngBounds | null) => void;
 
 const FITTING = { maxZoom: 13, padding: [30, 30] as [number, number] };
 
-/** A view without a map hides it: nothing fits into nothing. While it zooms, a map goes nowhere else. */
+/** A hidden map has no size to fit bounds into, and a zooming map ignores further moves. */
 function createFitting(map: LeafletMap): Fit {
   let waiting: L.LatLngBounds | null = null;
   let isZooming = false;
@@ -225,7 +225,7 @@ function createFitting(map: LeafletMap): Fit {
   return fit;
 }
 
-/** Whether it is light or dark, and how large the map is. Returns what ends it. */
+/** Follows the colour scheme and the size of the map. Returns a function that ends it. */
 function watchLooks(element: HTMLElement, map: LeafletMap, fit: Fit, onColours: () => void): () => void {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   dark.addEventListener('change', onColours);
@@ -265,7 +265,7 @@ function createMarks(map: LeafletMap): Pick<SharedMap, 'ping' | 'point'> {
   };
 }
 
-/** Leaflet takes an attribution for HTML. */
+/** Leaflet interprets an attribution as HTML. */
 function asText(text: string): string {
   const element = document.createElement('span');
   element.textContent = text;

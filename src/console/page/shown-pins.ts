@@ -1,4 +1,4 @@
-/** What map and list show: of one search all that it finds now, of all searches what was notified. */
+/** The pins of map and list: for one search its present results, for all searches their matches. */
 
 import { useMemo } from 'preact/hooks';
 import { filtered, filters, shownKinds } from './filters.ts';

@@ -1,4 +1,4 @@
-/** The door: the API key, tried before anything else is shown. */
+/** The sign-in: the API key is tried before anything else is shown. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useMutation } from './answer.ts';
@@ -8,7 +8,7 @@ import { createRest, Refusal } from './rest.ts';
 import { chooseLanguage, language, useWords } from './words/language.ts';
 
 export interface SignInProps {
-  /** The key of before is not known any more, or never was. */
+  /** The former key is unknown or revoked. */
   readonly isRefused: boolean;
   onKey(key: string): void;
 }
@@ -71,7 +71,7 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
   );
 }
 
-/** A header takes Latin letters alone: with others it is no key. */
+/** A header allows Latin letters only: other characters make no key. */
 async function tryKey(key: string): Promise<boolean> {
   if (!/^[\x21-\x7e]+$/.test(key)) return false;
   try {

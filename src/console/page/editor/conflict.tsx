@@ -1,4 +1,4 @@
-/** Somebody else has saved the search since it was read: both versions, member by member, and the question which to keep. */
+/** Shows both versions, member by member, when somebody else has saved the search, and asks which one to keep. */
 
 import type { SearchDocument } from '../documents.ts';
 import { Confirmation } from '../elements.tsx';
@@ -9,7 +9,7 @@ import { type Draft, differingMembers, draftOf, type FlagMember, RANGES, type Ra
 import { sentenceOf } from './word-fields.tsx';
 
 interface ConflictProps {
-  /** As the service has it. */
+  /** The version of the service. */
   readonly saved: SearchDocument;
   readonly mine: Draft;
   onKeepSaved(): void;

@@ -1,4 +1,4 @@
-/** What a search looks for: sale or rent, kinds of property, bounds, and what sellers there may be. */
+/** The fields for criteria: sale or rent, property types, ranges and sellers. */
 
 import { Field, Fold, Violation } from '../elements.tsx';
 import { FLAG_CRITERIA, RANGE_CRITERIA, REQUIREMENTS } from '../generated/documents.ts';

@@ -1,13 +1,13 @@
-/** A search while it is written: fields as text, as their controls have them; and the body that the interface takes. */
+/** An edited search: fields as the text of their controls, and the body for the interface. */
 
 import { cityLabel, type LocationDocument, type Ring, type SearchDocument } from '../documents.ts';
 import { FLAG_CRITERIA, RANGE_CRITERIA, REQUIREMENTS } from '../generated/documents.ts';
 
 export interface ChosenPlace {
-  /** What the interface takes: an IRI or a zip code. */
+  /** As the interface expects it: an IRI or a zip code. */
   readonly value: string;
   readonly label: string;
-  /** Of a commune or a department, as INSEE has it; a zip code. */
+  /** INSEE's code of a commune or a department; a zip code. */
   readonly code: string;
 }
 
@@ -53,7 +53,7 @@ export interface Draft extends Readonly<Record<RangeMember | FlagMember, string>
   readonly context: string;
 }
 
-/** What a search has beside what is written here; a member that neither names does not compile. */
+/** Members of a search that are not edited here; a member that is in neither list does not compile. */
 type Shown =
   | ('@context' | '@id' | '@type' | 'token' | 'user' | 'createdAt' | 'updatedAt' | 'lastAlertAt' | 'emailStatus')
   | ('geoShapes' | 'expressions');
@@ -95,12 +95,12 @@ export const NEW_DRAFT: Draft = {
   context: '',
 };
 
-/** Whether these are as in a search that nobody has written anything into. */
+/** Whether these members are as in a new search. */
 export function isUnset(draft: Draft, members: readonly (keyof Draft)[]): boolean {
   return members.every((member) => JSON.stringify(draft[member]) === JSON.stringify(NEW_DRAFT[member]));
 }
 
-/** Those that are not the same in both. */
+/** The members that differ. */
 export function differingMembers(some: Draft, others: Draft): readonly (keyof Draft)[] {
   return (Object.keys(NEW_DRAFT) as (keyof Draft)[]).filter(
     (member) => JSON.stringify(some[member]) !== JSON.stringify(others[member]),
@@ -148,7 +148,7 @@ export function draftOf(search: SearchDocument): Draft {
 }
 
 /** Paris, Lyon and Marseille have a zip code for each arrondissement, and none for the whole. */
-/** Of the bracketed query string, as it is answered (decisions, section 2). */
+/** Reads the bracketed query string of an answer (decisions, section 2). */
 function groupsOf(expressions: string | null): readonly (readonly Word[])[] {
   const groups: { word: string; includes: boolean; strict: boolean }[][] = [];
   for (const [path, value] of new URLSearchParams((expressions ?? '').replaceAll('+', '%2B'))) {
@@ -166,10 +166,10 @@ function groupsOf(expressions: string | null): readonly (readonly Word[])[] {
 
 export type Body = Readonly<Record<string, unknown>>;
 
-/** A context that is no JSON. */
+/** The context is no JSON. */
 export class ContextError extends Error {}
 
-/** What is empty is null. What is no number is sent as it is: the service says what is wrong with it, at its field. */
+/** Empty fields are null. Invalid numbers are sent unchanged: the violation of the service is shown at the field. */
 export function bodyOf(draft: Draft): Body {
   const textOrNull = (text: string): string | null => (text.trim() === '' ? null : text.trim());
   const numberOrNull = (text: string): number | string | null => {
@@ -220,7 +220,7 @@ export function inseeCodesOf({ includedInseeCodes }: Pick<Draft, 'includedInseeC
   return includedInseeCodes.split(/[\s,;]+/).filter(Boolean);
 }
 
-/** `250 000` and `2,5` as the interface writes them: so numbers are typed, and pasted, in France. */
+/** Converts `250 000` and `2,5`, as people in France type numbers. */
 export function numeral(text: string): string {
   const trimmed = text.trim();
   if (/^\d{1,3}(?:\s\d{3})+$/.test(trimmed)) return trimmed.replaceAll(/\s/g, '');
@@ -236,14 +236,14 @@ function contextOf(text: string): unknown {
   }
 }
 
-/** The members that differ: what somebody else has changed meanwhile stays. */
+/** The members that differ: the changes of others stay. */
 export function changesOf(before: Body, after: Body): Body {
   return Object.fromEntries(
     Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])),
   );
 }
 
-/** Members that decide what is found: without the others a preview is the same. */
+/** The members that a preview depends on. */
 export function criteriaOf(body: Body): Body {
   const { title: _title, context: _context, ...others } = body;
   const isCriterion = ([name]: [string, unknown]): boolean =>
@@ -251,12 +251,12 @@ export function criteriaOf(body: Body): Body {
   return Object.fromEntries(Object.entries(others).filter(isCriterion));
 }
 
-/** What the words alone find; null without a word. */
+/** The body of a preview by the words alone; null without a word. */
 export function wordCriteriaOf({ expressions }: Body): Body | null {
   return Array.isArray(expressions) && expressions.length > 0 ? { expressions, withCoherentPrice: null } : null;
 }
 
-/** The member of a draft that a completed place goes to. */
+/** The member of a draft that stores a completed place. */
 export const PLACE_MEMBERS: Readonly<
   Record<LocationDocument['type'], 'includedCities' | 'includedDepartments' | 'includedZipcodes'>
 > = {

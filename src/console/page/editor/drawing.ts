@@ -32,7 +32,7 @@ interface Corner {
 /** Decimals of a coordinate: a tenth of a metre. */
 const DECIMALS = 6;
 const METRES = 1_000;
-/** Handles of more corners than these would hide the shape. */
+/** More handles would hide the shape. */
 const HANDLES_MAX = 120;
 const CLOSING_PIXELS = 12;
 
@@ -49,7 +49,7 @@ function rounded(value: number): number {
   return Number(value.toFixed(DECIMALS));
 }
 
-/** Returns what takes it away again. `onChange` is called when a handle is let go. */
+/** Returns a function that removes it. `onChange` is called when a handle is released. */
 export function showCircle(map: LeafletMap, drawn: DrawnCircle, onChange: (drawn: DrawnCircle) => void): () => void {
   const center = { lat: drawn.lat, lng: drawn.lon };
   const shape = circle(center, { radius: drawn.radiusKm * METRES, className: 'draft', interactive: false });
@@ -107,7 +107,7 @@ function ringOf(corners: readonly Corner[]): Ring {
   return [...open, open[0] as readonly [number, number]];
 }
 
-/** Returns what breaks it off. */
+/** Returns a function that cancels it. */
 export function drawCircle(map: LeafletMap, onDrawn: (drawn: DrawnCircle) => void): () => void {
   const shape = circle([0, 0], { radius: 0, className: 'draft', interactive: false });
   let center: LatLng | null = null;

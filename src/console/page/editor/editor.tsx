@@ -1,4 +1,4 @@
-/** A search, written or changed: every criterion of the interface, with what it would find beside it. */
+/** Creates or edits a search: every criterion of the interface, with a preview of what it would find. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Mutation, useAnswer, useMutation } from '../answer.ts';
@@ -24,7 +24,7 @@ import { useUnsaved, type Writing } from './unsaved.ts';
 import { violationsOf } from './violations.ts';
 import { WordFields } from './word-fields.tsx';
 
-/** What the preview counts is shown on the map: so many dots are enough. */
+/** The map shows this many of the properties that the preview counts. */
 const PLACES = 2_000;
 
 /** `new`, or the id of a search that is read before it is changed. */
@@ -139,12 +139,12 @@ function useBody(draft: Draft): Body | null {
   }, [draft]);
 }
 
-/** What was refused is where the reader goes on. */
+/** The first field with a violation gets the focus. */
 function useFirstWrong(refused: readonly Violation[]): void {
   useEffect(() => {
     if (refused.length === 0) return;
     const wrong = document.querySelector<HTMLElement>('.editor [aria-invalid=true]');
-    // What is folded away takes no focus.
+    // An element in a closed part takes no focus.
     wrong?.closest('details')?.setAttribute('open', '');
     wrong?.focus();
   }, [refused]);
@@ -158,24 +158,24 @@ interface SaveBarProps {
   onRefused(violations: readonly Violation[]): void;
 }
 
-/** The service's own. */
+/** The search as the service has it. */
 const TITLE_LENGTH_MAX = 255;
 
 interface Saving {
   readonly mutation: Mutation;
   readonly isSaved: boolean;
-  /** What somebody else has saved meanwhile; null: nothing, or it is settled. */
+  /** The version that somebody else has saved meanwhile; null: none, or the conflict is resolved. */
   readonly conflict: HeldSearch | null;
   save(): void;
   keepMine(): void;
   keepSaved(): void;
-  /** Goes on writing. */
+  /** Continues editing. */
   leaveConflict(): void;
   copy(): void;
   remove(): void;
 }
 
-/** What the bar's buttons do; violations go to their fields. */
+/** The actions of the bar's buttons; violations go to their fields. */
 function useSaving(props: SaveBarProps): Saving {
   const { held, body, writing, onSaved, onRefused } = props;
   const words = useWords();
@@ -235,7 +235,7 @@ function useSaving(props: SaveBarProps): Saving {
   };
 }
 
-/** Not what nobody here has seen: that is shown first. */
+/** Overwrites only a version that the reader has seen: another one is shown first. */
 async function removeSeen({ held, writing, onSaved }: SaveBarProps, model: Model, words: Words): Promise<void> {
   if (held === null) return;
   const { isRefused, present } = await removeHeld(model.rest, held);
@@ -248,7 +248,7 @@ async function removeSeen({ held, writing, onSaved }: SaveBarProps, model: Model
   open('searches');
 }
 
-/** What is wrong with a member is shown at its field. */
+/** Violations of a member are shown at its field. */
 async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onRefused']): Promise<void> {
   try {
     await work();
@@ -258,7 +258,7 @@ async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onR
   }
 }
 
-/** The same for the same body: what is sent again because nobody answered is created once. */
+/** The same key for the same body: a creation that is retried without an answer happens once. */
 function useIdempotencyKey(): (body: Body) => string {
   const last = useRef({ text: '', key: '' });
   return (body) => {
@@ -268,7 +268,7 @@ function useIdempotencyKey(): (body: Body) => string {
   };
 }
 
-/** Nobody is to wait for what will not come. */
+/** Says so when nothing will be notified. */
 function savedWords(saved: SearchDocument, words: Words): string {
   const { will, willNot } = outlookOf(saved, words);
   return will === null && willNot !== null ? `${words.saved} ${willNot}` : words.saved;

@@ -1,4 +1,4 @@
-/** A search as it was read, with the tag that says so when it is changed: nothing that others save meanwhile is overwritten. */
+/** A search as it was read, with its entity tag: a change does not overwrite what others have saved meanwhile. */
 
 import type { SearchDocument } from '../documents.ts';
 import { type Method, Refusal, type Rest } from '../rest.ts';
@@ -15,18 +15,18 @@ export async function readHeld(rest: Rest, iri: string, signal?: AbortSignal): P
 }
 
 export interface Saved {
-  /** Whether somebody else had saved another one since `held` was read: nothing was saved then. */
+  /** Somebody else has saved another version since `held` was read: nothing was saved. */
   readonly isRefused: boolean;
   readonly present: HeldSearch;
 }
 
-/** Of somebody who has seen what the others are. */
+/** For a reader who has seen the other version. */
 export function saveHeld(rest: Rest, held: HeldSearch, draft: Draft): Promise<Saved> {
   const body = changesOf(bodyOf(draftOf(held.search)), bodyOf(draft));
   return changeHeld(rest, held, { method: 'PATCH', body }, differingMembers);
 }
 
-/** Whatever its criteria are by now. */
+/** Also when its criteria have changed since. */
 export async function switchNotifications(
   rest: Rest,
   iri: string,
@@ -36,7 +36,7 @@ export async function switchNotifications(
   return (await changeHeld(rest, held, { method: 'PATCH', body: { notificationEnabled } }, () => [])).present.search;
 }
 
-/** Of somebody who has seen it as it is; what is deleted is still `present`. */
+/** For a reader who has seen the present version; a deleted search counts as present. */
 export function removeHeld(rest: Rest, held: HeldSearch): Promise<Saved> {
   return changeHeld(rest, held, { method: 'DELETE' }, differingMembers);
 }
@@ -46,7 +46,7 @@ interface Change {
   readonly body?: Body;
 }
 
-/** What the service alone has changed, such as the last alert, refuses nothing. */
+/** Members that only the service changes, such as the last alert, cause no conflict. */
 async function changeHeld(
   rest: Rest,
   held: HeldSearch,
@@ -69,7 +69,7 @@ async function changeHeld(
   }
 }
 
-/** The search that this page has made last, until its editor has said so. */
+/** The search that this page has created last, until its editor has confirmed it. */
 let made: string | null = null;
 
 export function keepMade(iri: string): void {

@@ -1,4 +1,4 @@
-/** Where what is found goes: webhooks, e-mail, or nowhere yet. */
+/** The fields for notifications: webhooks and e-mail. */
 
 import type { SearchDocument } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
@@ -97,7 +97,7 @@ function EventKinds({ draft, change, violations }: FieldsProps) {
 
 const MORE: readonly (keyof Draft)[] = ['context'];
 
-/** Of a draft: as it would be notified once it was saved. */
+/** How the draft would notify once it is saved. */
 export function destinationsOf(draft: Draft, saved: SearchDocument | null): Destinations {
   const { notificationEnabled, subscribedEvents } = draft;
   const recipient = draft.notificationRecipient.trim();

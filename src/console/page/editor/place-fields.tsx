@@ -1,4 +1,4 @@
-/** Where a search looks: places by name, a circle, polygons. The map draws them; every one has a field as well. */
+/** The fields for places: by name, a circle, polygons. The map draws them; each has a field as well. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Completion } from '../completion.tsx';
@@ -94,7 +94,7 @@ function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
             type="button"
             aria-label={words.removeOne(text)}
             onClick={({ currentTarget, detail }) => {
-              // Pressed, and not clicked: the focus is not lost with the button.
+              // On press, not on click: the focus is not lost with the button.
               if (detail === 0) goOnBeside(currentTarget);
               onChange(places.filter((one) => one.value !== value));
             }}
@@ -109,7 +109,7 @@ function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
   );
 }
 
-/** To the next place that was chosen, or the one before, or where such places are added: the last field above them. */
+/** Moves the focus to the next chosen place, the previous one, or the field that adds places. */
 function goOnBeside(button: HTMLButtonElement): void {
   const chip = button.parentElement;
   const [next, previous] = [chip?.nextElementSibling, chip?.previousElementSibling];
@@ -172,7 +172,7 @@ function Shapes({ draft, change, violations }: FieldsProps) {
   );
 }
 
-/** For who has no mouse, or knows them. */
+/** For readers without a mouse, or with coordinates at hand. */
 function Coordinates({ draft, change, violations }: FieldsProps) {
   const words = useWords();
   const coordinate = (member: (typeof CIRCLE)[number]) => (
@@ -203,7 +203,7 @@ function Coordinates({ draft, change, violations }: FieldsProps) {
   );
 }
 
-/** Corners as text, `lon,lat;lon,lat`: who has no mouse draws with them. */
+/** Corners as text, `lon,lat;lon,lat`: drawing without a mouse. */
 function PolygonField({
   at,
   rings,
@@ -239,7 +239,7 @@ function PolygonField({
 
 function useDrawing(tool: Tool, draft: Draft, change: ChangeDraft, leave: () => void): void {
   const sharedMap = useSharedMap();
-  // A polygon takes a while: others may be moved meanwhile.
+  // Drawing a polygon takes a while: another one may have moved meanwhile.
   const present = useRef(draft);
   present.current = draft;
   useEffect(() => {

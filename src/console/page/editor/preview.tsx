@@ -1,4 +1,4 @@
-/** What the search would find, while it is written: how many now, how many a day, and which criterion costs most. */
+/** Shows what the edited search would find: how many now, how many a day, and which criterion excludes most. */
 
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -28,8 +28,8 @@ export interface PreviewState {
 const NOTHING: PreviewState = { preview: null, isAsking: true, problem: null, violations: [] };
 
 /**
- * Asked when somebody has stopped typing; what is refused for its content is shown at its field. Null: not yet.
- * `places`: how many are answered.
+ * Requests a preview when typing has stopped; violations are shown at their fields. Null: no answer yet. `places`: the
+ * number of coordinates to request.
  */
 export function usePreview(criteria: Body | null, places = 0): PreviewState {
   const { rest, connection } = useModel();
@@ -62,7 +62,7 @@ export function usePreview(criteria: Body | null, places = 0): PreviewState {
   return state;
 }
 
-/** Two at once are answered to a client: who is asked to wait waits. */
+/** A client has two previews at once; a 429 is retried after its delay. */
 async function readPreview(rest: Rest, body: Body, query: Query, signal: AbortSignal): Promise<PreviewDocument> {
   for (;;) {
     try {
@@ -126,15 +126,15 @@ export function Preview({ state }: { readonly state: PreviewState }) {
   );
 }
 
-/** Where the form would have less than half of the height: phones, large letters, windows beside others. */
+/** Screens on which the form would have less than half of the height: phones, large letters, small windows. */
 const LOW = matchMedia('(max-width: 1024px), (max-height: 600px)');
 
-/** The line, and below it what it is about, which a low screen opens. */
+/** The figures in one line; a low screen opens the rest below it. */
 function Folded({ line, children }: { readonly line: JSX.Element; readonly children: ComponentChildren }) {
   const [isLow, setLow] = useState(LOW.matches);
   useEffect(() => {
     const read = (): void => setLow(LOW.matches);
-    // The window may have changed between the first drawing and this.
+    // The window may have changed since the first rendering.
     read();
     LOW.addEventListener('change', read);
     return () => LOW.removeEventListener('change', read);
@@ -157,7 +157,7 @@ function Folded({ line, children }: { readonly line: JSX.Element; readonly child
 
 const DAILY_SHOWN_MIN = 0.1;
 
-/** Few are not none. */
+/** A small number is not rounded to zero. */
 function dailyOf({ perDay: daily }: PreviewDocument, words: Words, formats: Formats): string {
   if (daily > 0 && daily < DAILY_SHOWN_MIN) return words.lessThan(formats.number(DAILY_SHOWN_MIN));
   return formats.number(Number(daily.toFixed(1)));
@@ -170,7 +170,7 @@ function DayChart({ days }: { readonly days: PreviewDocument['startedPerDay'] })
   const formats = useFormats();
   const most = Math.max(1, ...days.map(({ count }) => count));
   const step = WIDTH / Math.max(1, days.length);
-  // One day is no course.
+  // One day makes no chart.
   if (days.length < 2) return null;
   return (
     <figure class="chart">

@@ -1,4 +1,4 @@
-/** The search that is written, on the map: the places that were chosen, and what its preview counts. */
+/** Shows the edited search on the map: its places, and the properties that its preview counts. */
 
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
@@ -18,7 +18,7 @@ interface SketchProps {
   readonly preview: PreviewDocument | null;
 }
 
-/** Draws on the map alone; what is chosen is gone to. */
+/** Draws on the map only, and moves it to a chosen place. */
 export function Sketch({ sharedMap, draft, preview }: SketchProps) {
   const shapes = useChosenShapes(sharedMap, draft);
   useEffect(() => {
@@ -46,10 +46,10 @@ function keyOf(shape: AreaShape): string {
   return shape.type === 'department' ? shape.code : JSON.stringify(shape);
 }
 
-/** Of a search that names thousands. */
+/** Places of one search that are drawn at most. */
 const COMMUNES_MAX = 100;
 
-/** Of the towns, zip codes and departments; null while it is not known where they are. */
+/** Bounds of the towns, zip codes and departments; null while their positions are unknown. */
 function useChosenShapes(sharedMap: SharedMap, draft: Draft): readonly AreaShape[] | null {
   const { rest } = useModel();
   const base = useValue(sharedMap.base);

@@ -1,7 +1,6 @@
 /**
- * What is written and not yet saved, by search: who looks at the map meanwhile, or at another search, finds it again, and
- * the browser asks before the page is left with it. Kept as the members that were changed: what somebody else saves of the
- * others shows through.
+ * Unsaved changes by search. They survive a look at the map or at another search, and the browser asks before the page
+ * is left with them. Only the changed members are stored: the others follow what somebody else saves.
  */
 
 import { useCallback, useLayoutEffect, useMemo, useState } from 'preact/hooks';
@@ -17,7 +16,7 @@ window.addEventListener('beforeunload', (event) => {
   if (unsaved.size > 0) event.preventDefault();
 });
 
-/** Of a client that leaves, the next one sees nothing. */
+/** After signing out the next client sees none of them. */
 export function forgetUnsaved(): void {
   unsaved.clear();
 }
@@ -26,17 +25,17 @@ export interface Writing {
   readonly draft: Draft;
   readonly change: ChangeDraft;
   readonly isChanged: boolean;
-  /** What is written, upon what somebody else has saved meanwhile. */
+  /** The changes, applied to what somebody else has saved meanwhile. */
   over(saved: SearchDocument): Draft;
   discard(): void;
 }
 
-/** `saved` is what the service has of the search `id`; null: nothing yet. */
+/** `saved`: the search `id` as the service has it; null: it is new. */
 export function useUnsaved(id: string, saved: SearchDocument | null): Writing {
   const original = useMemo(() => (saved === null ? NEW_DRAFT : draftOf(saved)), [saved]);
   const [changes, setChanges] = useState<Changes>(() => unsaved.get(id) ?? NOTHING);
   const isChanged = Object.keys(changes).length > 0;
-  // Before anything else can happen: the view may be left with the next event.
+  // At once: the next event may close the view.
   useLayoutEffect(() => {
     if (isChanged) unsaved.set(id, changes);
     else unsaved.delete(id);
@@ -54,7 +53,7 @@ export function useUnsaved(id: string, saved: SearchDocument | null): Writing {
   return { draft, change, isChanged, over, discard };
 }
 
-/** What is put back as it was is no change. */
+/** A value that is typed back is no change. */
 function differing(original: Draft, changes: Changes): Changes {
   const isOther = ([member, value]: [string, unknown]): boolean =>
     JSON.stringify(value) !== JSON.stringify(original[member as keyof Draft]);

@@ -1,12 +1,12 @@
-/** What the service finds wrong with a search, by the member that it is wrong with. */
+/** Violations of a search by member. */
 
 import type { Violation } from '../rest.ts';
 
 export interface Violations {
-  /** The first words about the member, or anything within it. */
+  /** The first violation of the member or of a part of it. */
   of(member: string): string | undefined;
   ofAny(members: readonly string[]): boolean;
-  /** About the search as a whole, or members that have no field. */
+  /** Violations of the whole search, or of members without a field. */
   readonly others: readonly string[];
   readonly count: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Words that a text must have or must not: each with its options, and below them what all of it means, as a sentence, and
- * how many properties have such texts.
+ * Words that a text must or must not contain, each with its options. Below them a sentence says what they mean, and how
+ * many properties have such texts.
  */
 
 import type { PreviewDocument } from '../documents.ts';
@@ -13,7 +13,7 @@ import type { FieldsProps } from './place-fields.tsx';
 const NEW_WORD: Word = { word: '', includes: true, strict: false };
 
 interface WordFieldsProps extends FieldsProps {
-  /** By these words alone; null while nobody knows. */
+  /** Found by these words alone; null while that is unknown. */
   readonly found: PreviewDocument | null;
 }
 

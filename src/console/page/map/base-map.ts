@@ -38,7 +38,7 @@ export interface BaseMap {
   readonly neighbours: readonly Land[];
   /** Lines between departments. */
   readonly divisions: readonly Float64Array[];
-  /** Those between France and its neighbours, which lie in the gap between their outlines. */
+  /** Lines between France and its neighbours, in the gap between their outlines. */
   readonly borders: readonly Float64Array[];
   /** The largest first. */
   readonly places: readonly NamedPlace[];

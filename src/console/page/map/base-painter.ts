@@ -1,4 +1,4 @@
-/** Paints what lies under the pins: land, borders, where searches look, names. */
+/** Paints the layer under the pins: land, borders, search areas, names. */
 
 import { type BaseMap, type Box, boxesMeet, type Land, type Outline } from './base-map.ts';
 import type { Frame } from './canvas-layer.ts';
@@ -8,10 +8,10 @@ import type { AreaShape, SearchArea } from './search-areas.ts';
 export interface BasePicture {
   readonly base: BaseMap;
   readonly areas: readonly SearchArea[];
-  /** IRI of the search that is chosen. */
+  /** IRI of the chosen search. */
   readonly chosen: string | null;
   readonly colours: Colours;
-  /** From this zoom on tiles lie below: they have land and names of their own. */
+  /** From this zoom on tiles below show land and names. */
   readonly tilesFromZoom: number;
 }
 
@@ -25,7 +25,7 @@ export function paintBase(frame: Frame, picture: BasePicture): void {
 const SHORE_REACH = 0.00002;
 /** Two kilometres: the sources of the two sides of a border differ. */
 const BORDER_REACH = 0.00007;
-/** Beyond it they are more than a street away from the truth. */
+/** Beyond this zoom the outlines are wrong by more than a street. */
 const LINES_TO_ZOOM = 12;
 
 /** `filled`: a part of the world that is land wherever nothing else is drawn over it. */
@@ -44,7 +44,7 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: 
   strokeLines(frame, base.borders);
   context.lineWidth = 1;
   for (const land of base.neighbours) fill(land);
-  // Who draws at a shore draws on land: the outlines would cut harbours off.
+  // Around a drawn area the shore counts as land: the outlines would cut off harbours.
   context.lineWidth = SHORE_REACH * scale;
   for (const outline of base.outlines.values()) fill(outline);
   context.strokeStyle = colours.border;
@@ -89,12 +89,12 @@ function trace(
   }
 }
 
-/** Departments once, however many searches look there; the chosen search last, over the others. */
+/** Each department once for all searches; the chosen search last, over the others. */
 function paintAreas(frame: Frame, { areas, chosen, colours }: BasePicture): void {
   const { context } = frame;
   const departments = new Set<string>();
   const visible = areas.filter(({ box }) => box !== null && boxesMeet(box, frame.box));
-  // Many fills over each other would hide the map.
+  // Many overlapping fills would hide the map.
   context.globalAlpha = visible.length > 50 ? 0.03 : 0.1;
   context.fillStyle = context.strokeStyle = colours.area;
   context.lineWidth = 1.25;
@@ -134,7 +134,7 @@ function paintShape({ context, ...frame }: Frame, shape: AreaShape, strokeAlpha:
 
 const NAMES_MAX = 90;
 const NAME_PIXELS = 12;
-/** Below it departments are named, and the largest communes from it on. */
+/** Departments are named below this zoom, the largest communes from it on. */
 const COMMUNES_FROM_ZOOM = 6;
 
 function paintNames(frame: Frame, { base, colours }: BasePicture): void {
@@ -160,7 +160,7 @@ function paintNames(frame: Frame, { base, colours }: BasePicture): void {
   };
   if (zoom >= COMMUNES_FROM_ZOOM) {
     context.font = `${NAME_PIXELS}px system-ui, sans-serif`;
-    // The smaller the part of the country, the smaller the communes that are named.
+    // A higher zoom names smaller communes.
     const known = Math.min(base.places.length, Math.round(25 * 2.4 ** (zoom - COMMUNES_FROM_ZOOM)));
     for (let at = 0; at < known && taken.length < NAMES_MAX; at++) {
       const place = base.places[at];

@@ -1,13 +1,13 @@
 /**
- * A Leaflet layer that is one canvas. Ten thousand pins as objects of Leaflet's own would cost it a tenth of a second for
- * each move; here they are painted from a list, once a move has ended, with a margin that is there before it has. While
- * the map zooms the picture is stretched, as tiles are.
+ * A Leaflet layer that is one canvas. Ten thousand pins as Leaflet objects would take a tenth of a second for each move;
+ * here they are painted from a list after a move, with a margin for the next one. While the map zooms the picture is
+ * stretched, as tiles are.
  */
 
 import { DomUtil, Layer, type Map as LeafletMap, type ZoomAnimEvent } from 'leaflet';
 import type { Box } from './base-map.ts';
 
-/** What painters paint on: world coordinates times `scale`, less the origin, are the canvas's pixels. */
+/** The surface of painters: pixels are world coordinates times `scale`, minus the origin. */
 export interface Frame {
   readonly context: CanvasRenderingContext2D;
   readonly zoom: number;
@@ -17,13 +17,13 @@ export interface Frame {
   readonly originY: number;
   readonly width: number;
   readonly height: number;
-  /** What is in the picture. */
+  /** Bounds of the picture in world coordinates. */
   readonly box: Box;
 }
 
 export type Paint = (frame: Frame) => void;
 
-/** Of the map's size, on each side. */
+/** The margin on each side, as a share of the map's size. */
 const MARGIN = 0.2;
 const TILE_PIXELS = 256;
 
@@ -34,10 +34,10 @@ export class CanvasLayer extends Layer {
   readonly #frames: number;
   #map: LeafletMap | null = null;
   #asked = 0;
-  /** What was painted last. */
+  /** The surface that was painted last. */
   #painted: { readonly center: L.LatLng; readonly zoom: number } | null = null;
 
-  /** `frames`: in which one after the asking it is painted. */
+  /** `frames`: how many animation frames after the request it is painted. */
   constructor(pane: string, frames: number, paint: Paint) {
     super();
     this.#frames = frames;
@@ -71,7 +71,7 @@ export class CanvasLayer extends Layer {
     };
   }
 
-  /** In a frame to come, however often it is asked for until then; each layer has a frame of its own. */
+  /** Paints once in a later frame for all requests until then; each layer has a frame of its own. */
   redraw(): void {
     if (this.#asked === 0) this.#await(this.#frames);
   }
@@ -112,7 +112,7 @@ export class CanvasLayer extends Layer {
     this.#paint({ context, zoom, scale, originX: origin.x, originY: origin.y, width, height, box });
   }
 
-  /** To where it belongs when the animation has ended. */
+  /** Moves it to its position after the animation. */
   #stretch(event: L.LeafletEvent): void {
     const { center, zoom } = event as ZoomAnimEvent;
     const map = this.#map;

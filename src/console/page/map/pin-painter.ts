@@ -12,7 +12,7 @@ export interface PinPicture {
 
 export type PinKind = 'sale' | 'rent' | 'expired';
 
-/** Of a pin, what is painted. */
+/** The painted members of a pin. */
 export type Dot = Pick<Pin, 'x' | 'y' | 'transactionType' | 'isExpired'>;
 
 export function kindOf({ isExpired, transactionType }: Omit<Dot, 'x' | 'y'>): PinKind {
@@ -21,8 +21,8 @@ export function kindOf({ isExpired, transactionType }: Omit<Dot, 'x' | 'y'>): Pi
 }
 
 /**
- * The oldest first, so that the newest lie on top. Of pins that would cover each other but for a few pixels the newest is
- * painted alone, and on whole pixels, where a stamp is copied as it is.
+ * Paints the oldest first, so that the newest lie on top. Of pins that nearly cover each other only the newest is painted,
+ * on whole pixels, where a stamp is copied without resampling.
  */
 export function paintPins(frame: Frame, { pins, colours }: PinPicture): void {
   const { context, scale, originX, originY, zoom } = frame;
@@ -40,7 +40,7 @@ export function paintPins(frame: Frame, { pins, colours }: PinPicture): void {
 
 type PlacedPin = Dot & { readonly x: number; readonly y: number };
 
-/** In the picture, and the newest of their kind in a square of a pin's radius. */
+/** The pins in the picture that are the newest of their kind in a square of a pin's radius. */
 function uncovered(
   { scale, originX, originY, width, height, box }: Frame,
   pins: readonly Dot[],
@@ -83,7 +83,7 @@ function stamp(fill: string, rim: string, radius: number): HTMLCanvasElement {
   return canvas;
 }
 
-/** Pins within so many pixels of a place, the nearest first. */
+/** Pins within `reach` pixels of a point, the nearest first. */
 export function pinsNear(pins: readonly Pin[], x: number, y: number, reach: number): readonly Pin[] {
   const near: { readonly pin: Pin; readonly distance: number }[] = [];
   for (const pin of pins) {

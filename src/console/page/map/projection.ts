@@ -1,6 +1,6 @@
 /** The map's projection, spherical Mercator (EPSG:3857), onto a square of side 1: longitude to x, latitude to y. */
 
-/** Where the square ends, degrees. */
+/** The latitude at the edge of the square, degrees. */
 const LATITUDE_MAX = 85.0511287798;
 const EARTH_RADIUS_KM = 6_371;
 
@@ -17,7 +17,7 @@ export function worldY(lat: number): number {
   return 0.5 - Math.log((1 + sine) / (1 - sine)) / (4 * Math.PI);
 }
 
-/** Of a distance in kilometres at this latitude, in sides of the square. */
+/** Converts kilometres at this latitude to sides of the square. */
 export function worldLength(km: number, lat: number): number {
   return km / (2 * Math.PI * EARTH_RADIUS_KM * Math.cos((latitudeOf(lat) * Math.PI) / 180));
 }

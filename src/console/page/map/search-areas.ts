@@ -1,4 +1,4 @@
-/** Where searches look, as shapes of the map: circles, polygons, whole departments, and communes as rings round their centre. */
+/** Search areas as shapes: circles, polygons, departments, and communes as circles around their centre. */
 
 import { FIRST_ARRONDISSEMENTS, type SearchDocument } from '../documents.ts';
 import { type BaseMap, type Box, boxOf, projected } from './base-map.ts';
@@ -13,11 +13,11 @@ export type AreaShape =
 export interface SearchArea {
   readonly search: string;
   readonly shapes: readonly AreaShape[];
-  /** Null: it looks everywhere, or where this map knows nothing. */
+  /** Null: the search has no area, or one that the map does not know. */
   readonly box: Box | null;
 }
 
-/** Of one search that names thousands. */
+/** Communes of one search that are drawn at most. */
 const COMMUNES_SHOWN_MAX = 200;
 
 export function areaOf(search: SearchDocument, base: BaseMap): SearchArea {
@@ -29,7 +29,7 @@ export function areaOfShapes(search: string, shapes: readonly AreaShape[]): Sear
   return { search, shapes, box: shapes.length === 0 ? null : hull(shapes.map(boxOfShape)) };
 }
 
-/** None of dots that are nowhere. */
+/** Null when no dot has coordinates. */
 export function boxOfDots(dots: readonly { readonly x: number | null; readonly y: number | null }[]): readonly Box[] {
   const placed = Float64Array.from(dots.flatMap(({ x, y }) => (x === null || y === null ? [] : [x, y])));
   return placed.length === 0 ? [] : [boxOf([placed])];
@@ -61,7 +61,7 @@ function departmentsOf({ includedDepartments }: SearchDocument, { outlines }: Ba
 function communesOf({ includedCities, includedInseeCodes }: SearchDocument, { placeByInsee }: BaseMap): AreaShape[] {
   const codes = [...includedCities.map(({ insee }) => insee), ...includedInseeCodes].slice(0, COMMUNES_SHOWN_MAX);
   return codes.flatMap((insee) => {
-    // Paris, Lyon and Marseille are known by their first arrondissements.
+    // The file has the first arrondissements of Paris, Lyon and Marseille.
     const place = placeByInsee.get(insee) ?? placeByInsee.get(FIRST_ARRONDISSEMENTS[insee] ?? '');
     return place === undefined ? [] : [{ type: 'commune' as const, x: place.x, y: place.y, name: place.name }];
   });

@@ -1,6 +1,6 @@
 /**
  * Draws the operator's map of streets: vector tiles by `protomaps-leaflet`, read by ranges from this server. Loaded only
- * where there is one, and Leaflet is the page's own: the library takes it from `globalThis.L`.
+ * where there is one. The library uses the page's Leaflet, from `globalThis.L`.
  */
 
 import {
@@ -21,13 +21,13 @@ export interface StreetOptions {
   readonly schema: 'openmaptiles' | 'protomaps';
   readonly maxZoom: number;
   readonly bounds: readonly [west: number, south: number, east: number, north: number];
-  /** Of what is drawn, in Leaflet's HTML. */
+  /** The attribution, as HTML for Leaflet. */
   readonly attribution: string;
   readonly minZoom: number;
   readonly colours: Colours;
   readonly isDark: boolean;
   readonly language: string;
-  /** Called when a tile has the sea: what it leaves free is land. */
+  /** Called when a tile contains the sea: the rest of it is land. */
   onSea(): void;
 }
 
@@ -39,10 +39,10 @@ export function streetLayer(options: StreetOptions): L.GridLayer {
     [north, east],
   ];
   const look = schema === 'protomaps' ? { flavor: isDark ? 'dark' : 'light' } : openMapTilesLook(colours, language);
-  // Leaflet's own bound of zoom would be that of raster tiles.
+  // Leaflet's own maximum zoom is meant for raster tiles.
   const extent = { bounds: area, minZoom, maxZoom: 22, maxDataZoom: options.maxZoom };
   const layer = leafletLayer({ url, attribution, lang: language, ...extent, ...look });
-  // Where the file ends, the outlines go on.
+  // Outside of the file the outlines are shown.
   layer.backgroundColor = undefined;
   layer.paintRules = [seaWatch(schema, options.onSea), ...layer.paintRules];
   return layer as unknown as L.GridLayer;
@@ -94,7 +94,7 @@ function openMapTilesPaint({ sea, green, building, road, roadRim, border }: Colo
     { dataLayer: 'water', symbolizer: new PolygonSymbolizer({ fill: sea }) },
     { dataLayer: 'waterway', symbolizer: line(sea, (zoom) => (zoom < 13 ? 1 : 2.5)) },
     { dataLayer: 'building', minzoom: 14, symbolizer: new PolygonSymbolizer({ fill: building }) },
-    // All rims before all roads: no crossing is cut.
+    // All rims before all roads: crossings stay connected.
     ...roads.map(({ widths, ...rule }) => ({
       ...rule,
       symbolizer: line(roadRim, (zoom) => widthAt(widths, zoom) + (zoom < 13 ? 0.8 : 1.6)),
@@ -123,7 +123,7 @@ function widthAt([narrow, wide]: readonly [number, number], zoom: number): numbe
   return narrow * (wide / narrow) ** share;
 }
 
-/** What is named first keeps its room. Sizes in pixels. */
+/** Earlier labels take precedence. Sizes in pixels. */
 const PLACES: readonly { classes: Classes; fromZoom: number; size: number; weight: number }[] = [
   { classes: ['city'], fromZoom: 0, size: 15, weight: 600 },
   { classes: ['town'], fromZoom: 8, size: 14, weight: 600 },

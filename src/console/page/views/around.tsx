@@ -1,4 +1,4 @@
-/** What is around a property: of each kind of point of interest how many, and the nearest; all of them on the map. */
+/** Points of interest around a property: their number and the nearest one of each kind; all of them on the map. */
 
 import { circle, circleMarker, layerGroup } from 'leaflet';
 import { useEffect, useState } from 'preact/hooks';

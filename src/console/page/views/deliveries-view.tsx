@@ -1,4 +1,4 @@
-/** The log of deliveries, newest first, looked at again every few seconds; what was missed is sent again from here. */
+/** The log of deliveries, newest first, read again every few seconds, and the form for recoveries. */
 
 import { useAnswer } from '../answer.ts';
 import type { Collection, DeliveryDocument } from '../documents.ts';
@@ -69,7 +69,7 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
   );
 }
 
-/** As the address says. */
+/** The filters of the address. */
 interface Asked {
   readonly search: string;
   readonly status: string;

@@ -1,4 +1,4 @@
-/** One delivery: its state, where it went, when it goes next, and each attempt with what was answered. */
+/** One delivery: its state, endpoint, next attempt, and each attempt with its answer. */
 
 import { useState } from 'preact/hooks';
 import { useAnswer, useMutation } from '../answer.ts';
@@ -20,7 +20,7 @@ export function DeliveryState({ status }: { readonly status: string }) {
   );
 }
 
-/** An e-mail's address is shown as one, not as a link to it. */
+/** An e-mail address is shown without its scheme. */
 export function addresseeOf(endpoint: string): string {
   return endpoint.replace(/^mailto:/, '');
 }
@@ -72,7 +72,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
   );
 }
 
-/** `HTTP 200`, of a mail server `SMTP 250`; or why there is none. */
+/** `HTTP 200`, for a mail server `SMTP 250`; or why there is no answer. */
 function statusOf({ channel }: DeliveryDocument, { statusCode, error }: AttemptDocument, words: Words): string {
   if (statusCode === null) return errorIn(words, error);
   return `${channel === 'email' ? 'SMTP' : 'HTTP'} ${statusCode}`;
@@ -84,7 +84,7 @@ function answerOf(delivery: DeliveryDocument, attempt: AttemptDocument, words: W
   return attempt.durationMs === null ? answer : `${answer}, ${Math.round(attempt.durationMs)} ms`;
 }
 
-/** Says what has come of it as soon as it is known. */
+/** Reports the outcome as soon as it is known. */
 function Resending({ delivery, onChange }: DeliveryRowProps) {
   const words = useWords();
   const { rest } = useModel();
@@ -134,7 +134,7 @@ function Sent({ iri, attemptCount }: { readonly iri: string; readonly attemptCou
   );
 }
 
-/** Its own clock: the list around it stays as it is. */
+/** Has a clock of its own: the list around it is not rendered again. */
 function Countdown({ dueAt, isFirst }: { readonly dueAt: string; readonly isFirst: boolean }) {
   const words = useWords();
   const formats = useFormats();

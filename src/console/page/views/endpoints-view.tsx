@@ -1,4 +1,4 @@
-/** Where webhooks go: how each endpoint does, a test of it, the secrets that sign, and how a receiver checks them. */
+/** The endpoints of webhooks: their state, a test, the signing secrets, and code that verifies signatures. */
 
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
@@ -12,7 +12,7 @@ import { useWords, type Words } from '../words/language.ts';
 import { WebhookSecrets } from './webhook-secrets.tsx';
 import { WebhookTest } from './webhook-test.tsx';
 
-/** Each is asked for. */
+/** Each endpoint takes a request. */
 const ENDPOINTS_MAX = 30;
 const CHECK_EVERY_MS = 10_000;
 
@@ -49,7 +49,7 @@ function endpointsOf(searches: readonly SearchDocument[]): readonly string[] {
   return [...new Set(named.filter((endpoint) => endpoint !== null))].sort();
 }
 
-/** As its newest delivery shows it: without one, nothing is known of it. */
+/** The state of an endpoint, from its newest delivery; unknown without one. */
 function Health({ endpoint }: { readonly endpoint: string }) {
   const words = useWords();
   const formats = useFormats();
@@ -89,7 +89,7 @@ function errorOf({ lastError }: EndpointHealth, { attemptErrors }: Words): strin
   return lastError === null ? '' : (attemptErrors[lastError as keyof Words['attemptErrors']] ?? lastError);
 }
 
-/** The code that the documentation shows, as it stands there. */
+/** The code samples of the documentation. */
 const VERIFIERS = {
   'Node.js': 'verify.mjs',
   Python: 'verify.py',

@@ -1,4 +1,4 @@
-/** The first view: what the searches find, on the map and as a list, and what is known of the one that is open. */
+/** The first view: the properties of the searches on the map and as a list, and the open property. */
 
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
@@ -47,7 +47,7 @@ function Overview() {
   );
 }
 
-/** Nobody is left before an empty map. */
+/** Says what to do while the map is empty. */
 function FirstSteps() {
   const words = useWords();
   return (
@@ -119,7 +119,7 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
   );
 }
 
-/** A thousand of them are not compared again for each change of a filter. */
+/** Memoised: a thousand options are not compared again for each change of a filter. */
 function useSearchOptions({ list }: SearchTable): readonly JSX.Element[] {
   return useMemo(
     () =>

@@ -1,4 +1,4 @@
-/** How a price went, as the adverts' recorded changes show it. */
+/** The history of a price, from the recorded changes of the adverts. */
 
 import type { PropertyDocument } from '../documents.ts';
 
@@ -7,7 +7,7 @@ export interface PricePoint {
   readonly price: number;
 }
 
-/** Of the adverts' recorded changes and the present price, oldest first. */
+/** From the recorded changes of the adverts and the present price, oldest first. */
 export function pricesOf({ adverts, price, createdAt }: PropertyDocument): readonly PricePoint[] {
   const changes = adverts
     .flatMap(({ events }) => events)

@@ -1,4 +1,4 @@
-/** What is known of a matched property: what it is, how its price went, its adverts, and what was sent where. */
+/** A property: its facts, the history of its price, its adverts and its deliveries. */
 
 import { useEffect } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
@@ -28,7 +28,7 @@ import { Around } from './around.tsx';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { type PricePoint, pricesOf } from './price-history.ts';
 
-/** A match, or a property that nothing was notified of: that is opened by its IRI. */
+/** Opens a match by its id, or a property without a match by its IRI. */
 interface Shown {
   readonly match: MatchDocument | null;
   readonly document: PropertyDocument | null;
@@ -45,7 +45,7 @@ export function PropertyPanel({ match }: { readonly match: string }) {
   const model = useModel();
   const version = useValue(model.pinsVersion);
   const pin = model.pins.get(`/matches/${match}`);
-  // Read again when something has happened to it.
+  // Read again after a notification of it.
   const read = useAnswer((signal) => readShown(model.rest, match, signal), [match, pin?.updatedAtMs ?? 0]);
   const sharedMap = useSharedMap();
   const place = placeOf(read.value?.document ?? null);
@@ -206,7 +206,7 @@ function PriceHistory({ document }: { readonly document: PropertyDocument }) {
 
 const PICTURES_MAX = 12;
 
-/** Links, unless the operator lets browsers ask the portals for them. */
+/** Links, unless the operator lets browsers request pictures from the portals. */
 function Pictures({ pictures }: { readonly pictures: readonly string[] }) {
   const words = useWords();
   const links = pictures.flatMap((picture) => safeLink(picture) ?? []).slice(0, PICTURES_MAX);
@@ -238,7 +238,7 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
   const tour = safeLink(advert.virtualTour);
   const energy = advert.energy?.category ?? null;
   const { publisher, contact } = advert;
-  // An agency is often both who publishes and whom to ask.
+  // An agency is often both publisher and contact.
   const who = new Set(
     [publisher?.name, publisher?.category, contact?.agency, contact?.name, contact?.phone, contact?.email].filter(
       Boolean,
@@ -299,7 +299,7 @@ function Sent({ match }: { readonly match: string }) {
 
 const [WIDTH, HEIGHT, MARGIN] = [320, 96, 8];
 
-/** How a price went: a small line of steps, described in words as well. */
+/** The history of a price as a step chart, with a description in words. */
 function PriceChart({ prices }: { readonly prices: readonly PricePoint[] }) {
   const words = useWords();
   const formats = useFormats();

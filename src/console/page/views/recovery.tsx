@@ -1,4 +1,4 @@
-/** Everything since a moment, sent again: asked for here, and watched until it is finished. */
+/** Requests a recovery of everything since a moment, and shows its progress. */
 
 import { useEffect, useState } from 'preact/hooks';
 import { useAnswer, useMutation } from '../answer.ts';
@@ -13,7 +13,7 @@ import { useWords } from '../words/language.ts';
 const HOUR_MS = 3_600_000;
 const CHECK_EVERY_MS = 2_000;
 
-/** What a field of date and time takes: local, to the minute. */
+/** The value of a datetime-local field. */
 function localMinute(atMs: number): string {
   const offsetMs = new Date(atMs).getTimezoneOffset() * 60_000;
   return new Date(atMs - offsetMs).toISOString().slice(0, 16);

@@ -1,4 +1,4 @@
-/** Results as comma-separated values: of one search all that it finds, as the service writes them; else what is listed. */
+/** Results as comma-separated values: for one search, the service's CSV of all pages; otherwise the list. */
 
 import type { FoundList } from '../found.ts';
 import type { Pin } from '../pins.ts';
@@ -7,7 +7,7 @@ import type { Rest } from '../rest.ts';
 const PER_PAGE = 100;
 const COLUMNS = ['property', 'title', 'price', 'pricePerMeter', 'surface', 'room', 'cityName', 'createdAt'] as const;
 
-/** A spreadsheet takes these for the beginning of a formula. */
+/** A spreadsheet evaluates text that begins so as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 export async function downloadCsv(rest: Rest, found: FoundList | null, pins: readonly Pin[]): Promise<void> {
@@ -40,7 +40,7 @@ function fieldOf(value: string | number | null): string {
 
 function save(csv: string): void {
   const link = document.createElement('a');
-  // Without the mark spreadsheets take UTF-8 for something else.
+  // Without the byte order mark spreadsheets do not recognise UTF-8.
   link.href = URL.createObjectURL(new Blob(['\ufeff', csv], { type: 'text/csv' }));
   link.download = 'vigie.csv';
   link.click();

@@ -1,6 +1,6 @@
 /**
- * Properties as a list: price first, one row each however many searches found it. Its end draws further ones near. What
- * comes while it is read waits to be asked for, so that no row moves under the pointer.
+ * Properties as a list: price first, one row for all searches that found it. Scrolling to the end reads further ones. New
+ * properties wait behind a button, so that no row moves under the pointer.
  */
 
 import type { JSX } from 'preact';
@@ -24,7 +24,7 @@ import { downloadCsv } from './result-csv.ts';
 
 interface Result {
   readonly pin: Pin;
-  /** Titles of the searches by these. */
+  /** Titles of the searches by their IRIs. */
   readonly searches: readonly string[];
 }
 
@@ -32,7 +32,7 @@ interface ResultsProps {
   readonly pins: readonly Pin[];
   titleOf(count: number): string;
   readonly isReading?: boolean;
-  /** What one search finds: in its order already. */
+  /** The properties of one search, in its order. */
   readonly found?: FoundList;
   onClose?(): void;
 }
@@ -99,7 +99,7 @@ function groupedByProperty(pins: readonly Pin[]): readonly Result[] {
   }));
 }
 
-/** What is unknown comes last. */
+/** Unknown values come last. */
 function ordered(results: readonly Result[], order: ResultOrder): readonly Result[] {
   if (order === 'newest') return results;
   const sign = order === 'surface' ? -1 : 1;
@@ -116,7 +116,7 @@ interface HeldResults {
   takeFresh(): void;
 }
 
-/** Those that were there when somebody last chose, each as it is now; all of them while `isFree`, or there were none. */
+/** The present state of the pins that were listed at the last choice; all pins while `isFree`, or if none were. */
 function useHeld(results: readonly Result[], isFree: boolean, chosen: Filters): HeldResults {
   const { days } = useModel();
   const period = useValue(days);
@@ -172,14 +172,14 @@ function ResultTools({ chosen }: { readonly chosen: Filters }) {
 
 interface EndlessListProps {
   readonly results: readonly Result[];
-  /** Of one search: its title need not be shown. */
+  /** The list is of one search: its title is not shown. */
   readonly isOfOne: boolean;
   onEnd?: (() => void) | undefined;
 }
 
 const CHUNK_ROWS = 20;
 
-/** Chunks of rows are drawn while their place is near: ten thousand at once would hold the page up. */
+/** Chunks of rows are rendered near the visible part only: ten thousand rows would block the page. */
 function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
   const end = useRef<HTMLDivElement>(null);
   const { byIri } = useValue(useModel().searches);
@@ -214,7 +214,7 @@ function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
   );
 }
 
-/** Of the view, which scrolls; returns what ends it. */
+/** Observes an element in the scrolling view; returns a function that ends it. */
 function watchNear(element: Element | null, onChange: (entry: IntersectionObserverEntry) => void): () => void {
   const root = element?.closest('main') ?? null;
   const observer = new IntersectionObserver(([entry]) => entry && onChange(entry), { root, rootMargin: '800px' });
@@ -222,10 +222,10 @@ function watchNear(element: Element | null, onChange: (entry: IntersectionObserv
   return () => observer.disconnect();
 }
 
-/** Of rows that nobody has seen, about. */
+/** The estimated height of rows that were not rendered yet. */
 const CHUNK_PIXELS = CHUNK_ROWS * 110;
 
-/** Far away it is a gap as high as its rows were. One that has the focus keeps it. */
+/** Far from the visible part it is a gap of the same height. A chunk with the focus stays rendered. */
 function Chunk({ isFirst, children }: { readonly isFirst: boolean; children(): JSX.Element[] }) {
   const element = useRef<HTMLDivElement>(null);
   const [gapPixels, setGap] = useState<number | null>(isFirst ? null : CHUNK_PIXELS);
@@ -289,7 +289,7 @@ function ResultRow({ result, searches, nowMs }: ResultRowProps) {
   );
 }
 
-/** Of each type of property, by its code; 16 units wide. */
+/** The icon of each property type, by its code; 16 units wide. */
 const TYPE_PATHS: readonly string[] = [
   'M3 14V2h10v12zM6 5h1m2 0h1M6 8h1m2 0h1m-3 6v-3h2v3',
   'M2 8l6-5 6 5M4 7v7h8V7M7 14v-4h2v4',
@@ -300,7 +300,7 @@ const TYPE_PATHS: readonly string[] = [
   'M2 6l1-3h10l1 3zM3 6v7h10V6M6 13V9h4v4',
 ];
 
-/** The first picture, where the operator lets browsers ask the portals for it. */
+/** The first picture, if the operator lets browsers request pictures from the portals. */
 function Thumbnail({ pin: { picture, propertyType } }: { readonly pin: Pin }): JSX.Element {
   const link = SETTINGS.showsPictures ? safeLink(picture) : null;
   if (link !== null) return <img class="thumbnail" src={link} alt="" loading="lazy" width="64" height="64" />;

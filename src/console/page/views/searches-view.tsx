@@ -1,4 +1,4 @@
-/** The client's searches as a list, and the one that is being written. */
+/** The client's searches as a list, and the one that is being edited. */
 
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
@@ -27,7 +27,7 @@ function SearchList() {
   useEffect(model.refreshSearches, []);
   const [typed, setTyped] = useState('');
   const found = useMemo(() => list.filter(({ title }) => folded(title).includes(folded(typed))), [list, typed]);
-  // Those beyond what is shown, and, where nothing is typed, beyond what was read.
+  // Searches that are not shown; without a filter, also those that were not read.
   const hidden = Math.max(0, found.length - SHOWN_MAX) + (typed === '' ? total - list.length : 0);
   return (
     <div class="overview">

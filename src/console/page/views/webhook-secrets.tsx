@@ -82,7 +82,7 @@ function Made({ secret }: { readonly secret: string }) {
   );
 }
 
-/** How long receivers have to learn of a new secret. */
+/** The time for receivers to install a new secret. */
 const OVERLAPS_HOURS = [0, 1, 24, 168, 720] as const;
 
 function Overlap({ hours, onChange }: { readonly hours: number; onChange(hours: number): void }) {

@@ -1,4 +1,4 @@
-/** One signed delivery to an endpoint, now, and what it answered. */
+/** Sends one signed test delivery to an endpoint, and shows its answer. */
 
 import { useId, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
@@ -99,7 +99,7 @@ function Outcome({ answer }: { readonly answer: WebhookTestDocument }) {
         <span class="tag" data-state={delivered ? 'delivered' : 'failed'}>
           {delivered ? words.states.delivered : words.states.failed}
         </span>{' '}
-        {/* With a status, the error says no more. */}
+        {/* Beside a status the error adds nothing. */}
         {[statusCode === null ? error : `HTTP ${statusCode}`, `${durationMs} ms`]
           .filter((part) => part !== null)
           .join(' · ')}

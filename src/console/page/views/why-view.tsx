@@ -49,7 +49,7 @@ export function WhyView({ asked }: { readonly asked: string | null }) {
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
 
-/** An id may be a property's or an advert's: nobody who pastes it should have to know. */
+/** An id may be that of a property or of an advert: both are tried. */
 async function explain<Body>(rest: Rest, path: string, asked: string, more: Query, signal: AbortSignal): Promise<Body> {
   if (/^https?:\/\//i.test(asked)) return rest.read<Body>(path, { url: asked, ...more }, signal);
   const id = UUID.exec(asked)?.[0] ?? asked;
@@ -102,7 +102,7 @@ function Answers({ asked }: { readonly asked: string }) {
   );
 }
 
-/** What all of it is about. */
+/** The explained property. */
 function Named({ property }: { readonly property: string }) {
   const words = useWords();
   const formats = useFormats();

@@ -8,7 +8,7 @@ export interface Formats {
   euros(value: number | null): string;
   /** `10 mars, 08:15` */
   moment(iso: string): string;
-  /** A date alone (`2026-03-10`) is that day wherever the reader is; a moment is on the reader's day. */
+  /** A date (`2026-03-10`) is that day in every time zone; a moment is shown in the reader's time zone. */
   day(iso: string): string;
   percent(value: number): string;
   /** `59:08`, `1:00:00` */
@@ -39,7 +39,7 @@ function formatsOf(tag: string): Formats {
   };
 }
 
-/** English as it is written on this side of the Channel: days before months, hours to 24. */
+/** British English: days before months, 24 hours. */
 const FORMATS: Readonly<Record<Language, Formats>> = { fr: formatsOf('fr'), en: formatsOf('en-GB') };
 
 export function useFormats(): Formats {

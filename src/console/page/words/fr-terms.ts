@@ -1,4 +1,4 @@
-/** What the interface's codes and members are called in French. */
+/** French names of the interface's codes and members. */
 
 import { FLAG_LABELS } from '../generated/documents.ts';
 

@@ -1,4 +1,4 @@
-/** French and English. The browser's language decides until somebody chooses; a text that one of them lacks does not compile. */
+/** French and English: the browser's language until the reader chooses. A text that one of them lacks does not compile. */
 
 import { observable, useValue } from '../observable.ts';
 import { keepLanguage, keptLanguage } from '../session.ts';
@@ -22,7 +22,7 @@ export function useWords(): Words {
   return WORDS[useValue(language)];
 }
 
-/** Outside of what is drawn. */
+/** For code outside of components. */
 export function presentWords(): Words {
   return WORDS[language.get()];
 }
