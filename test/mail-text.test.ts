@@ -223,7 +223,7 @@ test('a subject names a search only if all properties are its own, and says when
   const reader = startReader();
   reader.publish(flat(0, 250_000));
   const entry = reader.entry() ?? assert.fail();
-  const gone = { ...entry, property: { ...entry.property, title: 'Studio', isExpired: true } };
+  const gone = { ...entry, property: { ...entry.property, title: 'Studio', expired: true } };
   const subjectOf = (entries: readonly (typeof entry)[], language: 'fr' | 'en', ...titles: string[]): string =>
     mailText({ entries, moreCount: 0, searchTitles: new Set(titles) }, FOOT, language).subject;
   assert.equal(subjectOf([entry, gone], 'fr', 'one', 'two'), '2 biens pour vos recherches');
@@ -269,8 +269,8 @@ test('of an advert only web addresses are taken over, no contact, and a long tit
   const { property } = reader.entry() ?? assert.fail();
   assert.deepEqual([property.link, property.picture], [null, 'https://portal.example/%C3%A9.jpg']);
   assert.equal(property.title?.isWellFormed(), true);
-  assert.doesNotMatch(JSON.stringify(property), /a@a\.example|\+33/);
-  assert.ok(JSON.stringify(property).length < 1_000);
+  assert.ok((property.title?.length ?? 0) <= 200);
+  assert.doesNotMatch(JSON.stringify(reader.mail()), /a@a\.example|\+33|javascript/);
 });
 
 test('a message has a stable name and date, and unsubscribes in one click', async () => {

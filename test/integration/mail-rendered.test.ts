@@ -6,56 +6,54 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { MailFact, MailProperty } from '../../src/features/mail/mail-contents.ts';
 import { mailText } from '../../src/features/mail/mail-text.ts';
+import { expireAt, OTHER_ADVERT, TOULON, upsertAt } from '../support/adverts.ts';
 import { openPage } from '../support/browser.ts';
+import { FOOT, startReader } from '../support/mail-reader.ts';
 
-const MATCH: MailFact = {
-  type: 'match',
-  kind: 'property.ad.create',
-  before: null,
-  now: null,
-  isBack: false,
-  advert: null,
-};
-const PRICE: MailFact = { ...MATCH, type: 'event', kind: 'ad.update.price', before: 250_000, now: 239_000 };
 /** A drawing in the place of a photograph. */
 const pictureOf = (colour: string): string =>
   `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" width="800" height="533"><rect width="800" height="533" fill="${colour}"/><path d="M200 400V250L400 120 600 250V400z" fill="#fff8"/></svg>`)}`;
-const FLAT: MailProperty = {
-  title: 'T3 vue mer',
-  ...{ transactionType: 0, propertyType: 0, isExpired: false },
-  ...{ price: 239_000, priceBefore: 250_000, pricePerMeter: 3_855, hasCharges: null, surface: 62, landSurface: null },
-  ...{ room: 3, bedroom: 2, energyClass: 'C', city: 'Toulon', zipcode: '83000', publisher: 'Agence du Port' },
-  ...{ picture: pictureOf('#4a7c8c'), link: 'https://portal.example/annonce/1' },
-};
-const PROPERTIES: readonly MailProperty[] = [
-  FLAT,
-  { ...FLAT, title: 'Studio meublé', price: 620, priceBefore: 600, transactionType: 1, picture: pictureOf('#8c6a4a') },
-  {
-    ...FLAT,
-    title: 'Appartement-traversant-sans-vis-à-vis-avec-terrasse-et-garage '.repeat(3),
-    ...{ priceBefore: null, picture: null, link: null },
-  },
-];
-const GONE = { ...FLAT, title: 'Maison de ville', isExpired: true, link: 'https://portal.example/gone' };
+const PICTURE = 'https://portal.example/1.jpg';
+const SEARCHES = [{ title: 'Toulon, moins de 300 000', budgetMax: 235_000 }, { title: 'Vue mer' }];
+
+/** An entry about a property whose price changes. */
+function entryOf(title: string, prices: readonly number[], { transactionType = 0, url = '', isGone = false } = {}) {
+  const reader = startReader(SEARCHES);
+  const pictures = url === '' ? [] : [PICTURE];
+  const city = { insee: TOULON.insee, zipcode: null, name: null };
+  const publisher = { name: 'Agence du Port', category: null, type: 1 };
+  for (const [minute, price] of prices.entries()) {
+    if (minute > 0) reader.mail();
+    const property = { transactionType, propertyType: 0, room: 3, bedroom: 2, city };
+    const advert = { title, price, surface: 62, publisher, pictures, url: url === '' ? null : url };
+    if (minute === 0)
+      reader.publish(upsertAt(0, { advertUuid: OTHER_ADVERT, property, advert: { ...advert, url: null } }));
+    reader.publish(upsertAt(minute + 1, { property, advert }));
+  }
+  if (isGone) {
+    reader.mail();
+    for (const advertUuid of [undefined, OTHER_ADVERT]) reader.publish(expireAt(9, advertUuid ? { advertUuid } : {}));
+  }
+  return reader.entry() ?? assert.fail();
+}
+
+const url = 'https://portal.example/annonce/1';
+const LONG = 'Appartement-traversant-sans-vis-à-vis-avec-terrasse-et-garage '.repeat(3);
 const HTML = mailText(
   {
-    entries: [...PROPERTIES, GONE].map((property) => ({
-      property,
-      others: property === FLAT ? [{ price: 245_000, publisher: 'Agence de la Gare' }] : [],
-      causes: [
-        { searchTitle: 'Toulon, moins de 300 000', facts: [MATCH, PRICE], misses: [] },
-        { searchTitle: 'Vue mer', facts: [PRICE], misses: [] },
-      ],
-      notified: {},
-    })),
+    entries: [
+      entryOf('T3 vue mer', [250_000, 239_000], { url }),
+      entryOf('Studio meublé', [600, 620], { transactionType: 1, url }),
+      entryOf(LONG, [239_000]),
+      entryOf('Maison de ville', [100_000], { url: 'https://portal.example/gone', isGone: true }),
+    ],
     moreCount: 2,
     searchTitles: new Set(['Toulon']),
   },
-  { unsubscribeUrl: 'https://vigie.example/unsubscribe/AAAAAAAAAAAAAAAAAAAAAA', sender: 'Agence du Port' },
+  FOOT,
   'fr',
-).html;
+).html.replaceAll(PICTURE, pictureOf('#4a7c8c'));
 
 test('a card each, the price as it was and is, its change in colour, to be read light and dark', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-mail-'));

@@ -25,25 +25,25 @@ export interface MailAdvert {
   readonly publisher: string | null;
 }
 
-export interface MailProperty extends MailAdvert {
+/** The members of a property document that an e-mail reads. Euros, m². */
+type MailDocument = Readonly<Record<OfProperty<RowOf<'range'>>['source']['fact'], number | null>> & {
   readonly title: string | null;
   readonly transactionType: number | null;
   readonly propertyType: number | null;
-  readonly isExpired: boolean;
+  readonly expired: boolean;
+  readonly city: { readonly name: string; readonly zipcode: string | null } | null;
+  readonly pictures: readonly string[];
+  readonly lastCrawledAdvert: Uuid;
+};
+
+/** The document, with the price of the advert that the entry shows. */
+export interface MailProperty extends MailDocument, MailAdvert {
   /** The price of this advert that the recipient was last notified of; null when it is the same, or there was none. */
   readonly priceBefore: number | null;
-  readonly pricePerMeter: number | null;
   /** Whether the rent includes the charges; null when that is unknown. */
   readonly hasCharges: boolean | null;
-  /** m². */
-  readonly surface: number | null;
-  readonly landSurface: number | null;
-  readonly room: number | null;
-  readonly bedroom: number | null;
   /** A to G. */
   readonly energyClass: string | null;
-  readonly city: string | null;
-  readonly zipcode: string | null;
   readonly picture: string | null;
   readonly link: string | null;
 }
@@ -112,7 +112,7 @@ export interface MailSources {
 export function mailEntry(items: readonly MailItem[], sources: MailSources): MailEntry | null {
   const { held, resolvePlace, notified, isAnnounced, searches, language } = sources;
   const { state, crawls } = held;
-  const document = propertyDocument(state, crawls, resolvePlace, { withContacts: false }) as unknown as DocumentMembers;
+  const document = propertyDocument(state, crawls, resolvePlace, { withContacts: false }) as unknown as MailDocument;
   const lead = leadOf(items, state.adverts, document.lastCrawledAdvert);
   const reasons = items.map(({ reason }) => reason);
   const isNews = !isAnnounced && reasons.some(({ type }) => type === 'match');
@@ -228,7 +228,7 @@ function factOf(reason: MailReason, lead: HeldAdvert, sources: MailSources): Mai
 }
 
 /** Only bounds of the property's own values: they are what an e-mail shows. */
-function missesOf(members: SearchMembers, document: DocumentMembers, language: MailLanguage): readonly string[] {
+function missesOf(members: SearchMembers, document: MailDocument, language: MailLanguage): readonly string[] {
   return plainCriteria('range')
     .filter(isOfProperty)
     .flatMap((row) => {
@@ -239,50 +239,31 @@ function missesOf(members: SearchMembers, document: DocumentMembers, language: M
 }
 
 function mailProperty(
-  document: DocumentMembers,
+  document: MailDocument,
   adverts: readonly HeldAdvert[],
   lead: HeldAdvert,
   before: number | null,
 ): MailProperty {
-  const { city, ...members } = document;
-  const speaking = [lead, ...adverts.filter(isLive)];
   const { publisher, price: own } = shownOf(lead);
-  const price = own ?? members.price;
+  const price = own ?? document.price;
+  // The link of an expired advert is dead.
+  const linked = [lead, ...adverts].filter(isLive);
   return {
-    title: cut(members.title, TITLE_LENGTH_MAX),
-    transactionType: members.transactionType,
-    propertyType: members.propertyType,
-    isExpired: members.expired,
+    ...document,
+    title: cut(document.title, TITLE_LENGTH_MAX),
     price,
     priceBefore: before === price ? null : before,
-    pricePerMeter: pricePerMeterOf(price, members.surface),
+    pricePerMeter: pricePerMeterOf(price, document.surface),
     hasCharges: chargesOf(lead.content),
-    surface: members.surface,
-    landSurface: members.landSurface,
-    room: members.room,
-    bedroom: members.bedroom,
     energyClass: lead.content.energy?.category ?? null,
-    city: cut(city?.name ?? null, NAME_LENGTH_MAX),
-    zipcode: cut(city?.zipcode ?? null, NAME_LENGTH_MAX),
     publisher,
-    picture: firstOf(members.pictures.map(webUrl)),
-    // The link of an expired advert is dead.
-    link: firstOf(speaking.filter(isLive).map(({ content }) => webUrl(content.url))),
+    picture: firstOf(document.pictures.map(webUrl)),
+    link: firstOf(linked.map(({ content }) => webUrl(content.url))),
   };
 }
 
 function numberOf(value: string | null): number | null {
   return value === null || !Number.isFinite(Number(value)) ? null : Number(value);
-}
-
-type PlainMembers = 'transactionType' | 'propertyType' | 'title' | OfProperty<RowOf<'range'>>['source']['fact'];
-
-/** The members of a property document that an e-mail reads. */
-interface DocumentMembers extends Pick<MailProperty, PlainMembers> {
-  readonly expired: boolean;
-  readonly city: { readonly name: string; readonly zipcode: string | null } | null;
-  readonly pictures: readonly string[];
-  readonly lastCrawledAdvert: Uuid;
 }
 
 function webUrl(text: string | null): string | null {

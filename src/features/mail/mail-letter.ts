@@ -87,30 +87,23 @@ function idsOf(items: readonly ClaimedItem[]): readonly Uuid[] {
   return items.map(({ id }) => id);
 }
 
-interface Filled {
-  readonly entries: readonly MailEntry[];
-  readonly shown: readonly ClaimedItem[];
-  readonly notified: ReadonlyMap<Uuid, Notified>;
-  readonly obsolete: readonly Uuid[];
-  /** The items of each property that found no room. */
-  readonly rest: readonly (readonly ClaimedItem[])[];
-}
-
 /** Properties read at once: each may be large. */
 const PAGE = 50;
 
+/** The entries that find room, with their items; `rest`: the items of each property that found none. */
 async function fill(
   mail: ClaimedMail,
   foot: MailFoot,
   searches: ReadonlyMap<SearchNumber, SearchMembers>,
   { database, language, resolvePlace, keptSince }: LetterDependencies,
   retrying: Retrying,
-): Promise<Filled> {
+) {
   const properties = [...itemsByProperty(mail.items)];
   const entries: MailEntry[] = [];
   const shown: ClaimedItem[] = [];
   const notified = new Map<Uuid, Notified>();
   const obsolete: Uuid[] = [];
+  let rest: readonly (readonly ClaimedItem[])[] = [];
   let room = roomFor(foot, language);
   const isOld = ({ matchId }: ClaimedItem): boolean => createdAtOf(matchId) < (keptSince() ?? new Date(0));
   for (let start = 0; start < properties.length; start += PAGE) {
@@ -132,7 +125,7 @@ async function fill(
       }
       room -= entryBytes(entry, language);
       if (room < 0 && entries.length > 0) {
-        const rest = properties.slice(start + index).map(([, each]) => each);
+        rest = properties.slice(start + index).map(([, each]) => each);
         return { entries, shown, notified, obsolete, rest };
       }
       entries.push(entry);
@@ -140,7 +133,7 @@ async function fill(
       notified.set((items.at(-1) as ClaimedItem).id, entry.notified);
     }
   }
-  return { entries, shown, notified, obsolete, rest: [] };
+  return { entries, shown, notified, obsolete, rest };
 }
 
 export interface Mailbox {

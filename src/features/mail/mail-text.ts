@@ -58,7 +58,7 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
 }
 
 function byExpiry({ entries }: Pick<MailContents, 'entries'>) {
-  const isExpired = ({ property }: MailEntry): boolean => property.isExpired;
+  const isExpired = ({ property }: MailEntry): boolean => property.expired;
   return { live: entries.filter((entry) => !isExpired(entry)), expired: entries.filter(isExpired) };
 }
 
@@ -75,7 +75,7 @@ const LONGEST_CHARACTER = 6;
 /** Bytes of HTML that an entry takes. */
 export function entryBytes(entry: MailEntry, language: MailLanguage): number {
   const words = MAIL_WORDS[language];
-  const html = entry.property.isExpired
+  const html = entry.property.expired
     ? escapeHtml(titleOf(entry.property, words) + words.semicolon)
     : `${htmlEntry(linesOf(entry, words), words)}\n`;
   return Buffer.byteLength(html);
@@ -153,7 +153,11 @@ function titleOf(property: MailProperty, words: MailWords): string {
   const stated = cleanText(title ?? '');
   if (stated !== '') return stated;
   const what = [words.propertyTypes[propertyType ?? -1] ?? words.property, room === null ? '' : words.rooms(room)];
-  const facts = [what.join(' ').trim(), surface === null ? '' : squareMetres(surface, words), cleanText(city ?? '')];
+  const facts = [
+    what.join(' ').trim(),
+    surface === null ? '' : squareMetres(surface, words),
+    cleanText(city?.name ?? ''),
+  ];
   const known = facts.filter((fact) => fact !== '');
   return known.length === 1 && known[0] === words.property ? words.untitled : known.join(', ');
 }
@@ -193,8 +197,8 @@ function kindOf({ propertyType, transactionType }: MailProperty, words: MailWord
   return transactionType === null ? type : `${type} ${transactionType === RENT ? words.toRent : words.toSell}`;
 }
 
-function placeOf({ city, zipcode }: MailProperty): string {
-  return cleanText([city, zipcode === null || city === null ? zipcode : `(${zipcode})`].join(' '));
+function placeOf({ city }: MailProperty): string {
+  return cleanText(`${city?.name ?? ''} ${city?.zipcode ? `(${city.zipcode})` : ''}`);
 }
 
 function priceOf(property: MailProperty, words: MailWords): PriceLine | null {
