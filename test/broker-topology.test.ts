@@ -63,7 +63,7 @@ test('on an empty server the streams and their durable consumers are created', a
   const { broker, streams, consumers } = brokerWith([]);
   await ensureIntake(broker);
   await ensureRetries(broker);
-  assert.deepEqual([...streams.keys()], [ADVERTS_STREAM, RETRIES_STREAM]);
+  assert.deepEqual([...streams.keys()], ['REJECTED', ADVERTS_STREAM, RETRIES_STREAM]);
   assert.deepEqual(
     [...consumers.keys()],
     [`${ADVERTS_STREAM}/${INTAKE_CONSUMER}`, ...CONSUMERS.map((name) => `${RETRIES_STREAM}/${name}`)],
@@ -159,7 +159,8 @@ test('namespaces share the adverts, and nothing else that they are the only read
     for (const [other, theirs] of made) {
       if (namespace === other) continue;
       const shared = own.filter((name) => theirs.includes(name));
-      assert.deepEqual(shared, [ADVERTS_STREAM, 'adverts.>'], `${namespace} and ${other}`);
+      const wanted = ['REJECTED', ADVERTS_STREAM, 'adverts-rejected.*', 'adverts.>'];
+      assert.deepEqual(shared, wanted, `${namespace} and ${other}`);
     }
   }
 });

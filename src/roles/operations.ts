@@ -40,7 +40,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         nats: () => natsFailure(parts),
         actors: () => assertNothing(failingActors(supervisor)),
         intake: () => assertNothing(parts.checks.intake?.() ?? null),
-        streams: () => unlessNeeded(parts, parts.checks.streams?.() ?? null),
+        streams: () => unlessNeeded(parts, parts.checks.streams?.() ?? null) ?? streamCautions(parts),
         clocks: () => clocks.difference,
       },
       metrics: () => metrics.registry.metrics(),
@@ -62,6 +62,11 @@ function natsFailure(parts: Parts): string | null {
   const { silentMs } = parts.jetStream;
   const silence = silentMs < SILENT_MAX_MS ? null : `JetStream has not answered for ${Math.round(silentMs / 1_000)} s`;
   return unlessNeeded(parts, parts.broker.isConnected() ? silence : 'not connected');
+}
+
+function streamCautions({ topology }: Parts): string | null {
+  const cautions = topology.found?.cautions ?? [];
+  return cautions.length === 0 ? null : cautions.join('; ');
 }
 
 /** A caution for a process that can do without NATS. */

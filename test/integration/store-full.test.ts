@@ -5,7 +5,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AckPolicy, type JetStreamClient, NatsError } from 'nats';
+import { AckPolicy, DiscardPolicy, type JetStreamClient, NatsError } from 'nats';
+import { checkBroker } from '../../src/cli/doctor/broker-checks.ts';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { trimStream } from '../../src/engine/broker/stream-position.ts';
 import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src/engine/broker/topology.ts';
@@ -45,6 +46,11 @@ test('the stream of adverts takes a part of the store, leaves the rest, and says
   const broker = await connect(t, nats.url);
   await ensureAdvertsStream(broker);
   const { config } = await broker.manager.streams.info(ADVERTS_STREAM);
+  const { config: rejected } = await broker.manager.streams.info('REJECTED');
+  assert.ok(
+    rejected.max_bytes > STORE_BYTES / 9 && rejected.max_bytes <= STORE_BYTES / 8,
+    'an eighth is for rejections',
+  );
   const share = config.max_bytes / STORE_BYTES;
   const wanted = Number(broker.serverVersion.split('.')[1]) >= 10 ? 0.75 : 0.5;
   assert.ok(share > wanted - 0.05 && share <= wanted, `${share} of the store`);
@@ -60,6 +66,31 @@ test('the stream of adverts takes a part of the store, leaves the rest, and says
   await until(
     async () => (await broker.manager.streams.info(ADVERTS_STREAM).catch(() => null))?.state.messages,
     (held) => held === told,
+  );
+});
+
+test('a stream of adverts that leaves rejections no room is told, with the command that makes room', async (t) => {
+  const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
+  const servers = { postgres, nats };
+  const broker = await connect(t, nats.url);
+  const { streams } = broker.manager;
+  const name = ADVERTS_STREAM;
+  await streams.add({ name, subjects: ['adverts.>'], max_bytes: 63 * MEGABYTE, discard: DiscardPolicy.New });
+  const { operationsUrl } = await startHere(t, servers);
+  const { status, checks } = await (await fetch(`${operationsUrl}/readyz`)).json();
+  assert.deepEqual([status, checks.streams.status], ['ok', 'caution']);
+  const [, bytes] = /nats stream edit ADVERTS --max-bytes=(\d+)$/.exec(checks.streams.reason) as RegExpExecArray;
+  const findings = await checkBroker(broker, null);
+  assert.deepEqual(
+    findings.flatMap(({ level, text }) => (level === 'look at' && text.startsWith('stream') ? [text] : [])),
+    [checks.streams.reason],
+  );
+  await streams.update(name, { max_bytes: Number(bytes) });
+  const crawler = await connectCrawler(t, nats.url);
+  await crawler.publish('no JSON');
+  await until(
+    async () => (await streams.info('REJECTED').catch(() => null))?.state.messages,
+    (held) => held === 1,
   );
 });
 

@@ -70,6 +70,7 @@ test('what an operator has made larger, safer or more often copied is in order t
     max_ack_pending: 10_000,
     ack_wait: nanos(120_000),
   });
+  await ensureRejections(broker);
   assert.deepEqual(await inspectTopology(broker), { faults: [], cautions: [], foreign: null });
 });
 

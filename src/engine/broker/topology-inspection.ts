@@ -49,11 +49,15 @@ export async function inspectTopology(broker: Broker): Promise<Inspection> {
 async function findAll(broker: Broker): Promise<readonly Found[]> {
   const { streams, consumers } = broker.manager;
   const found: Found[] = [];
+  let advertsBytesMax = 0;
   for (const wanted of streamsOf(broker)) {
-    const info = await unlessMissing(streams.info(wanted.name));
+    const { name } = wanted;
+    const info = await unlessMissing(streams.info(name));
+    if (name === ADVERTS_STREAM && info !== null) advertsBytesMax = info.config.max_bytes;
+    if (name === REJECTED.name && info === null && advertsBytesMax > 0) found.push(noRejections(advertsBytesMax));
     if (info === null) continue;
     const { config } = info;
-    found.push({ name: `stream ${wanted.name}`, owner: ownerOf(config), ...streamDifferences(wanted, config) });
+    found.push({ name: `stream ${name}`, owner: ownerOf(config), ...streamDifferences(wanted, config) });
   }
   for (const wanted of consumersOf(broker)) {
     const info = await unlessMissing(consumers.info(wanted.stream, wanted.durable_name));
@@ -62,6 +66,21 @@ async function findAll(broker: Broker): Promise<readonly Found[]> {
     found.push({ name, owner: ownerOf(info.config), ...consumerDifferences(wanted, info.config) });
   }
   return found;
+}
+
+const SHARE_LEFT_TO_ADVERTS = 3 / 4;
+
+/**
+ * The daemon makes `REJECTED` when it starts, and before a rejection: beside a bounded `ADVERTS` it is missing only for want
+ * of room.
+ */
+function noRejections(advertsBytesMax: number): Found {
+  const bytes = Math.floor(advertsBytesMax * SHARE_LEFT_TO_ADVERTS);
+  const name = `stream ${REJECTED.name}`;
+  const caution =
+    `${name} is missing, and crawlers do not hear what is refused: ${ADVERTS_STREAM} leaves it no room. This makes room: ` +
+    `nats stream edit ${ADVERTS_STREAM} --max-bytes=${bytes}`;
+  return { name, owner: null, faults: [], cautions: [caution] };
 }
 
 function foreignOf({ database }: Broker, found: readonly Found[]): string | null {

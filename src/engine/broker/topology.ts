@@ -72,7 +72,6 @@ export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] 
       retention: RetentionPolicy.Limits,
       discard: DiscardPolicy.Old,
       max_age: nanos(REJECTED.keptMs),
-      max_bytes: REJECTED.bytesMax,
       duplicate_window: nanos(DUPLICATE_WINDOW_MS),
     },
     {
@@ -110,10 +109,13 @@ export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedCo
   ];
 }
 
+/** `REJECTED` comes first: `ADVERTS` may leave too little for it. */
 export async function ensureAdvertsStream(broker: Broker): Promise<void> {
   await ensureStream(broker, ADVERTS_STREAM, async () => {
-    const bytesMax = await readAdvertsRoom(broker);
-    return bytesMax === null ? {} : { max_bytes: bytesMax };
+    const room = await readRoom(broker);
+    await ensureStream(broker, REJECTED.name, async () => rejectedBounds(room)).catch(unlessRefused);
+    const share = isAtLeast(broker.serverVersion, 2, 10) ? SHARE : SHARE_BEFORE_2_10;
+    return room === null ? {} : { max_bytes: Math.floor(room * share) };
   });
 }
 
@@ -124,7 +126,16 @@ export async function ensureIntake(broker: Broker): Promise<void> {
 
 /** Resolves with true when the stream was missing. */
 export function ensureRejections(broker: Broker): Promise<boolean> {
-  return ensureStream(broker, REJECTED.name);
+  return ensureStream(broker, REJECTED.name, async () => rejectedBounds(await readRoom(broker)));
+}
+
+/** What JetStream refuses to `REJECTED` is no reason against `ADVERTS`; it is reported with the next attempt to make it. */
+function unlessRefused(error: unknown): void {
+  if (!(error instanceof NatsError) || error.api_error === undefined) throw error;
+}
+
+function rejectedBounds(room: number | null): Pick<StreamConfig, 'max_bytes'> {
+  return { max_bytes: Math.floor(Math.min(REJECTED.bytesMax, (room ?? SMALLEST_BYTES) * REJECTED.shareMax)) };
 }
 
 export async function ensureRetries(broker: Broker): Promise<void> {
@@ -190,7 +201,7 @@ export function isMissing(error: unknown): boolean {
   return error instanceof NatsError && error.api_error?.code === 404;
 }
 
-/** The rest is for waiting deliveries, rejections, and the stores' own tables. */
+/** Of `ADVERTS`; the rest is for waiting deliveries, rejections, and the stores' own tables. */
 const SHARE = 3 / 4;
 /**
  * Below nats-server 2.10: it does not recover a stream whose `max_bytes` exceeds what its store has left, and without
@@ -206,11 +217,11 @@ const PRECISION = 1 / 64;
 const REFUSALS: ReadonlySet<number | undefined> = new Set([10_002, 10_005, 10_023, 10_047, 10_122]);
 
 /**
- * Bytes that `ADVERTS` may take of JetStream's store. Only the system account can read the size of a store, so a binary
+ * Bytes that further streams may take of JetStream's store. Only the system account can read the size of a store, so a binary
  * search finds the largest stream that the server would create: it refuses a larger one. Null where even the smallest
  * stream has no room. Rejects when NATS is away.
  */
-async function readAdvertsRoom(broker: Broker): Promise<number | null> {
+async function readRoom(broker: Broker): Promise<number | null> {
   const name = `VIGIE-ROOM-${randomBytes(6).toString('hex')}`;
   let room = LARGEST_BYTES;
   while (room >= SMALLEST_BYTES && !(await hasRoom(broker, name, room))) room /= 2;
@@ -218,7 +229,7 @@ async function readAdvertsRoom(broker: Broker): Promise<number | null> {
   for (let step = room / 2; step >= room * PRECISION; step /= 2) {
     if (await hasRoom(broker, name, room + step)) room += step;
   }
-  return Math.floor(room * (isAtLeast(broker.serverVersion, 2, 10) ? SHARE : SHARE_BEFORE_2_10));
+  return room;
 }
 
 async function hasRoom({ manager, replicas }: Broker, name: string, bytes: number): Promise<boolean> {

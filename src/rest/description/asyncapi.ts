@@ -92,7 +92,7 @@ function rejectionsChannel(): object {
     title: `Stream ${REJECTED.name}`,
     description:
       `JetStream stream ${REJECTED.name} (subjects ${REJECTED.subjects}, file, limits, oldest dropped), which the daemon ` +
-      `creates when it is missing and never alters: ${REJECTED.keptMs / DAY_MS} days and ${REJECTED.bytesMax / MIB} MiB. ` +
+      `creates when it is missing and never alters: ${REJECTED.keptMs / DAY_MS} days and ${REJECTED.bytesMax / MIB} MiB, or an eighth of NATS’s room if that is less. ` +
       'A subscription to the subject hears it at once; what was missed is read from the stream. A message that is ' +
       'refused twice, because a crash came between, may be published twice.',
     servers: ON_NATS,
