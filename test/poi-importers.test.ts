@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it, test } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
 import { type ImportProgress, importPointsOfInterest, type PointImportResult } from '../src/cli/import/import.ts';
@@ -12,11 +14,14 @@ import { ImportFileError } from '../src/cli/import/import-file.ts';
 import type { PointFormat } from '../src/cli/import/point-formats.ts';
 import type { PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
 import { SHARED_DATA } from './support/checkout.ts';
-import { blockOf, pbfFileBytes, type WriteFields, writeMessage } from './support/osm-pbf.ts';
 
 const REAL = fileURLToPath(new URL('poi/', SHARED_DATA));
 const real = (name: string) => join(REAL, name);
 const unlessReal = { skip: existsSync(REAL) ? false : 'the real files are not at ../shared/data/poi' };
+
+const run = promisify(execFile);
+const HAS_OSMIUM = spawnSync('osmium', ['--version']).status === 0;
+const unlessOsmium = { skip: !HAS_OSMIUM && 'osmium is not installed (Debian: osmium-tool)' };
 
 let directory: string;
 before(async () => {
@@ -54,20 +59,30 @@ async function importText(name: string, content: string | Buffer): Promise<Impor
 const NONE = { kindergarten: 0, school: 0, restaurant: 0, hospital: 0, parking: 0 };
 
 describe('real files', unlessReal, () => {
-  it('Monaco, OpenStreetMap PBF: nodes, ways and relations', async () => {
-    const { kept, format, points, source } = await importFile(real('monaco_2021-11.osm.pbf'));
-    assert.equal(format, 'osm-pbf');
-    assert.equal(source, 'monaco_2021-11');
+  it('Monaco, which osmium makes GeoJSON of: nodes, ways and relations', unlessOsmium, async () => {
+    const amenities = join(directory, 'amenities.osm.pbf');
+    await run('osmium', ['tags-filter', '-o', amenities, real('monaco_2021-11.osm.pbf'), 'nwr/amenity']);
+    const exported = ['export', '-f', 'geojsonseq', '--geometry-types=point,polygon', amenities];
+    const { stdout } = await run('osmium', exported, { maxBuffer: 16 * 1_024 * 1_024 });
+    const { kept, format, points, source } = await importText('monaco.geojsonseq', stdout);
+    assert.equal(format, 'geojson-seq');
+    assert.equal(source, 'monaco');
     assert.deepEqual(kept, {
       kindergarten: 1,
       school: 8 + 2 + 1,
       restaurant: 93 + 4,
       hospital: 2 + 4,
-      parking: 51 + 15,
+      // One of them is a parking and something else.
+      parking: 51 + 15 + 1,
     });
     for (const { lat, lon } of points) {
       assert.ok(lat > 43.7 && lat < 43.77 && lon > 7.38 && lon < 7.46, `${lat} ${lon}`);
     }
+    const names = points.filter(({ facility }) => facility === 'hospital').map(({ name }) => name);
+    assert.ok(
+      names.includes('Centre hospitalier Princesse Grace') &&
+        names.includes('Institut Monégasque de Médecine du Sport'),
+    );
   });
 
   it('Ille-et-Vilaine, annuaire de l’éducation: all 996 rows', async () => {
@@ -91,81 +106,22 @@ describe('real files', unlessReal, () => {
 
   it('tell how far they are', async () => {
     const heard: ImportProgress[] = [];
-    await importFile(real('monaco_2021-11.osm.pbf'), undefined, (progress) => heard.push(progress));
+    await importFile(real('annuaire_education_35_2023.csv.gz'), undefined, (progress) => heard.push(progress));
     const last = heard.at(-1);
     assert.ok(last);
-    assert.equal(last.pass, 3);
     assert.equal(last.bytesRead, last.bytesTotal);
   });
 
   it('cut off anywhere or with bytes changed are an error or whole, never a crash', async () => {
     const random = createRandom(11);
-    const monaco = await readFile(real('monaco_2021-11.osm.pbf'));
-    for (let i = 0; i < 30; i++) {
-      const damaged = i % 2 === 0 ? Buffer.from(monaco) : monaco.subarray(0, random.integer(1, monaco.length - 1));
-      if (i % 2 === 0) damaged[random.integer(0, 3_000)] = random.integer(0, 255);
-      await importText('damaged.osm.pbf', damaged).catch((error) => assert.ok(error instanceof ImportFileError, error));
-    }
     const packed = await readFile(real('annuaire_education_35_2023.csv.gz'));
+    for (let i = 0; i < 30; i++) {
+      const damaged = i % 2 === 0 ? Buffer.from(packed) : packed.subarray(0, random.integer(1, packed.length - 1));
+      if (i % 2 === 0) damaged[random.integer(0, 3_000)] = random.integer(0, 255);
+      await importText('annuaire.csv.gz', damaged).catch((error) => assert.ok(error instanceof ImportFileError, error));
+    }
     await assert.rejects(importText('annuaire.csv.gz', packed.subarray(0, packed.length / 2)), ImportFileError);
   });
-});
-
-const STRINGS = ['', 'amenity', 'bar', 'school', 'parking', 'hospital', 'name', ' É & cie '];
-
-/** One object of the group: its identity, the fields of its kind, and tags as indices of STRINGS. */
-function object(kind: number, id: number, tags: Readonly<Record<number, number>>, rest: WriteFields): WriteFields {
-  return (group) =>
-    writeMessage(group, kind, (writer) => {
-      if (kind === 1) writer.writeSVarintField(1, id);
-      else writer.writeVarintField(1, id);
-      writer.writePackedVarint(2, Object.keys(tags).map(Number));
-      writer.writePackedVarint(3, Object.values(tags));
-      rest(writer);
-    });
-}
-
-/** Hundreds of nanodegrees. */
-const node = (id: number, lat: number, lon: number, tags = {}) =>
-  object(1, id, tags, (writer) => {
-    writer.writeSVarintField(8, Math.round(lat * 1e7));
-    writer.writeSVarintField(9, Math.round(lon * 1e7));
-  });
-const deltas = (ids: readonly number[]) => ids.map((id, at) => id - (ids[at - 1] ?? 0));
-const way = (id: number, nodes: readonly number[], tags = {}) =>
-  object(3, id, tags, (writer) => writer.writePackedSVarint(8, deltas(nodes)));
-/** Of types 0 node, 1 way. */
-const relation = (id: number, members: readonly number[], types: readonly number[], tags = {}) =>
-  object(4, id, tags, (writer) => {
-    writer.writePackedVarint(
-      8,
-      members.map(() => 0),
-    );
-    writer.writePackedSVarint(9, deltas(members));
-    writer.writePackedVarint(10, [...types]);
-  });
-
-const AREAS = blockOf(STRINGS, (group) => {
-  for (const write of [
-    ...[node(1, 43, 5), node(2, 43.2, 5), node(3, 43.2, 5.4), node(4, 44, 6, { 1: 2 })],
-    ...[way(10, [1, 2, 3, 1], { 1: 3, 6: 7 }), way(11, [2, 3]), way(12, [99], { 1: 4 })],
-    ...[relation(20, [11, 1], [1, 0], { 1: 5 }), relation(21, [98], [1], { 1: 5 })],
-  ]) {
-    write(group);
-  }
-});
-
-test('OpenStreetMap areas become the centre of their bounding box; those without coordinates are left out', async () => {
-  const { points, skipped, read } = await importText('areas.osm.pbf', pbfFileBytes(AREAS));
-  assert.deepEqual(
-    points.map(({ facility, lat, lon, name }) => [facility, lat.toFixed(3), lon.toFixed(3), name]),
-    [
-      ['school', '43.100', '5.200', 'É & cie'],
-      ['hospital', '43.100', '5.200', null],
-    ],
-  );
-  assert.equal(read, 5);
-  assert.deepEqual(skipped, { 'another kind of place': 1, 'an area without coordinates in the file': 2 });
 });
 
 describe('GeoJSON', () => {
@@ -217,21 +173,59 @@ describe('GeoJSON', () => {
   });
 });
 
+describe('a GeoJSON sequence', () => {
+  const school = (name: string) =>
+    JSON.stringify({
+      type: 'Feature',
+      properties: { amenity: 'school', name },
+      geometry: { type: 'Point', coordinates: [5.9, 43.1] },
+    });
+  const ends = { 'with separators': ['\u001E', '\n'], 'of lines': ['', '\n'], 'with Windows line ends': ['', '\r\n'] };
+  for (const [name, [begin, end]] of Object.entries(ends)) {
+    it(`is read ${name}`, async () => {
+      const text = ['A', 'B', 'C'].map((each) => `${begin}${school(each)}${end}`).join('');
+      const { points, format } = await importText('places.geojsonseq', text);
+      assert.equal(format, 'geojson-seq');
+      assert.deepEqual(
+        points.map((point) => point.name),
+        ['A', 'B', 'C'],
+      );
+      await assert.rejects(importText('cut.geojsonseq', text.slice(0, -20)), ImportFileError);
+    });
+  }
+
+  it('may spread a feature over lines, and end without one', async () => {
+    const pretty = JSON.stringify(JSON.parse(school('A')), null, 2);
+    const { points } = await importText('places.geojsonseq.gz', gzipSync(`\u001E${pretty}\u001E${pretty}`));
+    assert.equal(points.length, 2);
+  });
+
+  it('has a point for each facility of a tag, and one for a facility named twice', async () => {
+    const both = school('A').replace('"school"', '"school; kindergarten;fuel;school"');
+    const { points, kept, read } = await importText('places.geojsonseq', `${both}\n`);
+    assert.deepEqual(
+      points.map(({ facility, name, lat, lon }) => [facility, name, lat, lon]),
+      [
+        ['kindergarten', 'A', 43.1, 5.9],
+        ['school', 'A', 43.1, 5.9],
+      ],
+    );
+    assert.deepEqual(kept, { ...NONE, kindergarten: 1, school: 1 });
+    assert.equal(read, 1);
+  });
+});
+
 describe('a file that is not what it should be', () => {
   const cases: readonly (readonly [string, string | Buffer, RegExp])[] = [
     ['empty.osm', '', /empty/],
-    ['text.txt', 'hello', /none of osm-pbf/],
+    ['text.txt', 'hello', /none of geojson/],
     ['broken.json', '{"features": [{"type": "Feature", oops', /broken\.json/],
     ['other.json', '{"hello": 1}', /no GeoJSON/],
-    ['map.osm', '<osm version="0.6"></osm>', /osmium makes \.osm\.pbf/],
+    ['map.osm', '<osm version="0.6"></osm>', /osmium-tool makes GeoJSON/],
     ['overpass.json', '{"osm3s": {}, "elements": []}', /osmtogeojson/],
     ['none.geojson', '{"features": []}', /holds no point/],
     ['rows.csv', 'nom_etablissement,type_etablissement,latitude,longitude\nA,Ecole,1\n', /Invalid Record Length/],
-    [
-      'huge.osm.pbf',
-      Buffer.concat([Buffer.from([0x7f, 0xff, 0xff, 0xff]), Buffer.from('\n\tOSMHeader')]),
-      /blob header of/,
-    ],
+    ['map.osm.pbf', Buffer.from('\0\0\0\x0d\n\tOSMHeader\x18'), /osmium-tool makes GeoJSON/],
     ['no.gz', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('garbage')]), /no\.gz/],
   ];
   for (const [name, content, message] of cases) {

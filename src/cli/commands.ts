@@ -3,6 +3,12 @@
 import { type CommandGroup, flag, type Input, UsageError, valued } from './command.ts';
 import type { CommandTable } from './program.ts';
 
+/** osmium export reads its file twice: nothing can be piped into it. */
+const OSMIUM =
+  'osmium tags-filter -o amenities.osm.pbf france.osm.pbf nwr/amenity && ' +
+  'osmium export -f geojsonseq --geometry-types=point,polygon amenities.osm.pbf | ' +
+  'vigie import points-of-interest --source france -';
+
 const settings = async () => (await import('../config.ts')).readConfig();
 const interruption = async () => (await import('./terminal.ts')).interruptSignal();
 
@@ -185,12 +191,15 @@ export const COMMANDS: CommandTable = {
       words: 'import points-of-interest',
       args: 'FILE',
       summary: 'import schools, restaurants and so on; replaces the source’s points, all or nothing',
+      details: `FILE - is standard input, and needs --source. Of OpenStreetMap’s data, with osmium-tool: ${OSMIUM}`,
       options: {
         source: valued('NAME', 'whose points they are; the name of the file without its endings unless given'),
-        format: valued('NAME', 'osm-pbf, geojson or annuaire-education; recognised by the file’s first bytes'),
+        format: valued('NAME', 'geojson, geojson-seq or annuaire-education; recognised by the first bytes'),
       },
-      example: 'vigie import points-of-interest monaco.osm.pbf',
+      example: 'vigie import points-of-interest monaco.geojson',
       async run({ args: [path = ''], text }) {
+        if (path === '-' && text('source') === '')
+          throw new UsageError('import points-of-interest - needs --source NAME');
         const { withDatabase } = await import('./connect.ts');
         const { importPointFile } = await import('./import/import.ts');
         const stopping = await interruption();

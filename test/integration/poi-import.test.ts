@@ -14,11 +14,12 @@ import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { listPointSources, readPoints, replacePointSource } from '../../src/engine/store/points-of-interest.ts';
 import { SHARED_DATA } from '../support/checkout.ts';
+import { runVigie } from '../support/daemon.ts';
 import { startTestPostgres } from '../support/servers.ts';
 
 const REAL = fileURLToPath(new URL('poi/', SHARED_DATA));
 const unlessReal = { skip: existsSync(REAL) ? false : 'the real files are not at ../shared/data/poi' };
-const FILES = ['monaco_2021-11.osm.pbf', 'annuaire_education_35_2023.csv.gz'];
+const DIRECTORY = 'annuaire_education_35_2023.csv.gz';
 
 describe('points of interest imported into PostgreSQL', unlessReal, async () => {
   const postgres = await startTestPostgres({ after });
@@ -31,12 +32,21 @@ describe('points of interest imported into PostgreSQL', unlessReal, async () => 
     });
 
   it('are found by radius as a scan of all of them finds them', async () => {
-    for (const name of FILES) await importFile(join(REAL, name));
+    const random = createRandom(5);
+    const features = Array.from({ length: 500 }, () => ({
+      type: 'Feature',
+      properties: { amenity: random.pick(FACILITIES) },
+      geometry: { type: 'Point', coordinates: [-2 + random.uniform(), 47.7 + random.uniform()] },
+    }));
+    const directory = await mkdtemp(join(tmpdir(), 'vigie-poi-'));
+    after(() => rm(directory, { recursive: true }));
+    const town = join(directory, 'town.geojson');
+    await writeFile(town, JSON.stringify({ type: 'FeatureCollection', features }));
+    for (const path of [town, join(REAL, DIRECTORY)]) await importFile(path);
     const points: PointOfInterest[] = [];
     await readPoints(database, (some) => void points.push(...some));
-    assert.equal(points.length, 181 + 996);
+    assert.equal(points.length, 500 + 996);
     const index = await buildPointIndex(points);
-    const random = createRandom(5);
     for (let i = 0; i < 500; i++) {
       const { lat, lon } = random.pick(points);
       const radiusKm = random.pick([0.2, 1, 3, 20, 50]);
@@ -56,9 +66,7 @@ describe('points of interest imported into PostgreSQL', unlessReal, async () => 
   });
 
   it('are replaced by the next file of the source, and kept when that file is broken', async () => {
-    const [first] = FILES;
-    assert.ok(first);
-    const before = await importFile(join(REAL, first), 'town');
+    const before = await importFile(join(REAL, DIRECTORY), 'town');
     const directory = await mkdtemp(join(tmpdir(), 'vigie-poi-'));
     after(() => rm(directory, { recursive: true }));
     const broken = join(directory, 'broken.geojson');
@@ -70,6 +78,58 @@ describe('points of interest imported into PostgreSQL', unlessReal, async () => 
     await writeFile(broken, `{"features": [${school}]}`);
     await importFile(broken, 'town');
     assert.equal(await count(), 1);
+  });
+});
+
+describe('an import through a pipe', async () => {
+  const postgres = await startTestPostgres({ after });
+  await migrate(postgres.url);
+  const database = openDatabase({ url: postgres.url, connectionsMax: 3, onConnectionLost: () => undefined });
+  after(() => database.end());
+
+  it('opens its transaction with the first point, and closes what it reads when PostgreSQL gives up', async () => {
+    const school: PointOfInterest = { facility: 'school', lat: 43, lon: 5, name: null, attributes: {} };
+    let hasEnded = false;
+    async function* slowly(lat: number): AsyncGenerator<readonly PointOfInterest[]> {
+      try {
+        const { rows } = await database.query(
+          `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
+        );
+        assert.equal(rows.length, 0);
+        yield [{ ...school, lat }];
+        yield [school];
+      } finally {
+        hasEnded = true;
+      }
+    }
+    assert.equal(await replacePointSource(database, 'town', slowly(43)), 2);
+    hasEnded = false;
+    await database.query('alter table points_of_interest add check (lat < 45)');
+    await assert.rejects(replacePointSource(database, 'town', slowly(46)), /check constraint/);
+    assert.ok(hasEnded);
+    const [town] = await listPointSources(database);
+    assert.deepEqual([town?.name, town?.pointCount], ['town', 2]);
+  });
+
+  it('is what vigie takes of standard input, under the name that it is given', async () => {
+    const feature = {
+      type: 'Feature',
+      properties: { amenity: 'school' },
+      geometry: { type: 'Point', coordinates: [5, 43] },
+    };
+    const input = `\u001E${JSON.stringify(feature)}\n`.repeat(3);
+    const servers = { postgres, nats: { url: 'nats://127.0.0.1:1' } };
+    const words = ['import', 'points-of-interest', '-'];
+    const { code, stdout } = await runVigie([...words, '--source', 'france'], servers, { input });
+    assert.equal(code, 0);
+    assert.match(stdout, /source france \(geojson-seq\): 3 points of 3 objects/);
+    const nameless = await runVigie(words, servers, { input });
+    assert.notEqual(nameless.code, 0);
+    assert.match(nameless.stderr, /needs --source NAME/);
+    const cut = await runVigie([...words, '--source', 'france'], servers, { input: input.slice(0, -30) });
+    assert.notEqual(cut.code, 0);
+    const france = (await listPointSources(database)).find(({ name }) => name === 'france');
+    assert.equal(france?.pointCount, 3);
   });
 });
 

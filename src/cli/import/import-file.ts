@@ -1,10 +1,9 @@
 /**
- * A file to import, gzipped or not, as a stream of bytes that can be opened several times, as rows of CSV, or as values of
- * JSON. What is wrong with a file becomes an `ImportFileError` whose message an operator can act on.
+ * A file to import, or standard input, gzipped or not, as a stream of bytes, as rows of CSV, or as values of JSON. What is wrong with a file becomes an `ImportFileError` whose message an operator can act on.
  */
 
 import { createReadStream } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { JSONParser, TokenType } from '@streamparser/json';
@@ -24,29 +23,54 @@ export class ImportFileError extends Error {
 }
 
 export interface ImportFile {
+  /** `STANDARD_INPUT`, or the file's. */
   readonly path: string;
-  readonly sizeBytes: number;
+  /** Null of standard input. */
+  readonly sizeBytes: number | null;
   /** The first bytes, decompressed: at most 64 KiB. */
   readonly head: Buffer;
-  /** The decompressed bytes from the beginning. `onBytes` is called with the bytes read from the disk, before decompression. */
+  /** The decompressed bytes from the beginning, once. `onBytes` is called with the bytes read from the disk, before decompression. */
   open(onBytes?: (count: number) => void): AsyncIterable<Buffer>;
 }
 
 const CHUNK_BYTES = 256 * 1024;
 const HEAD_BYTES = 64 * 1024;
+const HEAD_BYTES_MIN = 4 * 1024;
+
+export const STANDARD_INPUT = '-';
 
 /** Throws `ImportFileError` when the file is missing, empty, unreadable or no file. */
 export async function openImportFile(path: string): Promise<ImportFile> {
   try {
-    const stats = await stat(path);
-    if (!stats.isFile()) throw new ImportFileError(`${path} is not a file`);
-    if (stats.size === 0) throw new ImportFileError(`${path} is empty`);
-    const isGzip = await startsLikeGzip(path);
-    const read = (onBytes: (count: number) => void = () => undefined) => readChunks(path, isGzip, onBytes);
-    return { path, sizeBytes: stats.size, head: await readHead(read()), open: read };
+    const sizeBytes = path === STANDARD_INPUT ? null : await sizeOf(path);
+    const stream = path === STANDARD_INPUT ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
+    let readBytes = 0;
+    let count = (bytes: number): void => {
+      readBytes += bytes;
+    };
+    const chunks = readChunks(path, stream, (bytes) => count(bytes));
+    const first = await readHead(chunks);
+    if (first.length === 0) throw new ImportFileError(`${path} is empty`);
+    return {
+      path,
+      sizeBytes,
+      head: Buffer.concat(first).subarray(0, HEAD_BYTES),
+      async *open(onBytes = () => undefined) {
+        count = onBytes;
+        onBytes(readBytes);
+        yield* first;
+        yield* chunks;
+      },
+    };
   } catch (error) {
     throw asImportFileError(path, error);
   }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  const stats = await stat(path);
+  if (!stats.isFile()) throw new ImportFileError(`${path} is not a file`);
+  return stats.size;
 }
 
 /** `error` itself when it is one, else an `ImportFileError` that names the file and keeps the cause. */
@@ -55,26 +79,33 @@ export function asImportFileError(path: string, error: unknown): ImportFileError
   return new ImportFileError(`${path}: ${error instanceof Error ? reasonOf(error) : String(error)}`, { cause: error });
 }
 
-/** RFC 1952, section 2.3.1. */
-async function startsLikeGzip(path: string): Promise<boolean> {
-  const handle = await open(path);
+/** Decompressed. `onBytes` is called with the bytes read. */
+async function* readChunks(path: string, stream: Readable, onBytes: (count: number) => void): AsyncGenerator<Buffer> {
+  const counted = countChunks(stream, onBytes);
   try {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(2), 0, 2, 0);
-    return bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b;
-  } finally {
-    await handle.close();
-  }
-}
-
-async function* readChunks(path: string, isGzip: boolean, onBytes: (count: number) => void): AsyncGenerator<Buffer> {
-  const counted = Readable.from(countChunks(createReadStream(path, { highWaterMark: CHUNK_BYTES }), onBytes));
-  // A broken disk or archive ends the last stream with its error, which the loop below throws.
-  const chunks = isGzip ? pipeline(counted, createGunzip({ chunkSize: CHUNK_BYTES }), () => undefined) : counted;
-  try {
+    const first = await counted.next();
+    if (first.done === true) return;
+    const whole = Readable.from(from(first.value, counted));
+    // A broken disk or archive ends the last stream with its error, which the loop below throws.
+    const chunks = isGzip(first.value)
+      ? pipeline(whole, createGunzip({ chunkSize: CHUNK_BYTES }), () => undefined)
+      : whole;
     for await (const chunk of chunks) yield chunk as Buffer;
   } catch (error) {
     throw asImportFileError(path, error);
+  } finally {
+    stream.destroy();
   }
+}
+
+/** RFC 1952, section 2.3.1. */
+function isGzip(bytes: Buffer): boolean {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b;
+}
+
+async function* from(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield first;
+  yield* rest;
 }
 
 async function* countChunks(chunks: AsyncIterable<Buffer>, onBytes: (count: number) => void): AsyncGenerator<Buffer> {
@@ -84,15 +115,17 @@ async function* countChunks(chunks: AsyncIterable<Buffer>, onBytes: (count: numb
   }
 }
 
-async function readHead(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+/** Until a line has ended, or there is enough of it: what comes through a pipe may come in small pieces. */
+async function readHead(chunks: AsyncGenerator<Buffer>): Promise<readonly Buffer[]> {
   const parts: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of chunks) {
-    parts.push(chunk);
-    length += chunk.length;
-    if (length >= HEAD_BYTES) break;
+  for (let length = 0; length < HEAD_BYTES; ) {
+    const next = await chunks.next();
+    if (next.done === true) break;
+    parts.push(next.value);
+    length += next.value.length;
+    if (length >= HEAD_BYTES_MIN && next.value.includes('\n')) break;
   }
-  return Buffer.concat(parts).subarray(0, HEAD_BYTES);
+  return parts;
 }
 
 /** Values by column name in lower case. */
@@ -155,8 +188,13 @@ const DEPTH_MAX = 64;
 /** The outline of a country with every bend of its coast has a few. */
 const VALUE_BYTES_MAX = 16 * 1_024 * 1_024;
 
+/** RFC 8142 has one before each text; lines of JSON have none. */
+export const RECORD_SEPARATOR = '\u001E';
+/** As a path: each text of the sequence. */
+export const JSON_SEQUENCE = '$';
+
 /**
- * Calls `onValue` for every value at `path` (`$.features.*`) while it reads, so that the file may be larger than memory. What
+ * Calls `onValue` for every value at `path` (`$.features.*`, or `JSON_SEQUENCE`) while it reads, so that the file may be larger than memory. What
  * no map has is refused meanwhile: the parser's work grows with the depth, its memory with the length of a value. Throws `ImportFileError` when the file is no
  * JSON, nests too deep, has a value that is too long, or ends early.
  */
@@ -166,7 +204,8 @@ export async function* readJsonValues(
   onValue: (value: unknown) => void,
   onBytes: (count: number) => void,
 ): AsyncGenerator<void> {
-  const parser = new JSONParser({ paths: [path], keepStack: false });
+  const isSequence = path === JSON_SEQUENCE;
+  const parser = new JSONParser({ paths: [path], keepStack: false, ...(isSequence && { separator: '' }) });
   const depthBetweenValues = path.split('.').length - 1;
   let depth = 0;
   let valueBytes = 0;
@@ -182,7 +221,8 @@ export async function* readJsonValues(
     for await (const chunk of file.open(onBytes)) {
       valueBytes += chunk.length;
       if (valueBytes > VALUE_BYTES_MAX) throw new Error(`an entry of more than ${VALUE_BYTES_MAX} bytes`);
-      parser.write(isFirst ? withoutByteOrderMark(chunk) : chunk);
+      const bytes = isFirst ? withoutByteOrderMark(chunk) : chunk;
+      parser.write(isSequence ? withoutSeparators(bytes) : bytes);
       isFirst = false;
       yield;
     }
@@ -190,6 +230,11 @@ export async function* readJsonValues(
   } catch (error) {
     throw asImportFileError(file.path, error);
   }
+}
+
+/** Inside a text the separator is always escaped (RFC 8259, section 7). */
+function withoutSeparators(chunk: Buffer): Buffer {
+  return chunk.map((byte) => (byte === 0x1e ? 0x20 : byte)) as Buffer;
 }
 
 function withoutByteOrderMark(chunk: Buffer): Buffer {

@@ -17,16 +17,15 @@ import {
   openImportFile,
   readCsvRows,
   readJsonValues,
+  STANDARD_INPUT,
 } from './import-file.ts';
-import { boxCentre, ImportTally, type OsmPlace, type PointImportSummary } from './osm-points.ts';
+import { boxCentre, ImportTally, type Place, type PointImportSummary } from './osm-tags.ts';
 import { detectPointFormat, POINT_FORMATS, type PointFormat, positionsOf, readPointFile } from './point-formats.ts';
 
 export interface ImportProgress {
-  /** From 1: OpenStreetMap files are read up to three times. */
-  readonly pass: number;
-  /** Of the file on disk, in this pass. */
   readonly bytesRead: number;
-  readonly bytesTotal: number;
+  /** Of the file; null of standard input. */
+  readonly bytesTotal: number | null;
   /** Rows or objects read, in all. */
   readonly read: number;
 }
@@ -82,12 +81,17 @@ async function reading<T>(
 ): Promise<T> {
   const progress = startProgress(`importing ${path}`, 'objects');
   let count = 0;
+  // What writes to the pipe may say nothing for a long time.
+  if (path === STANDARD_INPUT) stopping.addEventListener('abort', () => void process.stdin.destroy(), { once: true });
   try {
-    return await work(({ pass, bytesRead, bytesTotal, read }) => {
+    return await work(({ bytesRead, bytesTotal, read }) => {
       stopping.throwIfAborted();
       count = read;
-      const doing = pass === 1 ? `importing ${path}` : `importing ${path}, pass ${pass}`;
-      progress.update({ doing, count, share: bytesRead / Math.max(1, bytesTotal) });
+      progress.update({
+        doing: `importing ${path}`,
+        count,
+        share: bytesTotal === null ? null : bytesRead / bytesTotal,
+      });
     });
   } catch (error) {
     if (!stopping.aborted) throw isDatabaseOutage(error) ? tooBusy(path, error as Error) : error;
@@ -141,17 +145,10 @@ export async function importPointsOfInterest(
   const format = options.format || detectPointFormat(file);
   const source = options.source || sourceName(options.path);
   const tally = new ImportTally();
-  let pass = 0;
   let bytesRead = 0;
-  const batches = readPointFile(file, format, tally, {
-    onPass() {
-      pass++;
-      bytesRead = 0;
-    },
-    onBytes(count) {
-      bytesRead += count;
-      onProgress({ pass, bytesRead, bytesTotal: file.sizeBytes, read: tally.read });
-    },
+  const batches = readPointFile(file, format, tally, (count) => {
+    bytesRead += count;
+    onProgress({ bytesRead, bytesTotal: file.sizeBytes, read: tally.read });
   });
   const imported = await replaceSource(source, refuseNone(batches, options.path));
   return { source, format, imported, ...tally.summary() };
@@ -172,7 +169,7 @@ async function* refuseNone(
 
 function sourceName(path: string): string {
   const name = basename(path);
-  return name.slice(0, name.search(/(?:\.(?:gz|osm|pbf|json|geojson|csv))*$/i)) || name;
+  return name.slice(0, name.search(/(?:\.(?:gz|osm|json|geojson|geojsonseq|csv))*$/i)) || name;
 }
 
 export interface ImportedCentre {
@@ -220,7 +217,7 @@ export async function importCoordinates(
   };
   await readCoordinateRows(file, onRow, (count) => {
     bytesRead += count;
-    onProgress({ pass: 1, bytesRead, bytesTotal: file.sizeBytes, read });
+    onProgress({ bytesRead, bytesTotal: file.sizeBytes, read });
   });
   if (centres.size === 0) throw new ImportFileError(`${path} holds no coordinates of a commune`);
   await replaceCoordinates(new Map([...centres].map(([insee, sum]) => [insee, meanOf(sum)])));
@@ -264,7 +261,7 @@ interface CoordinateRow {
   /** As the file has it; empty when it has none. */
   readonly insee: string;
   /** Null when the row has no usable coordinates. */
-  readonly centre: OsmPlace | null;
+  readonly centre: Place | null;
   /** The row describes a part of the commune (La Poste's fifth address line). */
   readonly isPart: boolean;
 }
@@ -324,12 +321,12 @@ async function readCsv(
   }
 }
 
-function parsePair(text: string): OsmPlace | null {
+function parsePair(text: string): Place | null {
   const match = /^\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text);
   return match === null ? null : inRange({ lat: Number(match[1]), lon: Number(match[2]) });
 }
 
-function inRange(place: OsmPlace): OsmPlace | null {
+function inRange(place: Place): Place | null {
   return Math.abs(place.lat) <= 90 && Math.abs(place.lon) <= 180 ? place : null;
 }
 

@@ -1,4 +1,4 @@
-/** The files that points of interest come in, distinguished by their first bytes. */
+/** The formats that points of interest come in, distinguished by their first bytes. */
 
 import type { PointAttributes, PointOfInterest, SchoolType } from '../../engine/domain/point-of-interest.ts';
 import { foldText } from '../../engine/domain/text.ts';
@@ -7,69 +7,60 @@ import {
   csvColumns,
   type ImportFile,
   ImportFileError,
+  JSON_SEQUENCE,
+  RECORD_SEPARATOR,
   readCsvRows,
   readJsonValues,
 } from './import-file.ts';
-import { readOsmPbf } from './osm-pbf.ts';
 import {
   boxCentre,
-  collectOsmPoints,
   describeTags,
-  facilityOf,
+  facilitiesOf,
   type ImportTally,
   NOT_A_FACILITY,
-  type OsmPlace,
+  type Place,
   type Tags,
   tidyName,
-} from './osm-points.ts';
+} from './osm-tags.ts';
 
-export const POINT_FORMATS = ['osm-pbf', 'geojson', 'annuaire-education'] as const;
+export const POINT_FORMATS = ['geojson', 'geojson-seq', 'annuaire-education'] as const;
 export type PointFormat = (typeof POINT_FORMATS)[number];
 
-export interface ReadProgress {
-  /** A pass over the file has begun. */
-  readonly onPass: () => void;
-  /** Bytes read from the disk since the last call. */
-  readonly onBytes: (count: number) => void;
-}
-
 /** Throws `ImportFileError` on a file of another kind. */
-export function detectPointFormat(file: ImportFile): PointFormat {
-  const { head, path } = file;
-  if (head.subarray(4, 64).includes('OSMHeader')) return 'osm-pbf';
-  const text = head
-    .toString('utf8')
-    .replace(/^\uFEFF/, '')
-    .trimStart();
-  if (text.startsWith('{') && /"type"\s*:\s*"FeatureCollection"|"features"\s*:/.test(text)) return 'geojson';
-  if (text.startsWith('<') || text.startsWith('{')) {
+export function detectPointFormat({ head, path, ...file }: ImportFile): PointFormat {
+  const text = head.toString('utf8').replace(/^\uFEFF/, '');
+  const json = text.replace(/^[\s\u001E]+/, '');
+  if (json.startsWith('{')) {
+    if (text.startsWith(RECORD_SEPARATOR)) return 'geojson-seq';
+    if (/"type"\s*:\s*"FeatureCollection"|"features"\s*:/.test(json)) return 'geojson';
+    if (/"type"\s*:\s*"Feature"/.test(json)) return 'geojson-seq';
+  }
+  if (head.subarray(4, 64).includes('OSMHeader') || /^<(\?xml|osm)\b/.test(json)) {
     throw new ImportFileError(
-      `${path} is no GeoJSON FeatureCollection; osmium makes .osm.pbf of OpenStreetMap's XML, osmtogeojson GeoJSON of it and of Overpass's answers`,
+      `${path} is a file of OpenStreetMap, of which osmium-tool makes GeoJSON: vigie import points-of-interest --help says how`,
     );
   }
-  const columns = csvColumns(file);
+  if (json.startsWith('<') || json.startsWith('{')) {
+    throw new ImportFileError(`${path} is no GeoJSON; osmtogeojson makes it of Overpass's answers`);
+  }
+  const columns = csvColumns({ head, path, ...file });
   if (DIRECTORY_COLUMNS.every((column) => columns.includes(column))) return 'annuaire-education';
   throw new ImportFileError(`${path} is none of ${POINT_FORMATS.join(', ')}`);
 }
 
-/** The points of interest of the file, in batches. Throws `ImportFileError` while it reads. */
+/** The points of interest of the file, in batches. Throws `ImportFileError` while it reads. `onBytes`: as `ImportFile.open`. */
 export function readPointFile(
   file: ImportFile,
   format: PointFormat,
   tally: ImportTally,
-  { onPass, onBytes }: ReadProgress,
+  onBytes: (count: number) => void,
 ): AsyncIterable<readonly PointOfInterest[]> {
   switch (format) {
-    case 'osm-pbf':
-      return collectOsmPoints((visitor) => {
-        onPass();
-        return readOsmPbf(file, visitor, onBytes);
-      }, tally);
     case 'geojson':
-      onPass();
-      return readGeoJsonPoints(file, tally, onBytes);
+      return readFeatures(file, '$.features.*', tally, onBytes);
+    case 'geojson-seq':
+      return readFeatures(file, JSON_SEQUENCE, tally, onBytes);
     case 'annuaire-education':
-      onPass();
       return readEducationDirectory(file, tally, onBytes);
   }
 }
@@ -146,43 +137,44 @@ function schoolTypeOf(row: CsvRow): SchoolType | null {
 }
 
 /**
- * GeoJSON FeatureCollections (RFC 7946). The properties are OpenStreetMap tags, flat or under `tags` (as overpass-turbo
+ * GeoJSON (RFC 7946), a collection or a sequence (RFC 8142) of features. The properties are OpenStreetMap tags, flat or under `tags` (as overpass-turbo
  * and osmtogeojson write them), or this project's own words: `facility` (or `type`), `name`, `schoolType`,
  * `operatorType`. Any geometry but a point becomes the centre of its bounding box.
  */
-async function* readGeoJsonPoints(
+async function* readFeatures(
   file: ImportFile,
+  path: string,
   tally: ImportTally,
   onBytes: (count: number) => void,
 ): AsyncGenerator<readonly PointOfInterest[]> {
   let batch: PointOfInterest[] = [];
   const take = (feature: unknown) => {
     tally.read++;
-    const point = pointOf(feature, tally);
-    if (point === null) return;
-    tally.keep(point.facility);
-    batch.push(point);
+    for (const point of pointsOf(feature, tally)) {
+      tally.keep(point.facility);
+      batch.push(point);
+    }
   };
-  for await (const _ of readJsonValues(file, '$.features.*', take, onBytes)) {
+  for await (const _ of readJsonValues(file, path, take, onBytes)) {
     if (batch.length > 0) yield batch;
     batch = [];
   }
   yield batch;
 }
 
-function pointOf(feature: unknown, tally: ImportTally): PointOfInterest | null {
+function pointsOf(feature: unknown, tally: ImportTally): readonly PointOfInterest[] {
   const { properties, geometry } = record(feature);
   const described = describeTags(tagsOf(properties));
-  if (described === null) {
+  if (described.length === 0) {
     tally.skip(NOT_A_FACILITY);
-    return null;
+    return [];
   }
   const centre = boxCentre(positionsOf(geometry));
   if (centre === null || !(Math.abs(centre.lat) <= 90 && Math.abs(centre.lon) <= 180)) {
     tally.skip(centre === null ? 'no coordinates' : 'coordinates out of range');
-    return null;
+    return [];
   }
-  return { ...described, ...centre };
+  return described.map((one) => ({ ...one, ...centre }));
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {
@@ -197,20 +189,20 @@ function tagsOf(properties: unknown): Tags {
   }
   if (tags.amenity === undefined) {
     // `type` is also OpenStreetMap's term for the kind of a relation.
-    const facility = facilityOf(tags.facility) ?? facilityOf(tags.type);
-    if (facility !== null) tags.amenity = facility;
+    const [facility] = [...facilitiesOf(tags.facility), ...facilitiesOf(tags.type)];
+    if (facility !== undefined) tags.amenity = facility;
   }
   return tags;
 }
 
 /** Every position of a geometry, however deep. Longitude comes first. */
-export function* positionsOf(geometry: unknown): Generator<OsmPlace> {
+export function* positionsOf(geometry: unknown): Generator<Place> {
   const { coordinates, geometries } = record(geometry);
   if (Array.isArray(geometries)) for (const part of geometries) yield* positionsOf(part);
   else yield* placesIn(coordinates);
 }
 
-function* placesIn(coordinates: unknown): Generator<OsmPlace> {
+function* placesIn(coordinates: unknown): Generator<Place> {
   if (!Array.isArray(coordinates)) return;
   const [lon, lat] = coordinates as readonly unknown[];
   if (typeof lon === 'number' && typeof lat === 'number') yield { lat, lon };

@@ -29,7 +29,7 @@ export async function pointsRevision(database: Queryable): Promise<string> {
   return rows[0]?.revision ?? '';
 }
 
-/** The longest that an import may read its file without writing: ten minutes. */
+/** The longest that an import may read without writing: ten minutes. */
 const BATCH_WAIT_MAX_MS = 600_000;
 
 /**
@@ -41,20 +41,27 @@ export async function replacePointSource(
   source: string,
   batches: AsyncIterable<readonly PointOfInterest[]>,
 ): Promise<number> {
-  return transaction(database, async (client) => {
-    // A file is read between two batches, which takes its time on a busy machine; only this source waits for it.
-    await client.query(`set local idle_in_transaction_session_timeout = ${BATCH_WAIT_MAX_MS}`);
-    const sourceId = await claimSource(client, source);
-    // Served by points_of_interest_source.
-    await client.query('delete from points_of_interest where source_id = $1', [sourceId]);
-    let count = 0;
-    for await (const batch of batches) {
-      await insertPoints(client, sourceId, batch);
-      count += batch.length;
-    }
-    await client.query('update points_of_interest_sources set point_count = $2 where id = $1', [sourceId, count]);
-    return count;
-  });
+  const remaining = batches[Symbol.asyncIterator]();
+  // Whatever makes the points may take long until it has the first one: no transaction waits for that.
+  const first = await remaining.next();
+  try {
+    return await transaction(database, async (client) => {
+      // A file is read between two batches, which takes its time on a busy machine; only this source waits for it.
+      await client.query(`set local idle_in_transaction_session_timeout = ${BATCH_WAIT_MAX_MS}`);
+      const sourceId = await claimSource(client, source);
+      // Served by points_of_interest_source.
+      await client.query('delete from points_of_interest where source_id = $1', [sourceId]);
+      let count = 0;
+      for (let next = first; next.done !== true; next = await remaining.next()) {
+        await insertPoints(client, sourceId, next.value);
+        count += next.value.length;
+      }
+      await client.query('update points_of_interest_sources set point_count = $2 where id = $1', [sourceId, count]);
+      return count;
+    });
+  } finally {
+    await remaining.return?.();
+  }
 }
 
 /** False when there is no such source. Served by the unique index on `name`; the points go with it. */
