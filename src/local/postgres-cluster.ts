@@ -117,7 +117,7 @@ export async function syncDirectory(path: string): Promise<void> {
   await directory.sync().finally(() => directory.close());
 }
 
-/** Of the application. */
+/** The role of the application. */
 export const POSTGRES_ROLE = 'vigie';
 export const POSTGRES_SUPERUSER = 'vigie_superuser';
 

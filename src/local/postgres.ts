@@ -136,7 +136,7 @@ function urlsOf({ role, superuser }: PostgresPasswords, port: number) {
   };
 }
 
-/** Of the server whose role has `url`. Throws `ServerStartError` when the password of the superuser is lost. */
+/** The superuser's URL of the server that `url` names. Throws `ServerStartError` when the password of the superuser is lost. */
 export async function superuserUrl(home: string, url: string): Promise<string> {
   const password = await readSecret(join(home, SUPERUSER_PASSWORD_FILE));
   if (password === null)

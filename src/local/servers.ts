@@ -14,7 +14,7 @@ import { assertCanPrepare } from './postgres-cluster.ts';
 export interface ServerSettings {
   readonly databaseUrl: string | null;
   readonly natsUrl: string | null;
-  /** Of the embedded NATS; 0 takes a free one. */
+  /** The port of the embedded NATS; 0 takes a free one. */
   readonly natsPort: number;
   readonly dataDir: string | null;
 }

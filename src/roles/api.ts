@@ -144,7 +144,7 @@ interface ConnectionLimits {
 
 /** Twenty browsers behind one address have their pages on fewer. */
 const UNAUTHENTICATED_PER_ADDRESS_MAX = 64;
-/** Of all connections that there may be. */
+/** Shares of all connections that there may be. */
 const CLIENT_SHARE = 1 / 4;
 
 /**
@@ -158,7 +158,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
     allMax: Infinity,
   });
   const ofClients = new ConcurrencyLimit(LIMITED.connections, { perClientMax, allMax: Infinity });
-  /** Of sockets without an authenticated request. */
+  /** Counts the sockets without an authenticated request. */
   const leaveAddress = new WeakMap<Socket, Leave>();
   return {
     onConnection(socket) {

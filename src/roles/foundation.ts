@@ -288,7 +288,7 @@ export interface TransientErrors {
   /** `what`: the work that met the error and retries by itself. */
   readonly onTransientError: (what: string, error: Error) => void;
   readonly onFailure: (failure: ActorFailure) => void;
-  /** Of the connection to NATS. */
+  /** Called when the connection to NATS breaks or returns. */
   readonly onBrokerStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
 

@@ -242,7 +242,7 @@ function maintainAlongside(
     startTask({
       what: 'estimates of matches',
       everyMs: CORRECT_ESTIMATES_EVERY_MS,
-      work: () => correctMatchTotals(database, sampling.take()),
+      work: () => correctMatchTotals(database, sampling.flush()),
       onTransientError,
     }),
   ];

@@ -192,14 +192,14 @@ describe('the sample of adverts', () => {
     const [one, two] = [1, 2] as unknown as [SearchNumber, SearchNumber];
     const sampling = sampleMatches(() => [one, two]);
     for (let judged = 0; judged < 250; judged++) sampling.match({} as never);
-    assert.deepEqual(sampling.take(), {
+    assert.deepEqual(sampling.flush(), {
       adverts: 2,
       matched: new Map([
         [one, 2],
         [two, 2],
       ]),
     });
-    assert.deepEqual(sampling.take(), { adverts: 0, matched: new Map() });
+    assert.deepEqual(sampling.flush(), { adverts: 0, matched: new Map() });
   });
 
   it('moves the sum of a client to what is matched, and lets go of it with the searches', async () => {

@@ -16,7 +16,7 @@ type HandOn = (message: PulledMessage) => Promise<void>;
 export interface InOrder {
   /** Takes pulled messages: hands each on after the messages that the stream holds between the last one and it. */
   readonly take: HandOn;
-  /** Of the messages read from the stream, all up to this one are settled; infinite when none is left to settle. */
+  /** All messages read from the stream up to this one are settled; infinite when none is left to settle. */
   readonly settledUpTo: number;
   /** Hands nothing on any more: unsettled messages are left to the next reader. */
   stop(): void;

@@ -7,9 +7,9 @@ import { isMissing } from './topology.ts';
 export interface ConsumerPosition {
   /** When the stream was created: distinguishes it from a later one of its name. */
   readonly createdAt: string;
-  /** Of the oldest message that the stream still holds. */
+  /** The sequence of the oldest message that the stream still holds. */
   readonly firstSequence: number;
-  /** Of the newest message that the stream ever held. */
+  /** The sequence of the newest message that the stream ever held. */
   readonly lastSequence: number;
   /** Every message up to this one is acknowledged. */
   readonly acknowledgedUpTo: number;
@@ -83,7 +83,7 @@ export interface Trim {
   readonly heldBy: string | null;
 }
 
-/** Of its `max_bytes`. */
+/** Shares of its `max_bytes`. */
 const FULL_SHARE = 0.8;
 const TRIMMED_SHARE = 0.75;
 const NOTHING: Trim = { removed: 0, heldBy: null };

@@ -153,7 +153,7 @@ const PULL_EXPIRES_NANOS = 10 * SECOND_NANOS;
 const PULL_BYTES_LEAST = 1_048_576;
 const PULLS_WAITING_LEAST = 16;
 
-/** Of JetStream's limits 0 and -1 mean none. */
+/** JetStream's limits of 0 and -1 mean none. */
 function isLimited(limit: number | undefined, below: number): limit is number {
   return limit !== undefined && limit > 0 && limit < below;
 }
@@ -277,7 +277,7 @@ interface StreamFigures {
   readonly name: string;
   readonly messages: number;
   readonly bytes: number;
-  /** That it may hold; 0 when it has no bound. */
+  /** The most that it may hold; 0 when it has no bound. */
   readonly bytesMax: number;
   readonly consumers: number;
   /** Not yet handed to a consumer. */

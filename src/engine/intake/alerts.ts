@@ -166,7 +166,7 @@ function byProperty(
   return pairs;
 }
 
-/** Of the given searches, those that the property starts to satisfy and those that are notified of an event. */
+/** The given searches that the property starts to satisfy and those that are notified of an event. */
 function searchesTouchedBy(
   { before, after, events }: EvaluatedChange,
   isAsked: (number: SearchNumber) => boolean,

@@ -25,7 +25,7 @@ import type { EvaluatedChange } from './alerts.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecordBounds extends PropertyBounds {
-  /** Of large properties that one transaction reads and reports. */
+  /** Bounds the large properties that one transaction reads and reports. */
   readonly batchBytesMax: number;
   /** Messages of one very large property that may wait. */
   readonly waitingMax: number;

@@ -7,31 +7,31 @@ import type { SearchNumber } from '../domain/ids.ts';
 import type { MatchSample } from '../store/search-totals.ts';
 import type { Matcher } from './matcher.ts';
 
-const JUDGED_PER_SAMPLE = 100;
+const EVALUATED_PER_SAMPLE = 100;
 /** Different searches counted: a sample of more ends early. */
 const SEARCHES_MAX = 100_000;
 
 export interface MatchSampling {
   readonly match: Matcher['match'];
   /** The counts since the last call. */
-  readonly take: () => MatchSample;
+  readonly flush: () => MatchSample;
 }
 
 export function sampleMatches(match: Matcher['match']): MatchSampling {
-  let judged = 0;
+  let evaluated = 0;
   let adverts = 0;
   let matched = new Map<SearchNumber, number>();
   return {
     match(facts) {
       const numbers = match(facts);
-      judged += 1;
-      if (judged % JUDGED_PER_SAMPLE === 0 && matched.size < SEARCHES_MAX) {
+      evaluated += 1;
+      if (evaluated % EVALUATED_PER_SAMPLE === 0 && matched.size < SEARCHES_MAX) {
         adverts += 1;
         for (const number of numbers) matched.set(number, (matched.get(number) ?? 0) + 1);
       }
       return numbers;
     },
-    take() {
+    flush() {
       const sample = { adverts, matched };
       adverts = 0;
       matched = new Map();

@@ -36,7 +36,7 @@ export interface IntakeDependencies {
   readonly database: Database;
   readonly recordBatch: Recorder;
   readonly recordBatchMax: number;
-  /** Of messages, and of those that are being pulled. */
+  /** Bounds the messages of a batch, and those that are being pulled. */
   readonly recordBatchBytesMax: number;
   /** While closed, it pauses the stage. */
   readonly gate?: PauseGate;
