@@ -33,7 +33,7 @@ function play(
 ): number[] {
   const times: number[] = [];
   for (let now = fromMs; now < untilMs; now += STEP_MS) {
-    for (const turn of round.take(64, now)) {
+    for (const turn of round.nextTurns(64, now)) {
       times.push(now);
       onTurn(turn);
     }
@@ -50,10 +50,10 @@ test('an endpoint that never answers gets two attempts a second, one that does g
   const round = openRound();
   const [never, always] = [keyOf('never', 'client', 'stranger'), keyOf('always', 'client', 'own')];
   for (let count = 0; count < 60; count++)
-    for (const key of [never, always]) round.add(key, 'x', count % 2 === 0 ? 'again' : 'first', ID);
+    for (const key of [never, always]) round.add(key, 'x', count % 2 === 0 ? 'retry' : 'first', ID);
   const began: Record<string, number[]> = { [never]: [], [always]: [] };
   for (let now = 0; now < 10_000; now += STEP_MS) {
-    for (const turn of round.take(64, now)) {
+    for (const turn of round.nextTurns(64, now)) {
       began[turn.lane.key]?.push(now);
       end(round, turn, turn.lane.key === always);
     }
@@ -89,7 +89,7 @@ test('once one endpoint of a host has answered, the others there have two a seco
 test('an attempt that was not made is not counted', () => {
   const round = openRound();
   for (let count = 0; count < 10; count++) round.add(keyOf('never', 'client', 'stranger'), 'x', 'first', ID);
-  for (let count = 0; count < 5; count++) for (const turn of round.take(1, 0)) round.withdraw(turn);
+  for (let count = 0; count < 5; count++) for (const turn of round.nextTurns(1, 0)) round.withdraw(turn);
   assert.equal(round.waiting, 5);
   assert.equal(play(round, { untilMs: 1_000 }, (turn) => end(round, turn, false)).length, 2);
 });

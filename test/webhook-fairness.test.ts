@@ -31,7 +31,7 @@ function finish(round: FairScheduler<string>, turn: Turn<string>, ended = outcom
 }
 
 function addMany(round: FairScheduler<string>, key: string, count: number, isRetry = false): void {
-  for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry ? 'again' : 'first', ID);
+  for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry ? 'retry' : 'first', ID);
 }
 
 /** Of an endpoint of `client` on `host`, as `endpointKeyOf` writes them. */
@@ -45,7 +45,7 @@ const keysOf = (turns: readonly Turn<string>[]) => turns.map(({ lane }) => lane.
 function prove(round: FairScheduler<string>, key: string, count: number): void {
   for (let number = 0; number < count; number++) {
     round.add(key, 'proof', 'first', ID);
-    for (const turn of round.take(1, 0)) finish(round, turn);
+    for (const turn of round.nextTurns(1, 0)) finish(round, turn);
   }
 }
 
@@ -55,7 +55,7 @@ test('endpoints take turns, however much waits for one of them', () => {
   addMany(round, 'a', 50);
   addMany(round, 'b', 2);
   addMany(round, 'c', 2);
-  assert.deepEqual(keysOf(round.take(6, 0)).toSorted(), ['a', 'a', 'b', 'b', 'c', 'c']);
+  assert.deepEqual(keysOf(round.nextTurns(6, 0)).toSorted(), ['a', 'a', 'b', 'b', 'c', 'c']);
 });
 
 test('clients take turns, however many URLs and hosts one of them names', () => {
@@ -67,7 +67,7 @@ test('clients take turns, however many URLs and hosts one of them names', () => 
   prove(round, neighbour, 5);
   for (const key of many) round.add(key, 'x', 'first', ID);
   addMany(round, neighbour, 4);
-  const turns = round.take(8, 0);
+  const turns = round.nextTurns(8, 0);
   assert.equal(turns.filter(({ lane }) => lane.key === neighbour).length, 4);
 });
 
@@ -78,7 +78,7 @@ test('the hosts of a client take turns, and the endpoints of a host', () => {
   for (const key of [...crowd, lone]) prove(round, key, 5);
   for (const key of crowd) addMany(round, key, 3);
   addMany(round, lone, 5);
-  const turns = keysOf(round.take(10, 0));
+  const turns = keysOf(round.nextTurns(10, 0));
   assert.equal(turns.filter((key) => key === lone).length, 5);
   assert.equal(new Set(turns).size, 6, 'no endpoint of the crowded host has a second turn yet');
 });
@@ -88,12 +88,12 @@ test('a client whose endpoints all hang at once leaves its neighbours room, also
   const hanging = Array.from({ length: 16 }, (_, n) => keyOf(`h${n}`, 'hanging', `h${n}`));
   for (const key of hanging) prove(round, key, 8);
   for (const key of hanging) addMany(round, key, 30);
-  const held = round.take(64, 0);
+  const held = round.nextTurns(64, 0);
   assert.equal(held.length, 56, 'seven eighths');
   const neighbours = [keyOf('known', 'first'), keyOf('unknown', 'second')];
   prove(round, neighbours[0] as string, 3);
   for (const key of neighbours) addMany(round, key, 2);
-  assert.deepEqual(new Set(keysOf(round.take(2, 5_000))), new Set(neighbours));
+  assert.deepEqual(new Set(keysOf(round.nextTurns(2, 5_000))), new Set(neighbours));
 });
 
 test('passing over a client costs the same, however many endpoints wait there', () => {
@@ -117,7 +117,7 @@ test('an unknown endpoint starts with one attempt and gets one more with each qu
   addMany(round, 'a', 60);
   const widths: number[] = [];
   for (let step = 0; step < 5; step++) {
-    const turns = round.take(SLOTS, 0);
+    const turns = round.nextTurns(SLOTS, 0);
     widths.push(turns.length);
     for (const turn of turns) finish(round, turn);
   }
@@ -137,12 +137,12 @@ test('timeouts halve the attempts at once down to two; quick failures do not', (
     outcome(20, 'status', 500),
   ]) {
     round.add('a', 'x', 'first', ID);
-    for (const turn of round.take(1, 0)) finish(round, turn, ended);
+    for (const turn of round.nextTurns(1, 0)) finish(round, turn, ended);
     widths.push(width());
   }
   assert.deepEqual(widths, [4, 2, 2, 2]);
   round.add('a', 'x', 'first', ID);
-  for (const turn of round.take(1, 0)) finish(round, turn, outcome(20, 'status', 429));
+  for (const turn of round.nextTurns(1, 0)) finish(round, turn, outcome(20, 'status', 429));
   assert.equal(width(), 2);
 });
 
@@ -150,11 +150,11 @@ test('an endpoint that stops answering gets nothing more before it answers', () 
   const round = openRound();
   prove(round, 'a', 10);
   addMany(round, 'a', 20);
-  const [first] = round.take(1, 0);
-  assert.equal(round.take(1, 499).length, 1);
-  assert.equal(round.take(1, 500).length, 0, 'the first attempt is overdue');
+  const [first] = round.nextTurns(1, 0);
+  assert.equal(round.nextTurns(1, 499).length, 1);
+  assert.equal(round.nextTurns(1, 500).length, 0, 'the first attempt is overdue');
   finish(round, first as Turn<string>, outcome(600));
-  assert.ok(round.take(1, 600).length === 1);
+  assert.ok(round.nextTurns(1, 600).length === 1);
 });
 
 test('hanging endpoints hold a quarter of the slots at most, unknown and hanging ones a half', () => {
@@ -162,13 +162,13 @@ test('hanging endpoints hold a quarter of the slots at most, unknown and hanging
   prove(round, 'healthy', 12);
   for (let number = 0; number < 32; number++) addMany(round, `hanging-${number}`, 3);
   for (let step = 0; step < 3; step++) {
-    const turns = round.take(SLOTS, 0);
+    const turns = round.nextTurns(SLOTS, 0);
     assert.equal(turns.length, 16, 'nobody knows all of them yet');
     for (const turn of turns) finish(round, turn, outcome(15_000, 'timeout'));
   }
-  assert.equal(round.take(SLOTS, 0).length, 8, 'now they are known');
+  assert.equal(round.nextTurns(SLOTS, 0).length, 8, 'now they are known');
   addMany(round, 'healthy', 40);
-  const rest = keysOf(round.take(SLOTS, 0));
+  const rest = keysOf(round.nextTurns(SLOTS, 0));
   assert.deepEqual([rest.length, new Set(rest)], [13, new Set(['healthy'])]);
 });
 
@@ -177,11 +177,11 @@ test('the retries of an outage leave a quarter of the slots to first attempts', 
   const keys = Array.from({ length: 10 }, (_, number) => keyOf(`e${number}`, `c${number}`));
   for (const key of keys) prove(round, key, 8);
   for (const key of keys) addMany(round, key, 20, true);
-  const retries = round.take(SLOTS, 0);
+  const retries = round.nextTurns(SLOTS, 0);
   assert.equal(retries.length, 24);
   assert.ok(retries.every(({ isRetry }) => isRetry));
   for (const key of keys) addMany(round, key, 2);
-  const fresh = round.take(SLOTS, 0);
+  const fresh = round.nextTurns(SLOTS, 0);
   assert.equal(fresh.length, 8);
   assert.ok(fresh.every(({ isRetry }) => !isRetry));
 });
@@ -191,7 +191,7 @@ test('within an endpoint first attempts come first, and what is older still move
   prove(round, 'a', 99);
   addMany(round, 'a', 80);
   addMany(round, 'a', 80, true);
-  const taken = round.take(80, 0);
+  const taken = round.nextTurns(80, 0);
   assert.equal(taken.filter(({ isRetry }) => isRetry).length, 20);
 });
 
@@ -201,11 +201,11 @@ test('an endpoint whose lane is full takes no more, and others do', () => {
   while (round.add('a', 'x', 'first', ID)) admitted += 1;
   assert.equal(admitted, 64);
   assert.equal(round.add('b', 'x', 'first', ID), true);
-  const [turn] = round.take(1, 0);
+  const [turn] = round.nextTurns(1, 0);
   finish(round, turn as Turn<string>, outcome(15_000, 'timeout'));
   const lane = round.lane((turn as Turn<string>).lane.key);
   round.empty(lane);
-  round.noteFetched(lane, 'first', null);
+  round.markFetched(lane, 'first', null);
   let slow = 0;
   while (round.add(lane.key, 'x', 'first', ID)) slow += 1;
   assert.equal(slow, 4, 'the rest waits in the queue');
@@ -215,21 +215,21 @@ test('what finds no room is drawn from the queue in its order, and what comes la
   const round = openRound();
   prove(round, 'a', 4);
   const place = ID;
-  round.noteBacklog('a', 'first');
-  const [lane] = round.wanting(9);
+  round.markBacklog('a', 'first');
+  const [lane] = round.refillable(9);
   assert.equal(lane?.key, 'a');
   assert.equal(round.add('a', 'late', 'first', LATER), false);
-  assert.equal(round.add('a', 'again', 'again', ID), true, 'it has a queue of its own');
+  assert.equal(round.add('a', 'again', 'retry', ID), true, 'it has a queue of its own');
   round.addFetched('a', 'early', 'first');
-  round.noteFetched(lane, 'first', place);
-  assert.deepEqual(lane.wanted('first')?.place, place, 'there is more behind it');
-  round.noteFetched(lane, 'first', null);
-  const reached = lane.wanted('first')?.place ?? ID;
+  round.markFetched(lane, 'first', place);
+  assert.deepEqual(lane.nextPage('first')?.position, place, 'there is more behind it');
+  round.markFetched(lane, 'first', null);
+  const reached = lane.nextPage('first')?.position ?? ID;
   assert.ok(place < reached && reached < LATER, 'the look at the end may have missed what was late');
-  round.noteFetched(lane, 'first', null);
-  assert.deepEqual([lane.wanted('first'), round.wanting(9)], [null, []]);
+  round.markFetched(lane, 'first', null);
+  assert.deepEqual([lane.nextPage('first'), round.refillable(9)], [null, []]);
   assert.equal(round.add('a', 'last', 'first', ID), true);
-  const entries = round.take(9, 0).map(({ entry, isRetry }) => [entry, isRetry]);
+  const entries = round.nextTurns(9, 0).map(({ entry, isRetry }) => [entry, isRetry]);
   assert.deepEqual(entries, [
     ['early', false],
     ['last', false],
@@ -239,19 +239,19 @@ test('what finds no room is drawn from the queue in its order, and what comes la
 
 test('what is let in behind the place of a backlog goes before all that is in front of it', () => {
   const round = openRound();
-  round.noteBacklog('a', 'first');
+  round.markBacklog('a', 'first');
   const lane = round.lane('a');
-  round.noteFetched(lane, 'first', LATER);
+  round.markFetched(lane, 'first', LATER);
   assert.equal(round.add('a', 'held back until now', 'first', ID), true, 'at once while there is room');
-  assert.equal(lane.wanted('first')?.place, LATER, 'the backlog is not walked again');
+  assert.equal(lane.nextPage('first')?.position, LATER, 'the backlog is not walked again');
   while (lane.room > 0) round.addFetched('a', 'x', 'first');
   assert.equal(round.add('a', 'held back until there was none', 'first', ID), false);
-  round.take(64, 0);
+  round.nextTurns(64, 0);
   round.empty(lane);
-  round.noteFetched(lane, 'first', '019b0000-0002-7000-8000-000000000001' as Uuid);
-  assert.ok((lane.wanted('first')?.place ?? LATER) < ID, 'it is the next to be drawn');
-  round.noteFetched(lane, 'first', LATER);
-  assert.equal(lane.wanted('first')?.place, LATER, 'and once');
+  round.markFetched(lane, 'first', '019b0000-0002-7000-8000-000000000001' as Uuid);
+  assert.ok((lane.nextPage('first')?.position ?? LATER) < ID, 'it is the next to be drawn');
+  round.markFetched(lane, 'first', LATER);
+  assert.equal(lane.nextPage('first')?.position, LATER, 'and once');
 });
 
 test('a paused endpoint gets no slot until it goes on', () => {
@@ -259,9 +259,9 @@ test('a paused endpoint gets no slot until it goes on', () => {
   addMany(round, 'a', 2);
   round.setPaused('a', true);
   assert.equal(round.add('a', 'x', 'first', ID), false);
-  assert.equal(round.take(1, 0).length, 0);
+  assert.equal(round.nextTurns(1, 0).length, 0);
   round.setPaused('a', false);
-  assert.equal(round.take(1, 0).length, 1);
+  assert.equal(round.nextTurns(1, 0).length, 1);
 });
 
 test('an endpoint that hung before a restart does not start among the healthy ones', () => {
@@ -271,7 +271,7 @@ test('an endpoint that hung before a restart does not start among the healthy on
     round.lane(`h${number}`).remember({ key: `h${number}`, lastError: 'timeout', ...remembered });
     addMany(round, `h${number}`, 3);
   }
-  assert.equal(round.take(SLOTS, 0).length, 8);
+  assert.equal(round.nextTurns(SLOTS, 0).length, 8);
 });
 
 test('slots, concurrency and the number of waiting entries are never exceeded, and nothing is lost', () => {
@@ -288,8 +288,8 @@ test('slots, concurrency and the number of waiting entries are never exceeded, a
       let [admitted, taken, now] = [0, 0, 0];
       for (const each of actions) {
         now += 100;
-        if (each.type === 'add') admitted += Number(round.add(each.key, 'x', each.isRetry ? 'again' : 'first', ID));
-        if (each.type === 'take') open.push(...round.take(each.max, now).map((turn) => (taken++, turn)));
+        if (each.type === 'add') admitted += Number(round.add(each.key, 'x', each.isRetry ? 'retry' : 'first', ID));
+        if (each.type === 'take') open.push(...round.nextTurns(each.max, now).map((turn) => (taken++, turn)));
         const turn = each.type === 'end' || each.type === 'withdraw' ? open.shift() : undefined;
         if (turn !== undefined && each.type === 'end') {
           finish(round, turn, outcome(each.ms, each.ok ? null : 'timeout'));
@@ -302,7 +302,7 @@ test('slots, concurrency and the number of waiting entries are never exceeded, a
       // Once all has been answered, everything that waits gets its turn.
       for (const turn of open) finish(round, turn);
       for (let pass = 0; pass < 500 && round.waiting > 0; pass++) {
-        for (const turn of round.take(8, (now += 100))) finish(round, turn);
+        for (const turn of round.nextTurns(8, (now += 100))) finish(round, turn);
       }
       assert.deepEqual([round.waiting, round.inFlight], [0, 0]);
     }),
@@ -315,26 +315,26 @@ test('an endpoint whose queue was taken away gets no turn, and gets one again wi
   addMany(round, 'a', 3);
   addMany(round, 'a', 3, true);
   assert.equal(round.empty(round.lane('a')).length, 6);
-  assert.deepEqual(round.take(SLOTS, 0), []);
+  assert.deepEqual(round.nextTurns(SLOTS, 0), []);
   round.add('a', 'next', 'first', ID);
   assert.deepEqual(
-    round.take(SLOTS, 0).map(({ entry }) => entry),
+    round.nextTurns(SLOTS, 0).map(({ entry }) => entry),
     ['next'],
   );
 });
 
 test('what comes while its backlog is drawn to the end is drawn after that', () => {
   const round = openRound();
-  for (const kind of ['first', 'again'] as const) {
+  for (const kind of ['first', 'retry'] as const) {
     const lane = round.lane(kind);
-    round.noteBacklog(kind, kind);
-    assert.deepEqual(round.wanting(1), [lane]);
+    round.markBacklog(kind, kind);
+    assert.deepEqual(round.refillable(1), [lane]);
     // The draw has looked, and its answer is under way.
     assert.equal(round.add(kind, 'committed after the look', kind, ID), false);
-    round.noteFetched(lane, kind, null);
-    assert.deepEqual(round.wanting(1), [lane], 'somebody has to look again');
-    round.noteFetched(lane, kind, null);
-    assert.deepEqual(round.wanting(1), []);
+    round.markFetched(lane, kind, null);
+    assert.deepEqual(round.refillable(1), [lane], 'somebody has to look again');
+    round.markFetched(lane, kind, null);
+    assert.deepEqual(round.refillable(1), []);
     assert.equal(round.add(kind, 'next', kind, ID), true);
   }
 });

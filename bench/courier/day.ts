@@ -110,7 +110,7 @@ async function resendSome(
   resent: Map<Uuid, number>,
 ): Promise<void> {
   const { rows: failed } = await database.query<{ id: Uuid }>(
-    `select delivery_id as id from endings where state = 'failed' order by endpoint_key, delivery_id limit $1`,
+    `select delivery_id as id from final_outcomes where state = 'failed' order by endpoint_key, delivery_id limit $1`,
     [RESENT_PER_HOUR / 2],
   );
   const delivered = [...recorded].filter(([, to]) => to.includes('/ok/')).slice(-RESENT_PER_HOUR / 2);
@@ -152,7 +152,7 @@ async function verdictOf(
 ): Promise<Omit<Day, 'hours' | 'resent'>> {
   const { rows } = await database.query<{ failed: number; cancelled: number }>(
     `select count(*) filter (where state = 'failed')::integer as failed,
-       count(*) filter (where state = 'cancelled')::integer as cancelled from endings`,
+       count(*) filter (where state = 'cancelled')::integer as cancelled from final_outcomes`,
   );
   let lost = 0;
   let doubled = 0;

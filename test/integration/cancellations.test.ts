@@ -155,7 +155,7 @@ test('no attempt begins once a search was deleted, though it was being claimed m
     await Promise.all(claims);
     assert.equal(await countClaimed(), claimedThen, 'none was claimed after the answer');
     await tell(true);
-    await database.query('truncate deliveries, open_deliveries, endings');
+    await database.query('truncate deliveries, open_deliveries, final_outcomes');
   }
   assert.equal(await deleteSearch(database, clientId, search.id), true);
 });

@@ -21,7 +21,7 @@ import {
   transaction,
 } from '../../src/engine/store/database.ts';
 import { CorkedSocket } from '../../src/engine/store/database-servers.ts';
-import { letInAged, readDue, readDueLanes } from '../../src/engine/store/deliveries.ts';
+import { readDue, readDueLanes, releaseExpiredHolds } from '../../src/engine/store/deliveries.ts';
 import { claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
 import { beginMatches, readMatches, updateMatches } from '../../src/engine/store/matches.ts';
 import { lockProperties, updateCrawls, updateProperties } from '../../src/engine/store/properties.ts';
@@ -200,9 +200,9 @@ test('the statements of the pipeline go through indexes, however full the queue 
   await runStatements(database, [...updateMatches([match]), ...beginMatches([match])]);
   await claimDeliveries(database, 1, ids, now);
   await giveBack(database, 1, ids);
-  await readDue(database, [{ endpointKey: 'none', lane: 'first', place: id, count: 1 }]);
+  await readDue(database, [{ endpointKey: 'none', lane: 'first', position: id, count: 1 }]);
   await readDueLanes(database);
-  await letInAged(database, id, id, 1);
+  await releaseExpiredHolds(database, id, id, 1);
   await releaseRetries(database, [{ id, endpointKey: 'none', attemptCount: 1 }]);
   await readOverdueRetries(database, 0, null, 1);
   await readDocuments(database, ids);
@@ -311,11 +311,11 @@ async function useQueue(database: DatabasePool): Promise<void> {
   ];
   const ids = [skewedId, freshId];
   const ranges = ['skewed', 'healthy1', 'healthy2', 'none'].flatMap((endpointKey) =>
-    (['first', 'again'] as const).map((lane) => ({ endpointKey, lane, place: start, count: 64 })),
+    (['first', 'retry'] as const).map((lane) => ({ endpointKey, lane, position: start, count: 64 })),
   );
   await readDue(database, ranges);
   await readDueLanes(database);
-  await letInAged(database, start, freshId, 100);
+  await releaseExpiredHolds(database, start, freshId, 100);
   await readOverdueRetries(database, 5_000, null, 100);
   await releaseRetries(database, [{ id: freshId, endpointKey: 'healthy1', attemptCount: 0 }]);
   await registerHolder(database, 1);

@@ -329,7 +329,7 @@ describe('deliveries', () => {
     assert.equal(document.status, 'delivered');
     const [first] = after.attempts;
     assert.equal(Date.parse(document.deliveredAt), (first?.startedAt.getTime() ?? 0) + (first?.durationMs ?? 0));
-    const { rows } = await stage.database.query('select from endings');
+    const { rows } = await stage.database.query('select from final_outcomes');
     assert.equal(rows.length, 0, 'nobody is alarmed');
   });
 });
@@ -384,7 +384,7 @@ describe('deliveries that are asked for again while they are being sent', () => 
     );
     await settling.query('commit');
     settling.release();
-    assert.deepEqual(await asked, { type: 'sent', due: [{ ...due, lane: 'again' }] });
+    assert.deepEqual(await asked, { type: 'sent', due: [{ ...due, lane: 'retry' }] });
   });
 });
 

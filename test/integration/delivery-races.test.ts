@@ -10,7 +10,7 @@ import { firstUuidAt, timeOrderedUuid, type Uuid } from '../../src/engine/domain
 import { readAbandoned, recordAttempts } from '../../src/engine/store/attempts.ts';
 import { declareDead, PROCESS } from '../../src/engine/store/couriers.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
-import { letInAged } from '../../src/engine/store/deliveries.ts';
+import { releaseExpiredHolds } from '../../src/engine/store/deliveries.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
 import { pauseEndpoint } from '../../src/engine/store/endpoints.ts';
 import { lockForResending, resend, resendDelivery } from '../../src/engine/store/resends.ts';
@@ -322,7 +322,7 @@ test('endpoints of one match whose keys have one hash neither wait for each othe
   assert.equal(await claim(fourth), undefined, 'the third holds it back');
   assert.deepEqual(idsOf(await settle(delivery)), [fourth]);
   await database.query('update open_deliveries set lane = 0 where id = $1', [fourth]);
-  const aged = await letInAged(database, first, firstUuidAt(new Date()), 10);
+  const aged = await releaseExpiredHolds(database, first, firstUuidAt(new Date()), 10);
   assert.deepEqual(idsOf(aged.due), [fourth]);
 });
 
@@ -360,7 +360,7 @@ test('a delivery that waits for its own endpoint alone is found by few pages, be
   // The only connection has prepared the statements.
   await claim(ids[0] as Uuid);
   await recordAttempts(database, []);
-  await letInAged(database, young, young, 1);
+  await releaseExpiredHolds(database, young, young, 1);
   const { rows } = await database.query('select match_id from deliveries limit 1');
   const matchId: string = rows[0].match_id;
 
@@ -377,9 +377,9 @@ test('a delivery that waits for its own endpoint alone is found by few pages, be
   const pages: Record<string, number> = {};
   pages.claim = await pagesOf('claim', HOLDER, `{${first}}`, young, new Date().toISOString(), PROCESS);
   await database.query('update open_deliveries set lane = 0 where endpoint_key = $1', [keyOf(NEW)]);
-  pages.aged = await pagesOf('let-in-aged', ids.at(-3), young, 1_000);
+  pages.aged = await pagesOf('release-expired-holds', ids.at(-3), young, 1_000);
   // The others still wait for a claim.
-  pages.letIn = await pagesOf('let-in', `{${matchId}}`, `{${keyOf(NEW)}}`);
+  pages.releaseHeld = await pagesOf('release-held', `{${matchId}}`, `{${keyOf(NEW)}}`);
   t.diagnostic(JSON.stringify(pages));
   assert.ok(Math.max(...Object.values(pages)) < 400, JSON.stringify(pages));
 });
@@ -389,7 +389,7 @@ test('whatever meets, an open delivery is queued at its endpoint and has at most
   const step = fc.constantFrom('claim', 'claim', 'fail', 'deliver', 'give back', 'release', 'resend', 'resend', 'move');
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(fc.nat({ max: 5 }), step), { minLength: 60, maxLength: 120 }), async (steps) => {
-      await database.query('truncate deliveries, open_deliveries, endings, attempts');
+      await database.query('truncate deliveries, open_deliveries, final_outcomes, attempts');
       const endpoints = Array<string>(6).fill(OLD);
       const due = await seedDeliveries(database, search, endpoints, 'one match');
       const claimed = new Map<Uuid, ClaimedDelivery>();

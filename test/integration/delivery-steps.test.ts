@@ -104,7 +104,7 @@ test('every step leads from every state to where the table says, and done twice 
   const statements = statementsOf(database, search);
   for (const state of DELIVERY_STATES) {
     for (const [step, take] of Object.entries(statements) as [Step, (typeof statements)[Step]][]) {
-      await database.query('truncate deliveries, open_deliveries, endings, attempts');
+      await database.query('truncate deliveries, open_deliveries, final_outcomes, attempts');
       const [due] = await seedDeliveries(database, search, [URL]);
       const id = due?.id as Uuid;
       await putInState(database, [id], state, state === 'queued' ? 0 : 1);
@@ -143,7 +143,7 @@ test('an attempt starts by the clock of its courier, whatever PostgreSQL says', 
     assert.ok(before <= startedAt && startedAt <= after, 'a receiver takes what is of its own time alone');
     const [abandoned] = await readAbandoned(database, [HOLDER], 1);
     assert.ok(abandoned && before <= abandoned.startedAt.getTime() && abandoned.startedAt.getTime() <= after);
-    await database.query('truncate deliveries, open_deliveries, endings, attempts');
+    await database.query('truncate deliveries, open_deliveries, final_outcomes, attempts');
   }
 });
 
@@ -156,7 +156,7 @@ test('a failure that comes late changes nothing, a success that comes late wins'
       await putInState(database, [id], state, 2);
       await recordAttempts(database, [settled(search, id, (await readRow(database, id)).matchId, 1, isFine)]);
       assert.equal((await readRow(database, id)).state, isFine ? 'delivered' : state, `attempt 1 of 2, ${state}`);
-      await database.query('truncate deliveries, open_deliveries, endings, attempts');
+      await database.query('truncate deliveries, open_deliveries, final_outcomes, attempts');
     }
   }
 });
@@ -173,7 +173,7 @@ test('couriers that do everything at once take each attempt once, and lose nothi
         },
       ),
       async (steps) => {
-        await database.query('truncate deliveries, open_deliveries, endings, attempts');
+        await database.query('truncate deliveries, open_deliveries, final_outcomes, attempts');
         const due = await seedDeliveries(database, search, Array<string>(10).fill(URL), 'one match');
         const statements = statementsOf(database, search);
         await Promise.all(

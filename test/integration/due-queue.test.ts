@@ -29,15 +29,15 @@ test('what is announced once more while it is being sent waits again when that h
   const due: DueDelivery = { id: randomUuid(), endpointKey: 'k', lane: 'first' };
   assert.deepEqual(store.admit([due, due]), []);
   assert.equal(round.waiting, 1, 'told twice, it waits once');
-  const [turn] = round.take(1, 0);
+  const [turn] = round.nextTurns(1, 0);
   assert.ok(turn);
-  store.take(due.id);
-  assert.deepEqual(store.admit([{ ...due, lane: 'again' }]), []);
+  store.begin(due.id);
+  assert.deepEqual(store.admit([{ ...due, lane: 'retry' }]), []);
   assert.equal(round.waiting, 0);
   round.withdraw(turn);
   store.forget(due.id);
   assert.equal(round.waiting, 1);
-  const [again] = round.take(1, 0);
+  const [again] = round.nextTurns(1, 0);
   assert.equal(again?.isRetry, true);
 });
 

@@ -57,7 +57,7 @@ test('the statement and the rule agree on whose turn it is', async (t) => {
 
   /** What the statement makes of the last delivery of the match. */
   async function claimLast({ earlier, later, isYoung, isPaused }: Situation): Promise<string> {
-    await database.query('truncate deliveries, open_deliveries, endings, endpoints');
+    await database.query('truncate deliveries, open_deliveries, final_outcomes, endpoints');
     for (const [at, each] of URLS.entries()) {
       await database.query('insert into endpoints (key, url, paused_at) values ($1, $2, case when $3 then now() end)', [
         endpointKeyOf(search.clientId, each),

@@ -322,8 +322,8 @@ function failEveryOther(database: Database, when: string): ReadonlyMap<string, n
         query: {
           value(statement: string | { readonly name?: string }, ...rest: unknown[]) {
             if (typeof statement !== 'string' && statement.name !== undefined) last = statement.name;
-            if (statement !== 'commit' || !['claim', 'let-in'].includes(last)) return run(statement, ...rest);
-            if (!isToFail(last === 'let-in' ? 'settle' : last)) return run(statement, ...rest);
+            if (statement !== 'commit' || !['claim', 'release-held'].includes(last)) return run(statement, ...rest);
+            if (!isToFail(last === 'release-held' ? 'settle' : last)) return run(statement, ...rest);
             if (when === 'before it took effect') return Promise.reject(away());
             return run(statement, ...rest).then(() => Promise.reject(away()));
           },

@@ -68,7 +68,7 @@ function sweepNow(database: Database, days: RetentionDays) {
 
 async function rowCounts(database: Database): Promise<Readonly<Record<string, number>>> {
   const counts: Record<string, number> = {};
-  for (const table of [...FORGETFUL_TABLES, 'open_deliveries', 'endings']) {
+  for (const table of [...FORGETFUL_TABLES, 'open_deliveries', 'final_outcomes']) {
     counts[table] = (await database.query(`select count(*)::integer as count from ${table}`)).rows[0].count;
   }
   return counts;

@@ -88,7 +88,7 @@ export async function putInState(
 ): Promise<void> {
   const lane = state === 'retry_wait' ? -1 : attemptCount > (state === 'sending' ? 1 : 0) ? 2 : 1;
   await database.query('delete from open_deliveries where id = any($1::uuid[])', [ids]);
-  await database.query('delete from endings where delivery_id = any($1::uuid[])', [ids]);
+  await database.query('delete from final_outcomes where delivery_id = any($1::uuid[])', [ids]);
   if (state === 'delivered') {
     await database.query(
       `insert into attempts (delivery_id, number, started_at, duration_ms, status_code)
@@ -97,7 +97,7 @@ export async function putInState(
     );
   } else if (state === 'failed' || state === 'cancelled') {
     await database.query(
-      `insert into endings (delivery_id, endpoint_key, state, attempt_count)
+      `insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count)
        select id, endpoint_key, $2::text, $3::smallint from deliveries where id = any($1::uuid[])`,
       [ids, state, attemptCount],
     );

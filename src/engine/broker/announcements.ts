@@ -109,7 +109,7 @@ function dueOf(lines: string): readonly DueDelivery[] {
   return lines.split('\n').flatMap((line) => {
     const [idText = '', endpointKey = '', lane] = line.split(' ');
     const id = parseUuid(idText);
-    return id === null || endpointKey === '' ? [] : [{ id, endpointKey, lane: lane === 'again' ? 'again' : 'first' }];
+    return id === null || endpointKey === '' ? [] : [{ id, endpointKey, lane: lane === 'retry' ? 'retry' : 'first' }];
   });
 }
 

@@ -9,7 +9,7 @@ import { startTask, type Task } from '../actor/task.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
 import { urlKeyOfKey } from '../domain/endpoint.ts';
 import type { SearchNumber } from '../domain/ids.ts';
-import { mendAlerts, noteAlerts, readAbandoned, type SettledAttempt } from '../store/attempts.ts';
+import { readAbandoned, recordLastAlertTimes, repairLastAlertTimes, type SettledAttempt } from '../store/attempts.ts';
 import { beat, declareDead, registerCourier, removeCouriers } from '../store/couriers.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
 import { DueQueue } from './due-queue.ts';
@@ -37,7 +37,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   const scheduler = openScheduler(dependencies);
   const maintenance = await CourierMaintenance.open(dependencies, scheduler);
   const onAttempt = (settled: SettledAttempt): void => {
-    maintenance.noteAlert(settled);
+    maintenance.recordAlert(settled);
     dependencies.onAttempt(settled);
   };
   const settlement: Settlement = startSettlement({ ...dependencies, onAttempt }, announcer.announce);
@@ -140,7 +140,7 @@ class CourierMaintenance {
     return this.#watched.size <= 1;
   }
 
-  noteAlert({ searchNumber, outcome, after }: SettledAttempt): void {
+  recordAlert({ searchNumber, outcome, after }: SettledAttempt): void {
     if (after.state !== 'delivered') return;
     this.#alerts.set(searchNumber, new Date(outcome.startedAt.getTime() + Math.round(outcome.durationMs)));
   }
@@ -201,7 +201,7 @@ class CourierMaintenance {
       if (abandoned.length > 0) onAborted(abandoned.length);
       isMore = abandoned.length === ABANDONED_PAGE;
     }
-    await mendAlerts(database);
+    await repairLastAlertTimes(database);
     await removeCouriers(database, dead);
   }
 
@@ -211,7 +211,7 @@ class CourierMaintenance {
     const observed = [...this.#scheduler.lanes()].flatMap((lane) => lane.takeObservation() ?? []);
     await recordObservations(database, observed);
     const alerts = new Map(this.#alerts);
-    await noteAlerts(database, alerts);
+    await recordLastAlertTimes(database, alerts);
     for (const [number, at] of alerts) if (this.#alerts.get(number) === at) this.#alerts.delete(number);
   }
 

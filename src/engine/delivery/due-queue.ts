@@ -10,24 +10,24 @@ import { oncePerTick, pause } from '../actor/waiting.ts';
 import { type DueDelivery, HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
 import { firstUuidAt, type Uuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
-import { type BacklogRange, letInAged, readDue, readDueLanes } from '../store/deliveries.ts';
+import { type BacklogRange, readDue, readDueLanes, releaseExpiredHolds } from '../store/deliveries.ts';
 import type { EndpointLane } from './endpoint-lane.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
 import type { CourierDependencies } from './settle.ts';
 
-const LANES: readonly Lane[] = ['first', 'again'];
+const LANES: readonly Lane[] = ['first', 'retry'];
 const LANES_FETCHED_MAX = 64;
 const SOON_MS = 20;
 /** Scans take at most a twentieth of a core; a lost announcement is made up for within `SCAN_MAX_MS`. */
 const SCAN_MIN_MS = 1_000;
 const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
-const AGED_EVERY_MS = 1_000;
-const AGED_PAGE = 1_000;
+const EXPIRED_EVERY_MS = 1_000;
+const EXPIRED_PAGE = 1_000;
 /** Read every second, for rows that a slow claim has made wait meanwhile: longer than a claim is used. */
-const AGED_SPAN_MS = 8_000;
+const EXPIRED_SPAN_MS = 8_000;
 /** All that wait are read at most this often: a commit may have waited for a standby. */
-const AGED_ALL_EVERY_MS = 10_000;
+const ALL_EXPIRED_EVERY_MS = 10_000;
 
 /** `pump`: called when deliveries have arrived. */
 export class DueQueue {
@@ -37,7 +37,7 @@ export class DueQueue {
   readonly #pump: () => void;
   readonly #waiting = new Map<Uuid, DueDelivery['endpointKey']>();
   /** Being claimed, sent or recorded, and what was announced of it meanwhile, which may be its next step. */
-  readonly #taken = new Map<Uuid, DueDelivery | null>();
+  readonly #inProgress = new Map<Uuid, DueDelivery | null>();
   readonly #stopping = new AbortController();
   readonly #tasks: readonly Task[];
   readonly #fetching: Task;
@@ -55,13 +55,13 @@ export class DueQueue {
       startTask({ what, everyMs, isDueAtOnce: everyMs < SCAN_MAX_MS, work, onTransientError });
     this.#fetching = task('fetch due deliveries', Number.POSITIVE_INFINITY, () => this.#fetch());
     const scanning = task('scan for due deliveries', SCAN_MIN_MS, () => this.#scan());
-    const aging = task('order', AGED_EVERY_MS, (stopping) => this.#letIn(stopping, AGED_SPAN_MS));
-    const agingAll = task('order', AGED_ALL_EVERY_MS, async (stopping) => {
+    const releasing = task('order', EXPIRED_EVERY_MS, (stopping) => this.#release(stopping, EXPIRED_SPAN_MS));
+    const releasingAll = task('order', ALL_EXPIRED_EVERY_MS, async (stopping) => {
       const startedAt = performance.now();
-      await this.#letIn(stopping, Number.POSITIVE_INFINITY);
-      return Math.max(AGED_ALL_EVERY_MS, SCAN_REST_FACTOR * (performance.now() - startedAt));
+      await this.#release(stopping, Number.POSITIVE_INFINITY);
+      return Math.max(ALL_EXPIRED_EVERY_MS, SCAN_REST_FACTOR * (performance.now() - startedAt));
     });
-    this.#tasks = [this.#fetching, scanning, aging, agingAll];
+    this.#tasks = [this.#fetching, scanning, releasing, releasingAll];
   }
 
   /** Returns what exceeds the capacity: it waits in the table. */
@@ -72,7 +72,7 @@ export class DueQueue {
       const formerKey = this.#waiting.get(id) ?? endpointKey;
       // A resend has moved it: it no longer waits for a slot of its former endpoint.
       if (formerKey !== endpointKey) this.empty(this.#scheduler.lane(formerKey));
-      if (this.#taken.has(id)) this.#taken.set(id, each);
+      if (this.#inProgress.has(id)) this.#inProgress.set(id, each);
       else if (this.#waiting.has(id)) continue;
       else if (this.#scheduler.add(endpointKey, each, each.lane, id)) this.#waiting.set(id, endpointKey);
       else left.push(each);
@@ -90,21 +90,21 @@ export class DueQueue {
   /** Fetches the endpoint's other deliveries in a moment: another transaction had locked one of them. */
   fetchSoon(endpointKey: string, lane: Lane): void {
     this.#inAMoment(() => {
-      this.#scheduler.noteBacklog(endpointKey, lane, true);
+      this.#scheduler.markBacklog(endpointKey, lane, true);
       this.refill();
     });
   }
 
   /** It has received a slot. */
-  take(id: Uuid): void {
+  begin(id: Uuid): void {
     this.#waiting.delete(id);
-    this.#taken.set(id, null);
+    this.#inProgress.set(id, null);
   }
 
   /** It has left this courier, or has ended. */
   forget(id: Uuid): void {
-    const announced = this.#taken.get(id) ?? null;
-    this.#taken.delete(id);
+    const announced = this.#inProgress.get(id) ?? null;
+    this.#inProgress.delete(id);
     if (announced !== null) this.admit([announced]);
   }
 
@@ -113,15 +113,15 @@ export class DueQueue {
     const entries = this.#scheduler.empty(lane);
     for (const { id, endpointKey, lane: kind } of entries) {
       this.#waiting.delete(id);
-      this.#scheduler.noteBacklog(endpointKey, kind);
-      lane.noteArrival(kind, id);
+      this.#scheduler.markBacklog(endpointKey, kind);
+      lane.markArrival(kind, id);
     }
     return entries;
   }
 
   /** Fetches as many as there is room for. Call it when deliveries have been removed. */
   readonly refill = oncePerTick(() => {
-    if (this.#scheduler.wanting(1).length > 0) this.#fetching.ask();
+    if (this.#scheduler.refillable(1).length > 0) this.#fetching.ask();
   });
 
   async stop(): Promise<void> {
@@ -136,18 +136,18 @@ export class DueQueue {
   }
 
   async #fetch(): Promise<void> {
-    const ranges = this.#scheduler.wanting(LANES_FETCHED_MAX).flatMap(rangesOf);
+    const ranges = this.#scheduler.refillable(LANES_FETCHED_MAX).flatMap(rangesOf);
     if (ranges.length === 0) return;
     const due = await readDue(this.#database, ranges);
     for (const { endpointKey, lane: kind, count } of ranges) {
       const fetched = due.filter((each) => each.endpointKey === endpointKey && each.lane === kind);
       for (const each of fetched) {
-        if (this.#taken.has(each.id) || this.#waiting.has(each.id)) continue;
+        if (this.#inProgress.has(each.id) || this.#waiting.has(each.id)) continue;
         this.#waiting.set(each.id, endpointKey);
         this.#scheduler.addFetched(endpointKey, each, kind);
       }
       const last = fetched.length < count ? null : (fetched.at(-1)?.id ?? null);
-      this.#scheduler.noteFetched(this.#scheduler.lane(endpointKey), kind, last);
+      this.#scheduler.markFetched(this.#scheduler.lane(endpointKey), kind, last);
     }
     this.admit(due.filter(({ id }) => this.#waiting.has(id)));
     this.refill();
@@ -156,27 +156,28 @@ export class DueQueue {
   async #scan(): Promise<number> {
     const startedAt = performance.now();
     for (const { endpointKey, lane } of await readDueLanes(this.#database)) {
-      this.#scheduler.noteBacklog(endpointKey, lane, true);
+      this.#scheduler.markBacklog(endpointKey, lane, true);
     }
     this.refill();
     return Math.min(SCAN_MAX_MS, Math.max(SCAN_MIN_MS, SCAN_REST_FACTOR * (performance.now() - startedAt)));
   }
 
   /** Those that have been old enough for `spanMs` at most. */
-  async #letIn(stopping: AbortSignal, spanMs: number): Promise<void> {
+  async #release(stopping: AbortSignal, spanMs: number): Promise<void> {
     const beforeMs = this.#clock().getTime() - HELD_BACK_MAX_MS;
-    let place: Uuid | null = firstUuidAt(new Date(Math.max(0, beforeMs - spanMs)));
-    while (place !== null && !stopping.aborted) {
-      const { due, last } = await letInAged(this.#database, place, firstUuidAt(new Date(beforeMs)), AGED_PAGE);
+    const before = firstUuidAt(new Date(beforeMs));
+    let position: Uuid | null = firstUuidAt(new Date(Math.max(0, beforeMs - spanMs)));
+    while (position !== null && !stopping.aborted) {
+      const { due, last } = await releaseExpiredHolds(this.#database, position, before, EXPIRED_PAGE);
       this.admit(due);
-      place = last;
+      position = last;
     }
   }
 }
 
 function rangesOf(lane: EndpointLane<DueDelivery>): readonly BacklogRange[] {
   return LANES.flatMap((kind) => {
-    const wanted = lane.wanted(kind);
-    return wanted === null ? [] : [{ endpointKey: lane.key, lane: kind, ...wanted }];
+    const page = lane.nextPage(kind);
+    return page === null ? [] : [{ endpointKey: lane.key, lane: kind, ...page }];
   });
 }

@@ -43,19 +43,19 @@ const OVERLOAD_STATUSES = new Set([429, 503]);
 
 interface Backlog {
   /** Up to where it was fetched; null: to its end. */
-  place: Uuid | null;
+  position: Uuid | null;
   /** The lowest id that joined after the backlog was last fetched up to it, or to its end. */
   arrival: Uuid | null;
 }
 
-const closedBacklog = (): Backlog => ({ place: null, arrival: null });
+const closedBacklog = (): Backlog => ({ position: null, arrival: null });
 
 export class EndpointLane<T> {
   readonly key: string;
   readonly client: string;
   readonly host: string;
   readonly #settings: LaneSettings;
-  readonly #queues: Readonly<Record<Lane, T[]>> = { first: [], again: [] };
+  readonly #queues: Readonly<Record<Lane, T[]>> = { first: [], retry: [] };
   /** When each attempt under way started, oldest first. */
   readonly #startedAt = new Set<{ readonly at: number }>();
   #turn = 0;
@@ -65,7 +65,7 @@ export class EndpointLane<T> {
   #observation: Omit<EndpointObservation, 'key' | 'concurrency'> | null = null;
   #hasAnswered = false;
   isPaused = false;
-  readonly #backlogs = { first: closedBacklog(), again: closedBacklog() };
+  readonly #backlogs = { first: closedBacklog(), retry: closedBacklog() };
 
   constructor(key: string, settings: LaneSettings) {
     this.key = key;
@@ -89,7 +89,7 @@ export class EndpointLane<T> {
   }
 
   get waiting(): number {
-    return this.#queues.first.length + this.#queues.again.length;
+    return this.#queues.first.length + this.#queues.retry.length;
   }
 
   get inFlight(): number {
@@ -109,46 +109,46 @@ export class EndpointLane<T> {
 
   /** Nothing waits or runs. */
   get isIdle(): boolean {
-    const hasWork = this.waiting > 0 || this.inFlight > 0 || this.hasBacklog('first') || this.hasBacklog('again');
+    const hasWork = this.waiting > 0 || this.inFlight > 0 || this.hasBacklog('first') || this.hasBacklog('retry');
     return !hasWork && !this.isPaused && this.#observation === null;
   }
 
   /** The table may hold further deliveries for it. */
   hasBacklog(lane: Lane): boolean {
-    return this.#backlogs[lane].place !== null;
+    return this.#backlogs[lane].position !== null;
   }
 
-  /** Whether a delivery queues behind others in the table. One at a passed place precedes all of them. */
+  /** Whether a delivery queues behind others in the table. One at a passed position precedes all of them. */
   isBehindBacklog(lane: Lane, id: Uuid): boolean {
-    return id > (this.#backlogs[lane].place ?? id);
+    return id > (this.#backlogs[lane].position ?? id);
   }
 
   /** Marks the backlog to be fetched from its beginning, unless `isKnown` and the fetch is under way. */
-  noteBacklog(lane: Lane, isKnown = false): void {
+  markBacklog(lane: Lane, isKnown = false): void {
     const backlog = this.#backlogs[lane];
-    if (!isKnown || backlog.place === null) backlog.place = BEFORE_ALL;
+    if (!isKnown || backlog.position === null) backlog.position = BEFORE_ALL;
   }
 
-  /** A delivery joined its backlog, at its end or at a passed place: a fetch under way may miss it. */
-  noteArrival(lane: Lane, id: Uuid): void {
+  /** A delivery joined its backlog, at its end or at a passed position: a fetch under way may miss it. */
+  markArrival(lane: Lane, id: Uuid): void {
     const backlog = this.#backlogs[lane];
     if (backlog.arrival === null || id < backlog.arrival) backlog.arrival = id;
   }
 
   /** The next page of its backlog to fetch: from where, and how many. */
-  wanted(lane: Lane): { readonly place: Uuid; readonly count: number } | null {
-    const { place } = this.#backlogs[lane];
-    if (place === null || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
+  nextPage(lane: Lane): { readonly position: Uuid; readonly count: number } | null {
+    const { position } = this.#backlogs[lane];
+    if (position === null || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
     const count = Math.min(DRAW_MAX, this.room);
-    return count > 0 ? { place, count } : null;
+    return count > 0 ? { position, count } : null;
   }
 
-  /** The backlog was fetched up to `place`; null: to its end. What arrived at a passed place is fetched next. */
-  noteFetched(lane: Lane, place: Uuid | null): void {
+  /** The backlog was fetched up to `position`; null: to its end. What arrived at a passed position is fetched next. */
+  markFetched(lane: Lane, position: Uuid | null): void {
     const backlog = this.#backlogs[lane];
     const { arrival } = backlog;
-    const isPassed = arrival !== null && (place === null || arrival <= place);
-    backlog.place = isPassed ? firstUuidAt(createdAtOf(arrival)) : place;
+    const isPassed = arrival !== null && (position === null || arrival <= position);
+    backlog.position = isPassed ? firstUuidAt(createdAtOf(arrival)) : position;
     if (isPassed) backlog.arrival = null;
   }
 
@@ -168,7 +168,7 @@ export class EndpointLane<T> {
 
   /** Whether a delivery can be sent; `withRetries`: slots for retries are available. */
   hasWork(withRetries: boolean): boolean {
-    return this.#queues.first.length > 0 || (withRetries && this.#queues.again.length > 0);
+    return this.#queues.first.length > 0 || (withRetries && this.#queues.retry.length > 0);
   }
 
   add(entry: T, lane: Lane): void {
@@ -176,16 +176,16 @@ export class EndpointLane<T> {
   }
 
   /** The next entry. First attempts have priority, but every fourth turn serves retries. Call `hasWork` before. */
-  take(withRetries: boolean): { readonly entry: T; readonly isRetry: boolean } {
+  next(withRetries: boolean): { readonly entry: T; readonly isRetry: boolean } {
     this.#turn = (this.#turn + 1) % 4;
-    const { first, again } = this.#queues;
-    const isRetry = first.length === 0 || (this.#turn === 0 && withRetries && again.length > 0);
-    return { entry: (isRetry ? again : first).shift() as T, isRetry };
+    const { first, retry } = this.#queues;
+    const isRetry = first.length === 0 || (this.#turn === 0 && withRetries && retry.length > 0);
+    return { entry: (isRetry ? retry : first).shift() as T, isRetry };
   }
 
   /** Removes and returns all waiting entries. */
   empty(): T[] {
-    return [...this.#queues.first.splice(0), ...this.#queues.again.splice(0)];
+    return [...this.#queues.first.splice(0), ...this.#queues.retry.splice(0)];
   }
 
   /** Pass the result to `answered` or `withdraw`. */

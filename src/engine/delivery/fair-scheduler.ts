@@ -70,7 +70,7 @@ export class FairScheduler<T> {
   readonly #ring = new TurnRing<EndpointLane<T>>(2 * RETRIES_ONLY);
   readonly #unanswered = new UnansweredLimit<EndpointLane<T>>();
   /** Lanes whose backlog may be fetched. */
-  readonly #wanting = new Set<EndpointLane<T>>();
+  readonly #refillable = new Set<EndpointLane<T>>();
   /** Lanes that hold slots. */
   readonly #active = new Set<EndpointLane<T>>();
   readonly #open = new Set<Turn<T>>();
@@ -111,8 +111,8 @@ export class FairScheduler<T> {
     const lane = this.lane(key);
     const hasRoom = !lane.isPaused && lane.room > 0 && this.#waiting < this.#options.waitingMax;
     if (hasRoom && !lane.isBehindBacklog(kind, id)) return this.addFetched(key, entry, kind);
-    if (lane.hasBacklog(kind)) lane.noteArrival(kind, id);
-    else this.noteBacklog(key, kind);
+    if (lane.hasBacklog(kind)) lane.markArrival(kind, id);
+    else this.markBacklog(key, kind);
     return false;
   }
 
@@ -126,28 +126,28 @@ export class FairScheduler<T> {
   }
 
   /** PostgreSQL holds further deliveries for this endpoint, or may do so; see `EndpointLane`. */
-  noteBacklog(key: string, kind: Lane, isKnown = false): void {
+  markBacklog(key: string, kind: Lane, isKnown = false): void {
     const lane = this.lane(key);
-    lane.noteBacklog(kind, isKnown);
+    lane.markBacklog(kind, isKnown);
     this.#place(lane);
   }
 
   /** Lanes whose backlog may be fetched now, at most `max` of them. */
-  wanting(max: number): readonly EndpointLane<T>[] {
+  refillable(max: number): readonly EndpointLane<T>[] {
     const lanes: EndpointLane<T>[] = [];
     if (this.#waiting >= this.#options.waitingMax) return lanes;
-    for (const lane of this.#wanting) {
+    for (const lane of this.#refillable) {
       if (lanes.length === max) break;
       lanes.push(lane);
     }
     return lanes;
   }
 
-  /** Its backlog was fetched, up to `place`; null: to the end. */
-  noteFetched(lane: EndpointLane<T>, kind: Lane, place: Uuid | null): void {
-    lane.noteFetched(kind, place);
+  /** Its backlog was fetched, up to `position`; null: to the end. */
+  markFetched(lane: EndpointLane<T>, kind: Lane, position: Uuid | null): void {
+    lane.markFetched(kind, position);
     // Behind the other lanes to fetch.
-    this.#wanting.delete(lane);
+    this.#refillable.delete(lane);
     this.#place(lane);
   }
 
@@ -167,7 +167,7 @@ export class FairScheduler<T> {
   }
 
   /** Gives out up to `max` free slots, one to each client before any gets a second one. */
-  take(max: number, now: number): Turn<T>[] {
+  nextTurns(max: number, now: number): Turn<T>[] {
     const turns: Turn<T>[] = [];
     const wanted = Math.min(max, this.free);
     if (wanted <= 0) return turns;
@@ -204,7 +204,7 @@ export class FairScheduler<T> {
 
   #start(lane: EndpointLane<T>, held: SlotsHeld, now: number): Turn<T> {
     hold(held, lane.client, lane.classAt(now), 1);
-    const { entry, isRetry } = lane.take(this.#hasRetrySlots);
+    const { entry, isRetry } = lane.next(this.#hasRetrySlots);
     this.#waiting -= 1;
     const turn: Turn<T> = { lane, entry, isRetry, started: lane.start(now) };
     this.#open.add(turn);
@@ -223,8 +223,8 @@ export class FairScheduler<T> {
 
   /** The lane's queue kind, by what it has to send and how it has answered. */
   #place(lane: EndpointLane<T>): void {
-    if (lane.wanted('first') === null && lane.wanted('again') === null) this.#wanting.delete(lane);
-    else this.#wanting.add(lane);
+    if (lane.nextPage('first') === null && lane.nextPage('retry') === null) this.#refillable.delete(lane);
+    else this.#refillable.add(lane);
     if (lane.isPaused || !lane.hasWork(true)) return this.#ring.place(lane, null);
     this.#ring.place(lane, CLASSES.indexOf(lane.endpointHealth) + (lane.hasWork(false) ? 0 : RETRIES_ONLY));
   }

@@ -11,7 +11,7 @@ import { BrokerUnavailableError } from '../broker/outage.ts';
 import { acknowledgeAll, type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages.ts';
 import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
-import { type OverduePlace, readOverdueRetries, releaseRetries, type WaitingRetry } from '../store/retries.ts';
+import { type OverduePosition, readOverdueRetries, releaseRetries, type WaitingRetry } from '../store/retries.ts';
 import type { CourierDependencies } from './settle.ts';
 
 interface DueRetry {
@@ -95,7 +95,7 @@ function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (messag
 /** Skips rows whose message exists, and checks them again after all others. A page without any is followed by the next. */
 function startOverdueCheck(dependencies: CourierDependencies, release: Release): Task {
   const { broker, database, gate, onMissing, onTransientError } = dependencies;
-  let place: OverduePlace | null = null;
+  let position: OverduePosition | null = null;
   /** An unreachable NATS holds no message. */
   const isHeld = async (retry: WaitingRetry): Promise<boolean> => {
     if (!broker.isConnected()) return false;
@@ -104,8 +104,8 @@ function startOverdueCheck(dependencies: CourierDependencies, release: Release):
   };
   async function work(): Promise<number | undefined> {
     if (gate?.isOpen === false) return undefined;
-    const overdue = await readOverdueRetries(database, OVERDUE_MS, place, LOOKED_FOR_MAX);
-    place = overdue.length < LOOKED_FOR_MAX ? null : (overdue.at(-1) ?? null);
+    const overdue = await readOverdueRetries(database, OVERDUE_MS, position, LOOKED_FOR_MAX);
+    position = overdue.length < LOOKED_FOR_MAX ? null : (overdue.at(-1) ?? null);
     const isThere = await Promise.all(overdue.map(isHeld));
     const missing = overdue.filter((_, i) => !isThere[i]);
     if (missing.length === 0) return undefined;

@@ -1,7 +1,7 @@
 /**
  * From the slot to the endpoint's answer: takes turns from the fair scheduler, claims their deliveries in one batch, so
  * that each attempt is counted before any byte of it is sent, and posts them. A turn whose delivery may not be sent now
- * returns its slot. While PostgreSQL is away the slots stay taken, so nothing piles up.
+ * returns its slot. While PostgreSQL is away the slots stay occupied, so nothing piles up.
  */
 
 import { nullIfAbandoned, retryBisecting, retryUntilAborted, retryUntilDone, type Watch } from '../actor/supervisor.ts';
@@ -26,7 +26,7 @@ interface Claim {
   readonly expiresAt: number;
 }
 
-type Taken = Claim | { readonly id: Uuid; readonly refusal: Refusal };
+type ClaimResult = Claim | { readonly id: Uuid; readonly refusal: Refusal };
 
 export interface SendingParts {
   readonly scheduler: FairScheduler<DueDelivery>;
@@ -59,9 +59,9 @@ export class Sending {
   /** Starts as many attempts as there are slots. Call it when deliveries arrive or end: a tick's are claimed together. */
   readonly pump = oncePerTick(() => {
     while (this.#mayClaim) {
-      const turns = this.#parts.scheduler.take(CLAIMS_MAX, performance.now());
+      const turns = this.#parts.scheduler.nextTurns(CLAIMS_MAX, performance.now());
       if (turns.length === 0) break;
-      for (const { entry } of turns) this.#parts.due().take(entry.id);
+      for (const { entry } of turns) this.#parts.due().begin(entry.id);
       this.#claiming.add(this.#begin(turns).finally(this.pump));
     }
     this.#parts.due().refill();
@@ -81,19 +81,19 @@ export class Sending {
 
   async #begin(turns: readonly DeliveryTurn[]): Promise<void> {
     const turnOf = new Map(turns.map((turn) => [turn.entry.id, turn]));
-    const taken = await this.#take([...turnOf.keys()]).catch(nullIfAbandoned);
-    if (taken === null) return;
+    const answered = await this.#claim([...turnOf.keys()]).catch(nullIfAbandoned);
+    if (answered === null) return;
     this.#dependencies.onClaimed?.();
-    const claims = taken.results.filter((each) => 'delivery' in each);
+    const claims = answered.results.filter((each) => 'delivery' in each);
     const contentOf = await this.#readContents(claims).catch(nullIfAbandoned);
     for (const claim of claims) {
       const turn = turnOf.get(claim.delivery.id) as DeliveryTurn;
       turnOf.delete(claim.delivery.id);
       this.#underWay.add(this.#attempt(turn, claim, contentOf?.(claim) ?? null));
     }
-    const refusals = new Map(taken.results.flatMap((each) => ('refusal' in each ? [[each.id, each.refusal]] : [])));
+    const refusals = new Map(answered.results.flatMap((each) => ('refusal' in each ? [[each.id, each.refusal]] : [])));
     // A delivery that a bug blocks is retried at the next scan, not at once.
-    for (const id of taken.broken) {
+    for (const id of answered.broken) {
       this.#withdraw(turnOf.get(id) as DeliveryTurn);
       turnOf.delete(id);
     }
@@ -101,10 +101,10 @@ export class Sending {
   }
 
   /** After a claim whose answer was lost, its deliveries are released first. */
-  #take(ids: readonly Uuid[]) {
+  #claim(ids: readonly Uuid[]) {
     const { database, clock } = this.#dependencies;
     let isUnknown = false;
-    const claim = async (some: readonly Uuid[]): Promise<readonly Taken[]> => {
+    const claim = async (some: readonly Uuid[]): Promise<readonly ClaimResult[]> => {
       const holder = this.#parts.holder();
       const expiresAt = performance.now() + CLAIM_USED_WITHIN_MS;
       if (isUnknown) await giveBack(database, holder, some);
@@ -192,7 +192,7 @@ export class Sending {
     // It counts as paused until the next poll of pauses; what waits for it here goes back to the table.
     scheduler.setPaused(entry.endpointKey, true);
     due().empty(scheduler.lane(entry.endpointKey));
-    scheduler.noteBacklog(entry.endpointKey, entry.lane);
+    scheduler.markBacklog(entry.endpointKey, entry.lane);
   }
 
   #withdraw(turn: DeliveryTurn): void {

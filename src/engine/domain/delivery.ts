@@ -38,7 +38,7 @@ export const STEPS = {
 } as const satisfies Readonly<Record<string, Step>>;
 
 /** `first`: its first attempt is due; `again`: a retry or resend is due. No first one queues behind those. */
-export type Lane = 'first' | 'again';
+export type Lane = 'first' | 'retry';
 
 /** The announcement of a delivery that has become due. */
 export interface DueDelivery {

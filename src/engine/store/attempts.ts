@@ -54,12 +54,12 @@ export async function recordAttempts(
   const delivered = rows.filter(({ after }) => after.state === 'delivered').map(({ id }) => id);
   const resend = { name: 'resend', text: RESEND, values: [...settle.values.slice(0, 3), arrayLiteral(delivered)] };
   const { answers } = await pipelinedTransaction(database, async () => ({
-    last: [settle, resend, lettingIn(firsts)],
+    last: [settle, resend, releasing(firsts)],
     result: null,
   }));
   const dueOf = (answer: number, lane: Lane): readonly DueDelivery[] =>
     ((answers[answer]?.rows ?? []) as Omit<DueDelivery, 'lane'>[]).map((row) => ({ ...row, lane }));
-  return [...dueOf(2, 'first'), ...dueOf(1, 'again')];
+  return [...dueOf(2, 'first'), ...dueOf(1, 'retry')];
 }
 
 /** Locks a resent row however its attempt ended: no other resend moves it before the next statement reads its endpoint. */
@@ -85,11 +85,11 @@ const SETTLE = `
       and o.claimed_by = s.holder and o.attempt_count = s.number
     returning o.id, o.endpoint_key, o.attempt_count
   ), ended as (
-    insert into endings (delivery_id, endpoint_key, state, attempt_count)
+    insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count)
     select id, endpoint_key, 'failed', attempt_count from failed where ${NEVER_DELIVERED}
   )
   update open_deliveries o
-  set lane = -1, claimed_by = null, due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
+  set lane = ${LANE.waiting_retry}, claimed_by = null, due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
   from settled s
   where o.id = any($1::uuid[]) and o.id = s.id and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder
     and o.attempt_count = s.number`;
@@ -98,26 +98,25 @@ const SETTLE = `
 export type Decided = Pick<SettledAttempt, 'matchId' | 'endpointKey'>;
 
 /** Admits what waited for `decided`; resolves with the due ones. A locked one is being let in, moved or cancelled. */
-export async function letIn(client: Queryable, decided: readonly Decided[]): Promise<readonly DueDelivery[]> {
+export async function releaseHeld(client: Queryable, decided: readonly Decided[]): Promise<readonly DueDelivery[]> {
   if (decided.length === 0) return [];
-  const { values } = lettingIn(decided);
-  const text = LET_IN.replace('for update', 'for update skip locked');
+  const { values } = releasing(decided);
+  const text = RELEASE_HELD.replace('for update', 'for update skip locked');
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>({ text, values: [...values] });
   return rows.map((row) => ({ ...row, lane: 'first' }));
 }
 
-function lettingIn(decided: readonly Decided[]): Statement {
+function releasing(decided: readonly Decided[]): Statement {
   const columns = [decided.map(({ matchId }) => matchId), decided.map(({ endpointKey }) => endpointKey)];
-  return { name: 'let-in', text: LET_IN, values: columns.map(arrayLiteral) };
+  return { name: 'release-held', text: RELEASE_HELD, values: columns.map(arrayLiteral) };
 }
 
-const IS_WAITING = `${isUndecidedOf('o', 'settled.match_id')} and lane <= ${LANE.held}`;
+const IS_HELD = `${isUndecidedOf('o', 'settled.match_id')} and lane <= ${LANE.held}`;
 /** Of open_undecided within a match, so that no other index serves. */
 const IN_ORDER = 'order by hashtext(endpoint_key), lane, id';
-const waitingAt = (endpoint: string, limit: number): string => `
-      (select id, endpoint_key from open_deliveries o where ${IS_WAITING} and ${endpoint} ${IN_ORDER} limit ${limit})`;
-const waitingBeside = (side: '<' | '>'): string =>
-  waitingAt(`hashtext(endpoint_key) ${side} hashtext(settled.key)`, 32);
+const heldAt = (endpoint: string, limit: number): string => `
+      (select id, endpoint_key from open_deliveries o where ${IS_HELD} and ${endpoint} ${IN_ORDER} limit ${limit})`;
+const heldBeside = (side: '<' | '>'): string => heldAt(`hashtext(endpoint_key) ${side} hashtext(settled.key)`, 32);
 
 /**
  * Of each match the first delivery that waits for an earlier one, at each of its endpoints: its predecessor may have
@@ -126,19 +125,19 @@ const waitingBeside = (side: '<' | '>'): string =>
  * order would be that of `id`, and the primary key be read. Served by open_undecided: one descent for a match in which
  * nothing waits.
  */
-const LET_IN = `
-  with ended as materialized (
+const RELEASE_HELD = `
+  with with_held as materialized (
     select * from unnest($1::uuid[], $2::text[]) as settled(match_id, key)
-    where (select true from open_deliveries o where ${IS_WAITING} ${IN_ORDER} limit 1)
+    where (select true from open_deliveries o where ${IS_HELD} ${IN_ORDER} limit 1)
   ), first as materialized (
-    select distinct on (settled.match_id, waiting.endpoint_key) waiting.id
-    from ended settled, lateral (
-      ${waitingBeside('<')} union all ${waitingAt(isAtEndpoint('o', 'settled.key'), 1)} union all ${waitingBeside('>')}) waiting
-    order by settled.match_id, waiting.endpoint_key, waiting.id
+    select distinct on (settled.match_id, held.endpoint_key) held.id
+    from with_held settled, lateral (
+      ${heldBeside('<')} union all ${heldAt(isAtEndpoint('o', 'settled.key'), 1)} union all ${heldBeside('>')}) held
+    order by settled.match_id, held.endpoint_key, held.id
   ), locked as materialized (
-    select id from open_deliveries where id = any(array(select id from first)) and lane = 0 order by id for update
+    select id from open_deliveries where id = any(array(select id from first)) and lane = ${LANE.held} order by id for update
   )
-  update open_deliveries o set lane = 1 where o.id = any(array(select id from locked))
+  update open_deliveries o set lane = ${LANE.due} where o.id = any(array(select id from locked))
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /**
@@ -148,10 +147,10 @@ const LET_IN = `
  * holds back. Served by open_resent, which is nearly empty, and the primary keys.
  */
 const RESEND = `
-  with mended as (
-    delete from endings where delivery_id = any($4::uuid[]) and state = 'failed'
+  with corrected as (
+    delete from final_outcomes where delivery_id = any($4::uuid[]) and state = 'failed'
   ), resent as materialized (select id from open_deliveries where is_resent)
-  update open_deliveries o set lane = 2, claimed_by = null, is_resent = false, due_at = clock_timestamp(),
+  update open_deliveries o set lane = ${LANE.due_again}, claimed_by = null, is_resent = false, due_at = clock_timestamp(),
     endpoint_key = d.endpoint_key
   from resent join unnest($1::uuid[], $2::integer[], $3::smallint[]) as settled(id, holder, number) using (id)
     join deliveries d using (id)
@@ -159,37 +158,40 @@ const RESEND = `
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /** In key order, so that concurrent couriers do not deadlock. */
-const NOTE_ALERTED = `locked as materialized (
+const WRITE_LAST_ALERT_TIMES = `locked as materialized (
     select number from searches where number = any(array(select number from alerted)) order by number for no key update
   )
   update searches set last_alert_at = greatest(last_alert_at, at)
   from alerted where searches.number = alerted.number and searches.number = any(array(select number from locked))`;
 
 /** The last success of each search, by number. Served by the primary key. */
-export async function noteAlerts(client: Queryable, alertedAt: ReadonlyMap<SearchNumber, Date>): Promise<void> {
+export async function recordLastAlertTimes(
+  client: Queryable,
+  alertedAt: ReadonlyMap<SearchNumber, Date>,
+): Promise<void> {
   if (alertedAt.size === 0) return;
   await client.query({
-    name: 'note-alerts',
+    name: 'record-last-alert-times',
     text: `
       with alerted as materialized (
         select number, at from unnest($1::integer[], $2::timestamptz[]) as row(number, at)
-      ), ${NOTE_ALERTED}`,
+      ), ${WRITE_LAST_ALERT_TIMES}`,
     values: [arrayLiteral([...alertedAt.keys()]), arrayLiteral([...alertedAt.values()].map((at) => at.toISOString()))],
   });
 }
 
 /** Of the newest deliveries: more than a courier sends in a second. */
-const MENDED_MAX = 50_000;
+const REPAIRED_MAX = 50_000;
 
 /** The same from the log of attempts: what a courier had not noted when it died. Served by the primary keys. */
-export async function mendAlerts(client: Queryable): Promise<void> {
+export async function repairLastAlertTimes(client: Queryable): Promise<void> {
   await client.query(
     `with recent as materialized (
        select delivery_id, started_at + duration_ms * interval '1 millisecond' as at from attempts
-       where error is null order by delivery_id desc, number desc limit ${MENDED_MAX}
+       where error is null order by delivery_id desc, number desc limit ${REPAIRED_MAX}
      ), alerted as materialized (
        select search_number as number, max(at) as at from recent join deliveries on id = delivery_id group by search_number
-     ), ${NOTE_ALERTED} and last_alert_at is distinct from greatest(last_alert_at, at)`,
+     ), ${WRITE_LAST_ALERT_TIMES} and last_alert_at is distinct from greatest(last_alert_at, at)`,
   );
 }
 

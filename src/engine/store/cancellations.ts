@@ -86,7 +86,7 @@ export async function cancelPage(
        delete from open_deliveries where id = any(array(select id from open))
        returning id, endpoint_key, attempt_count
      ), ended as (
-       insert into endings (delivery_id, endpoint_key, state, attempt_count)
+       insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count)
        select id, endpoint_key, 'cancelled', attempt_count from gone where ${NEVER_DELIVERED}
      )
      select id, created_at::text as "createdAt" from page order by created_at, id desc limit 1`,

@@ -7,17 +7,17 @@ import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
-import { isAtEndpoint, isInAnyLane, isInLane, isUndecidedOf } from './delivery-states.ts';
+import { isAtEndpoint, isInAnyLane, isInLane, isUndecidedOf, LANE } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
 /** Of a written delivery, but for its longest members. */
 const ROW_LENGTH = 512;
 
-/** As the rows number them. */
-export const LANES = { first: 1, again: 2 } as const satisfies Record<Lane, number>;
+/** Of a due row. */
+const LANES = { first: LANE.due, retry: LANE.due_again } as const satisfies Record<Lane, number>;
 
 export function laneOf(number: number): Lane {
-  return number === LANES.again ? 'again' : 'first';
+  return number === LANE.due_again ? 'retry' : 'first';
 }
 
 /** Facts and queue rows, in one statement per share. */
@@ -61,11 +61,11 @@ const INSERT = `
   insert into open_deliveries (id, match_id, search_number, generation, follows, endpoint_key)
   select id, match_id, search_number, generation, sequence > 1, endpoint_key from written`;
 
-/** The due deliveries of an endpoint in a lane, after a place. */
+/** The due deliveries of an endpoint in a lane, after a position. */
 export interface BacklogRange {
   readonly endpointKey: string;
   readonly lane: Lane;
-  readonly place: Uuid;
+  readonly position: Uuid;
   readonly count: number;
 }
 
@@ -77,18 +77,18 @@ export async function readDue(client: Queryable, ranges: readonly BacklogRange[]
   const { rows } = await client.query<{ id: Uuid; endpointKey: string; lane: number }>({
     name: 'read-due',
     text: `
-      select due.id, wanted.key as "endpointKey", wanted.lane
-      from unnest($1::text[], $2::smallint[], $3::uuid[], $4::integer[]) as wanted(key, lane, place, count),
+      select due.id, range.key as "endpointKey", range.lane
+      from unnest($1::text[], $2::smallint[], $3::uuid[], $4::integer[]) as range(key, lane, position, count),
         lateral (
           select id from open_deliveries
-          where endpoint_key = any(array[wanted.key]) and lane = wanted.lane and id > wanted.place and claimed_by is null
+          where endpoint_key = any(array[range.key]) and lane = range.lane and id > range.position and claimed_by is null
             and ${isInAnyLane()}
-          order by endpoint_key, lane, id limit wanted.count
+          order by endpoint_key, lane, id limit range.count
         ) due`,
     values: [
       arrayLiteral(ranges.map(({ endpointKey }) => endpointKey)),
       arrayLiteral(ranges.map(({ lane }) => LANES[lane])),
-      arrayLiteral(ranges.map(({ place }) => place)),
+      arrayLiteral(ranges.map(({ position }) => position)),
       arrayLiteral(ranges.map(({ count }) => count)),
     ],
   });
@@ -112,7 +112,7 @@ export async function readDueLanes(
           order by endpoint_key limit 1)
         from found where found.key is not null
       )
-      select key as "endpointKey", lane from found, unnest('{1,2}'::smallint[]) as lane
+      select key as "endpointKey", lane from found, unnest('{${LANE.due},${LANE.due_again}}'::smallint[]) as lane
       where key is not null
         and exists (
           select from open_deliveries o
@@ -123,7 +123,7 @@ export async function readDueLanes(
 }
 
 /** The position of a scan of the rows that wait for an earlier one of their match. */
-export interface AgedPage {
+export interface ExpiredHolds {
   readonly due: readonly DueDelivery[];
   /** Null at the end. */
   readonly last: Uuid | null;
@@ -131,17 +131,22 @@ export interface AgedPage {
 
 /**
  * Admits first attempts whose own endpoint no longer holds them back, among the next `limit` waiting ones between two
- * ids: a delivery of another endpoint holds back nothing that old. Served by open_waiting and open_undecided.
+ * ids: a delivery of another endpoint holds back nothing that old. Served by open_held and open_undecided.
  */
-export async function letInAged(client: Queryable, after: Uuid, before: Uuid, limit: number): Promise<AgedPage> {
+export async function releaseExpiredHolds(
+  client: Queryable,
+  after: Uuid,
+  before: Uuid,
+  limit: number,
+): Promise<ExpiredHolds> {
   const { rows } = await client.query<{ last: Uuid | null; count: number; ids: Uuid[]; keys: string[] }>({
-    name: 'let-in-aged',
+    name: 'release-expired-holds',
     text: `
       with page as materialized (
         select id, match_id, endpoint_key, generation from open_deliveries
         where ${isInLane('held')} and id > $1 and id < $2 order by id limit $3
-      ), aged as (
-        update open_deliveries o set lane = 1 where o.lane = 0 and o.id = any(array(
+      ), released as (
+        update open_deliveries o set lane = ${LANE.due} where o.lane = ${LANE.held} and o.id = any(array(
           select page.id from page where (
             select true from open_deliveries e
             where ${isUndecidedOf('e', 'page.match_id')} and ${isAtEndpoint('e', 'page.endpoint_key')}
@@ -150,7 +155,7 @@ export async function letInAged(client: Queryable, after: Uuid, before: Uuid, li
         returning o.id, o.endpoint_key
       )
       select (select id from page order by id desc limit 1) as last, (select count(*) from page)::integer as count,
-        array(select id from aged order by id) as ids, array(select endpoint_key from aged order by id) as keys`,
+        array(select id from released order by id) as ids, array(select endpoint_key from released order by id) as keys`,
     values: [after, before, limit],
   });
   const { last, count, ids, keys } = rows[0] as (typeof rows)[number];

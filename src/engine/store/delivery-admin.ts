@@ -9,7 +9,7 @@ import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import { type DeliveryTarget, readAnyTargets, targetColumns, type WantedSearches } from './delivery-filters.ts';
-import { ALL_DELIVERIES } from './delivery-states.ts';
+import { ALL_DELIVERIES, LANE } from './delivery-states.ts';
 
 export interface AdminDelivery {
   readonly id: Uuid;
@@ -85,14 +85,14 @@ export async function listAdminDeliveries(
 /** The table that holds the few deliveries of a state; null: all of them. */
 function amongOf(state: DeliveryState | null): string | null {
   if (state === 'failed') {
-    return `select delivery_id from endings where state = 'failed' union all select id from mail_items where state = 'failed'`;
+    return `select delivery_id from final_outcomes where state = 'failed' union all select id from mail_items where state = 'failed'`;
   }
   if (state === null || isFinal(state)) return null;
   return `select id from open_deliveries union all select id from mail_items where state = '${state}'`;
 }
 
 /**
- * Failed ones are served by endings_failed and mail_items_failed, open ones read everything open, and any other query
+ * Failed ones are served by final_outcomes_failed and mail_items_failed, open ones read everything open, and any other query
  * scans the primary keys from their ends.
  */
 async function listEverywhere(database: Queryable, filter: AdminFilter, belowId: Uuid | null, limit: number) {
@@ -180,7 +180,7 @@ export async function countOpenDeliveries(database: Queryable): Promise<{
   readonly oldestDueAt: Date | null;
 }> {
   const { rows } = await database.query<{ state: string; count: number; oldest: Date | null }>(
-    `select case when claimed_by is not null then 'sending' when lane = -1 then 'retry_wait' else 'queued' end as state,
+    `select case when claimed_by is not null then 'sending' when lane = ${LANE.waiting_retry} then 'retry_wait' else 'queued' end as state,
        count(*)::integer as count, min(due_at) filter (where claimed_by is null) as oldest
      from open_deliveries group by 1`,
   );
@@ -188,10 +188,10 @@ export async function countOpenDeliveries(database: Queryable): Promise<{
   return { counts: new Map(rows.map(({ state, count }) => [state, count])), oldestDueAt: due[0] ?? null };
 }
 
-/** Served by endings_failed. */
+/** Served by final_outcomes_failed. */
 export async function countFailedDeliveries(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
-    `select count(*)::integer as count from endings where state = 'failed'`,
+    `select count(*)::integer as count from final_outcomes where state = 'failed'`,
   );
   return rows[0]?.count ?? 0;
 }

@@ -8,12 +8,12 @@
 import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
 import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
-import { type Decided, letIn } from './attempts.ts';
+import { type Decided, releaseHeld } from './attempts.ts';
 import { passFence } from './claim-fence.ts';
 import { PROCESS } from './couriers.ts';
 import { type Database, pipelinedTransaction, type Statement, transaction } from './database.ts';
 import { laneOf } from './deliveries.ts';
-import { isAtEndpoint, isUndecidedOf, NEVER_DELIVERED } from './delivery-states.ts';
+import { isAtEndpoint, isUndecidedOf, LANE, NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface ClaimedDelivery {
   readonly id: Uuid;
@@ -56,7 +56,7 @@ export interface Claims {
  * endpoint or, for a limited time, at another: rows from `$3` on are younger than that. A silenced or paused one holds
  * nothing back. Served by index `open_undecided`, whose order excludes others; endpoints by their primary key.
  */
-const LEADER = `
+const PREDECESSOR = `
   (select e.id from open_deliveries e where ${isEarlier()} and ${isAtEndpoint('e', 'due.endpoint_key')}
    order by e.lane, e.id limit 1)
   union all
@@ -67,74 +67,74 @@ const LEADER = `
   limit 1`;
 
 /** What the search of a row of `due`, and its client, say of it. Served by their primary keys. */
-const NOTIFYING = `
+const SUBSCRIPTION = `
   select s.generation, s.client_id, s.token, s.context,
     s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted
   from searches s, lateral (select deleted_at from clients where id = s.client_id offset 0) c
   where s.number = due.search_number offset 0`;
 
 function isEarlier(): string {
-  return `due.lane = 1 and due.follows and ${isUndecidedOf('e', 'due.match_id')} and e.id < due.id
+  return `due.lane = ${LANE.due} and due.follows and ${isUndecidedOf('e', 'due.match_id')} and e.id < due.id
     and e.generation >= due.generation`;
 }
 
 /**
  * A held row leaves its lane, so that no scan reads it, under a lock on its predecessor: the predecessor's settling
  * either waits for this and sees it, or holds the lock, and then the row stays. The lock comes before the claims of the
- * same statement, which it could not follow. The claimed rows are locked: they are taken all, or none.
+ * same statement, which it could not follow. The claimed rows are locked: they are claimed all, or none.
  */
 const CLAIM = `
   with named as materialized (
     select id, search_number, endpoint_key, match_id, generation, lane, follows, claimed_by, attempt_count
     from open_deliveries where id = any($2::uuid[]) order by id for update skip locked
   ), due as materialized (
-    select * from named where claimed_by is null and lane > 0
-  ), judged as materialized (
-    select due.id, due.lane, due.attempt_count, leader.id as leader_id, client_id, token, context, case
-      when is_wanted is not true or due.generation < telling.generation then 'cancelled'
+    select * from named where claimed_by is null and lane > ${LANE.held}
+  ), decided as materialized (
+    select due.id, due.lane, due.attempt_count, predecessor.id as predecessor_id, client_id, token, context, case
+      when is_wanted is not true or due.generation < subscription.generation then 'cancelled'
       when exists (
         select from endpoints p where p.key in (due.endpoint_key, left(due.endpoint_key, 16)) and p.paused_at is not null)
         then 'paused'
-      when leader.id is not null then 'held'
-      else 'claimed' end as verdict
+      when predecessor.id is not null then 'held'
+      else 'claimed' end as decision
     from due
-      left join lateral (${NOTIFYING}) telling on true
-      left join lateral (${LEADER}) leader on true
-  ), leaders as materialized (
-    select l.id from open_deliveries l
-    where l.id = any(array(select leader_id from judged where verdict = 'held')) and l.lane in (0, 1)
-    order by l.id for share skip locked
-  ), taken as (
+      left join lateral (${SUBSCRIPTION}) subscription on true
+      left join lateral (${PREDECESSOR}) predecessor on true
+  ), predecessors as materialized (
+    select p.id from open_deliveries p
+    where p.id = any(array(select predecessor_id from decided where decision = 'held')) and p.lane in (${LANE.held}, ${LANE.due})
+    order by p.id for share skip locked
+  ), claimed as (
     update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = $4
-    where o.id = any(array(select id from judged where verdict = 'claimed')) and (select count(*) from leaders) >= 0
+    where o.id = any(array(select id from decided where decision = 'claimed')) and (select count(*) from predecessors) >= 0
       and exists (select from couriers where number = $1 and process = $5)
     returning o.id
-  ), demoted as (
-    update open_deliveries o set lane = 0
+  ), held as (
+    update open_deliveries o set lane = ${LANE.held}
     where o.id = any(array(
-      select id from judged where verdict = 'held' and leader_id = any(array(select id from leaders))))
+      select id from decided where decision = 'held' and predecessor_id = any(array(select id from predecessors))))
     returning o.id
   ), ended as (
     delete from open_deliveries o
-    where o.id = any(array(select id from judged where verdict = 'cancelled'))
+    where o.id = any(array(select id from decided where decision = 'cancelled'))
     returning o.id, o.endpoint_key, o.attempt_count
-  ), noted as (
-    insert into endings (delivery_id, endpoint_key, state, attempt_count)
+  ), recorded as (
+    insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count)
     select id, endpoint_key, 'cancelled', attempt_count from ended where ${NEVER_DELIVERED}
   )
-  select d.id, 'claimed' as verdict, lane, attempt_count + 1 as "attemptCount",
+  select d.id, 'claimed' as decision, lane, attempt_count + 1 as "attemptCount",
     client_id as "clientId", token, context, d.search_number as "searchNumber", d.match_id as "matchId", endpoint,
     endpoint_key as "endpointKey", head, snapshot_id as "snapshotId", sequence, attempts_spent as "attemptsSpent", traceparent
-  from judged, lateral (select * from deliveries where id = judged.id offset 0) d
-  where verdict = 'claimed' and exists (select from taken)
+  from decided, lateral (select * from deliveries where id = decided.id offset 0) d
+  where decision = 'claimed' and exists (select from claimed)
   union all
-  select id, case when verdict = 'held' and id not in (select id from demoted) then 'contended' else verdict end,
+  select id, case when decision = 'held' and id not in (select id from held) then 'contended' else decision end,
     null, null, null, null, null, null, null, null, null, null, null, null, null, null
-  from judged where verdict <> 'claimed'`;
+  from decided where decision <> 'claimed'`;
 
 type ClaimRow = { readonly id: Uuid } & (
-  | (Omit<ClaimedDelivery, 'lane' | 'startedAt'> & { readonly verdict: 'claimed'; readonly lane: number })
-  | { readonly verdict: Refusal }
+  | (Omit<ClaimedDelivery, 'lane' | 'startedAt'> & { readonly decision: 'claimed'; readonly lane: number })
+  | { readonly decision: Refusal }
 );
 
 /**
@@ -157,7 +157,7 @@ export async function claimDeliveries(
   const claimed: ClaimedDelivery[] = [];
   const refused = new Map<Uuid, Refusal>();
   for (const row of (answers[1]?.rows ?? []) as ClaimRow[]) {
-    if (row.verdict !== 'claimed') refused.set(row.id, row.verdict);
+    if (row.decision !== 'claimed') refused.set(row.id, row.decision);
     else claimed.push({ ...row, lane: laneOf(row.lane), startedAt });
   }
   return { claimed, refused };
@@ -174,14 +174,14 @@ export async function giveBack(database: Database, holder: number, ids: readonly
   await transaction(database, async (connection) => {
     const { rows } = await connection.query<Decided & { isMoving: boolean }>({ ...LOCK_CLAIMS, values });
     await connection.query({ ...GIVE_BACK, values });
-    await letIn(
+    await releaseHeld(
       connection,
       rows.filter(({ isMoving }) => isMoving),
     );
   });
 }
 
-/** Whoever has claimed them: a row that is being claimed does not show it yet. */
+/** Also of other couriers: a row that is being claimed does not show it yet. */
 const LOCK_CLAIMS = {
   name: 'lock-claims',
   text: `

@@ -2,6 +2,14 @@
 
 import { type DeliveryState, STEPS } from '../domain/delivery.ts';
 
+/** The states of a row of the queue, as its `lane` holds them (QUEUE.md). */
+export const LANE = {
+  waiting_retry: -1,
+  held: 0,
+  due: 1,
+  due_again: 2,
+} as const;
+
 /** Not final. */
 export const OPEN = listOf(STEPS.cancel.from);
 /** Due for an attempt at their time. */
@@ -18,18 +26,10 @@ export const NEVER_DELIVERED =
 
 /** Holds for every open delivery. Index open_endpoint serves the statements that have it. */
 export function isInAnyLane(row = 'open_deliveries'): string {
-  return `(${row}.lane between -1 and 2) is true`;
+  return `(${row}.lane between ${LANE.waiting_retry} and ${LANE.due_again}) is true`;
 }
 
-/** The states of a row of the queue, as its `lane` holds them. */
-export const LANE = {
-  waiting_retry: -1,
-  held: 0,
-  due: 1,
-  due_again: 2,
-} as const;
-
-/** Index open_waiting, or open_retrying, serves the statements that have it. */
+/** Index open_held, or open_retrying, serves the statements that have it. */
 export function isInLane(lane: 'held' | 'waiting_retry'): string {
   return `(lane = ${LANE[lane]}) is true`;
 }
@@ -41,7 +41,7 @@ export function isInLane(lane: 'held' | 'waiting_retry'): string {
 export function isUndecidedOf(row: string, matchId: string): string {
   const partOf = (id: string): string => `substring(uuid_send(${id}) from 3 for 7)`;
   const isOfMatch = `${partOf(`${row}.match_id`)} = ${partOf(matchId)} and ${row}.match_id = ${matchId}`;
-  return `${isOfMatch} and (${row}.lane in (0, 1)) is true`;
+  return `${isOfMatch} and (${row}.lane in (${LANE.held}, ${LANE.due})) is true`;
 }
 export function isAtEndpoint(row: string, key: string): string {
   return `hashtext(${row}.endpoint_key) = hashtext(${key}) and ${row}.endpoint_key = ${key}`;

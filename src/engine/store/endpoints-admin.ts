@@ -21,12 +21,12 @@ const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason
   "failedCount", "oldestDueAt", failure_streak as "failureStreak", last_error as "lastError",
   last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt"`;
 
-/** The key of a URL stands for those of all its clients. Served by open_endpoint and endings_failed. */
+/** The key of a URL stands for those of all its clients. Served by open_endpoint and final_outcomes_failed. */
 const COUNTS = `left join lateral (
     select count(*)::integer as "openCount", min(due_at) filter (where claimed_by is null) as "oldestDueAt"
     from open_deliveries where endpoint_key >= key and endpoint_key < key || 'g' and ${isInAnyLane()}
   ) as open on true left join lateral (
-    select count(*)::integer as "failedCount" from endings
+    select count(*)::integer as "failedCount" from final_outcomes
     where endpoint_key >= key and endpoint_key < key || 'g' and state = 'failed'
   ) as failed on true`;
 
@@ -84,7 +84,7 @@ export async function listAdminEndpoints(
 
 /**
  * Null when it is not paused, and never had a delivery. A URL is answered as its clients' endpoints together, a
- * client's endpoint as paused when its URL is. Served by the primary key, open_endpoint and endings_failed.
+ * client's endpoint as paused when its URL is. Served by the primary key, open_endpoint and final_outcomes_failed.
  */
 export async function readAdminEndpoint(database: Queryable, key: string): Promise<AdminEndpoint | null> {
   const { rows } = await database.query<AdminEndpoint>(
@@ -99,7 +99,7 @@ export async function readAdminEndpoint(database: Queryable, key: string): Promi
          (select endpoint, 0, null, null, null from open_deliveries o join deliveries d using (id)
           where o.endpoint_key >= $1 and o.endpoint_key < $1 || 'g' and ${isInAnyLane('o')} limit 1)
          union all
-         (select endpoint, 0, null, null, null from endings e join deliveries d on d.id = e.delivery_id
+         (select endpoint, 0, null, null, null from final_outcomes e join deliveries d on d.id = e.delivery_id
           where e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g' and e.state = 'failed' limit 1)
        ) as known having count(*) > 0
      ) as named ${PAUSE} ${COUNTS}`,

@@ -9,7 +9,7 @@ import {
 } from '../domain/endpoint.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
-import { isInAnyLane, isInLane, isUndecidedOf } from './delivery-states.ts';
+import { isInAnyLane, isInLane, isUndecidedOf, LANE } from './delivery-states.ts';
 
 /** Adds up the observations of several couriers. Served by the primary key. */
 export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
@@ -74,14 +74,14 @@ export async function pauseEndpoint(client: Queryable, key: string, url: string)
     [key, url],
   );
   await passed(client);
-  return letInBehind(client, key);
+  return releaseHeldBehind(client, key);
 }
 
 /**
  * Makes due what waits first at its endpoint for an earlier delivery of its match at this one: the next claim decides
- * anew. No claim makes more wait for it. Served by open_waiting and open_undecided; reads everything that waits.
+ * anew. No claim makes more wait for it. Served by open_held and open_undecided; reads everything that waits.
  */
-async function letInBehind(client: Queryable, key: string): Promise<readonly DueDelivery[]> {
+async function releaseHeldBehind(client: Queryable, key: string): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>(
     `with first as materialized (
        select distinct on (match_id, endpoint_key, generation) id, match_id from open_deliveries
@@ -92,9 +92,9 @@ async function letInBehind(client: Queryable, key: string): Promise<readonly Due
            and e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g')
      ), held as materialized (
        select id from open_deliveries
-       where id = any(array(select id from behind)) and lane = 0 order by id for update skip locked
+       where id = any(array(select id from behind)) and lane = ${LANE.held} order by id for update skip locked
      )
-     update open_deliveries set lane = 1 where id = any(array(select id from held))
+     update open_deliveries set lane = ${LANE.due} where id = any(array(select id from held))
      returning id, endpoint_key as "endpointKey"`,
     [key],
   );

@@ -15,10 +15,11 @@ import {
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { hasContacts } from '../domain/routing.ts';
-import { letIn } from './attempts.ts';
+import { releaseHeld } from './attempts.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { laneOf } from './deliveries.ts';
+import { LANE } from './delivery-states.ts';
 
 /** The state of an item of an e-mail at the request. */
 export interface Requeued {
@@ -66,7 +67,7 @@ export async function lockForResending(
     `with open as materialized (
        select from open_deliveries where id = any($1::uuid[]) order by id for update
      ), ended as materialized (
-       select from endings where delivery_id = any($1::uuid[]) order by delivery_id for update
+       select from final_outcomes where delivery_id = any($1::uuid[]) order by delivery_id for update
      )
      select (select count(*) from open), (select count(*) from ended)`,
     [ids],
@@ -121,14 +122,14 @@ export async function resend(
          replay_count = replay_count + again.is_final::integer
        from again where d.id = again.id returning d.id, search_number, match_id, sequence
      ), forgotten as (
-       delete from endings using again where delivery_id = again.id and again.is_final
+       delete from final_outcomes using again where delivery_id = again.id and again.is_final
      ), moved as (
        update open_deliveries o set endpoint_key = again.key, due_at = clock_timestamp(),
-         lane = case o.lane when -1 then 2 when 0 then 1 else o.lane end
+         lane = case o.lane when ${LANE.waiting_retry} then ${LANE.due_again} when ${LANE.held} then ${LANE.due} else o.lane end
        from again where o.id = again.id and not again.is_final returning o.id, o.endpoint_key, o.lane
      ), begun as (
        insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key)
-       select turned.id, turned.match_id, turned.search_number, searches.generation, 2, again.attempt_count,
+       select turned.id, turned.match_id, turned.search_number, searches.generation, ${LANE.due_again}, again.attempt_count,
          coalesce(turned.sequence > 1, false), again.key
        from turned join again on again.id = turned.id join searches on searches.number = turned.search_number
        where again.is_final returning id, endpoint_key, lane
@@ -145,7 +146,7 @@ export async function resend(
   const due = rows.map((row) => ({ ...row, lane: laneOf(row.lane) }));
   const firsts = new Set(due.flatMap(({ id, lane }) => (lane === 'first' ? [id] : [])));
   const moved = waiting.filter(({ id }) => firsts.has(id));
-  return [...due, ...(await letIn(connection, moved))];
+  return [...due, ...(await releaseHeld(connection, moved))];
 }
 
 export type ResendOutcome =

@@ -64,7 +64,7 @@ export async function* removeDeliveries(client: Queryable, before: Date): Batche
          delete from deliveries d using final
          where d.id > $1 and d.id <= $2 and d.id = final.id and d.replay_count = final.replay_count returning d.id
        ), ended as (
-         delete from endings where delivery_id in (select id from gone)
+         delete from final_outcomes where delivery_id in (select id from gone)
        ), logged as (
          delete from attempts
          where delivery_id > $1 and delivery_id <= $2 and delivery_id in (select id from gone) returning 1
@@ -186,7 +186,7 @@ export async function* removeDeletedSearches(client: Queryable, before: Date): B
 
 /**
  * Endpoints not used since `before`, unless they are paused or have a delivery that may still be sent. Reads every
- * endpoint: there are thousands. The deliveries are served by open_endpoint and endings_failed.
+ * endpoint: there are thousands. The deliveries are served by open_endpoint and final_outcomes_failed.
  */
 export async function* removeUnusedEndpoints(client: Queryable, before: Date): Batches {
   const endpoints = await countOf(
@@ -194,7 +194,7 @@ export async function* removeUnusedEndpoints(client: Queryable, before: Date): B
     `delete from endpoints
      where paused_at is null and greatest(last_success_at, last_failure_at) < $1
        and not exists (select from open_deliveries where endpoint_key = key and ${isInAnyLane()})
-       and not exists (select from endings where endpoint_key = key and state = 'failed')`,
+       and not exists (select from final_outcomes where endpoint_key = key and state = 'failed')`,
     [before],
   );
   yield { endpoints };

@@ -4,7 +4,7 @@ import type { DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
-import { isInLane } from './delivery-states.ts';
+import { isInLane, LANE } from './delivery-states.ts';
 
 export interface WaitingRetry {
   readonly id: Uuid;
@@ -21,17 +21,17 @@ export async function releaseRetries(
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>({
     name: 'release-retries',
     text: `
-      update open_deliveries o set lane = 2, due_at = clock_timestamp()
+      update open_deliveries o set lane = ${LANE.due_again}, due_at = clock_timestamp()
       from unnest($1::uuid[], $2::smallint[]) as retry(id, number)
-      where o.id = any($1::uuid[]) and o.id = retry.id and o.lane = -1 and o.attempt_count = retry.number
+      where o.id = any($1::uuid[]) and o.id = retry.id and o.lane = ${LANE.waiting_retry} and o.attempt_count = retry.number
       returning o.id, o.endpoint_key as "endpointKey"`,
     values: [arrayLiteral(retries.map(({ id }) => id)), arrayLiteral(retries.map(({ attemptCount }) => attemptCount))],
   });
-  return rows.map((row) => ({ ...row, lane: 'again' }));
+  return rows.map((row) => ({ ...row, lane: 'retry' }));
 }
 
 /** The position after which a page begins; `dueAt` is PostgreSQL's text: a `Date` would lose the microseconds. */
-export interface OverduePlace {
+export interface OverduePosition {
   readonly id: Uuid;
   readonly dueAt: string;
 }
@@ -40,10 +40,10 @@ export interface OverduePlace {
 export async function readOverdueRetries(
   client: Queryable,
   overdueMs: number,
-  after: OverduePlace | null,
+  after: OverduePosition | null,
   limit: number,
-): Promise<readonly (WaitingRetry & OverduePlace)[]> {
-  const { rows } = await client.query<WaitingRetry & OverduePlace>({
+): Promise<readonly (WaitingRetry & OverduePosition)[]> {
+  const { rows } = await client.query<WaitingRetry & OverduePosition>({
     name: 'overdue-retries',
     text: `
       select id, endpoint_key as "endpointKey", attempt_count as "attemptCount", due_at::text as "dueAt"

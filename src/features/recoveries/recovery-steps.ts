@@ -123,7 +123,7 @@ export async function settleItems(connection: Queryable, { id }: OpenRecovery): 
          exists (select from attempts a where a.delivery_id = i.delivery_id and a.number > i.attempt_count and a.error is null)
            as is_delivered
        from recovery_items i left join deliveries d on d.id = i.delivery_id
-       left join open_deliveries o on o.id = i.delivery_id left join endings e on e.delivery_id = i.delivery_id
+       left join open_deliveries o on o.id = i.delivery_id left join final_outcomes e on e.delivery_id = i.delivery_id
        where i.recovery_id = $1
      ), settled as (
        delete from recovery_items i using now_so

@@ -401,7 +401,7 @@ create table deliveries (
 -- The deliveries of a search, by time.
 create index deliveries_search on deliveries (search_number, created_at desc, id);
 
--- The queue: a row as long as its delivery is open. A delivery that is neither here nor in `endings` was delivered. A
+-- The queue: a row as long as its delivery is open. A delivery that is neither here nor in `final_outcomes` was delivered. A
 -- claim changes only unindexed columns, and pages have room for the new version: every claim is a HOT update.
 create table open_deliveries (
   id uuid primary key,
@@ -414,8 +414,7 @@ create table open_deliveries (
   generation integer not null,
   -- The courier with an attempt under way (couriers).
   claimed_by integer,
-  -- 1: a first attempt is due. 2: another one is due. -1: waits for its retry. 0: a first attempt waits for an earlier
-  -- one of its match.
+  -- Its state (delivery-states.ts, QUEUE.md): -1 waiting_retry, 0 held, 1 due, 2 due_again.
   lane smallint not null default 1,
   -- Counted before the request; counts on over series.
   attempt_count smallint not null default 0,
@@ -437,14 +436,14 @@ create index open_endpoint on open_deliveries (endpoint_key, lane, id) where (la
 create index open_undecided on open_deliveries
   (substring(uuid_send(match_id) from 3 for 7), hashtext(endpoint_key), lane, id) where (lane in (0, 1)) is true;
 -- Deliveries that only an earlier one holds back.
-create index open_waiting on open_deliveries (id) where (lane = 0) is true;
+create index open_held on open_deliveries (id) where (lane = 0) is true;
 -- Deliveries with a resend after the present attempt.
 create index open_resent on open_deliveries (id) where is_resent;
 -- Retries that are due.
 create index open_retrying on open_deliveries (due_at, id) where (lane = -1) is true;
 
 -- Deliveries that ended without success.
-create table endings (
+create table final_outcomes (
   delivery_id uuid primary key,
   endpoint_key text not null,
   state text not null,
@@ -452,7 +451,7 @@ create table endings (
   at timestamptz not null default now()
 );
 -- What operators list, and what the alert on exhausted deliveries counts.
-create index endings_failed on endings (endpoint_key, delivery_id) where state = 'failed';
+create index final_outcomes_failed on final_outcomes (endpoint_key, delivery_id) where state = 'failed';
 
 -- A row per delivering process. `beat` changes as long as it lives: other couriers compare it with its former value, by
 -- their own clocks, so that no two clocks are ever compared.
@@ -480,13 +479,13 @@ select d.*,
   coalesce(
     (select case when claimed_by is not null then 'sending' when lane = -1 then 'retry_wait' else 'queued' end
      from open_deliveries where id = d.id),
-    (select state from endings where delivery_id = d.id), 'delivered') as state,
+    (select state from final_outcomes where delivery_id = d.id), 'delivered') as state,
   coalesce((select attempt_count from open_deliveries where id = d.id),
-    (select attempt_count from endings where delivery_id = d.id),
+    (select attempt_count from final_outcomes where delivery_id = d.id),
     (select max(number) from attempts where delivery_id = d.id), 0)::smallint as attempt_count,
   coalesce((select due_at from open_deliveries where id = d.id), d.created_at) as due_at,
   case when not exists (select from open_deliveries where id = d.id) then coalesce(
-    (select at from endings where delivery_id = d.id),
+    (select at from final_outcomes where delivery_id = d.id),
     (select started_at + duration_ms * interval '1 millisecond' from attempts
      where delivery_id = d.id order by error is not null, number limit 1), d.created_at) end as finished_at,
   (select generation from open_deliveries where id = d.id) as generation
