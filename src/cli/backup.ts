@@ -76,7 +76,7 @@ async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void
   try {
     // It keeps the log from here on, whatever PostgreSQL would remove meanwhile.
     await session.query(
-      "select pg_create_physical_replication_slot(concat('vigie_backup_', pg_backend_pid()), true, true)",
+      "select pg_create_physical_replication_slot(concat('backup_of_vigie_', pg_backend_pid()), true, true)",
     );
     const { rows } = await session.query<{ bytes: number }>(
       `select sum(pg_database_size(oid))::float8 as bytes, pg_backup_start('vigie backup', fast => true) from pg_database`,
