@@ -30,7 +30,7 @@ export interface ClaimedMail {
   readonly address: string;
   /** Never empty; oldest first. */
   readonly items: readonly ClaimedItem[];
-  /** Of the present series, from 1. */
+  /** Counted within the present series, from 1. */
   readonly attempt: number;
   readonly startedAt: Date;
   /** The bytes of an earlier attempt, when it had exactly these items. */
@@ -74,7 +74,7 @@ export async function claimMail(
     const { address, attempt, startedAt } = first;
     const letter = first.letterItems === rows.length ? first.letter : null;
     // The link of a repeated e-mail has been recorded.
-    await noteMail(client, { key, clientId, today, isNew, token: letter === null ? token : null });
+    await countMail(client, { key, clientId, today, isNew, token: letter === null ? token : null });
     const items = rows.map(({ reason, ...item }) => ({ ...item, reason: JSON.parse(reason) as MailReason }));
     const countedOn = isNew ? today : null;
     return { id, clientId, key, address, attempt, startedAt, token, letter, items, countedOn };
@@ -120,9 +120,9 @@ async function isBelowLimit(client: Queryable, recipient: Recipient, clientId: U
 
 interface ItemClaim extends Recipient {
   readonly key: string;
-  /** Of the earlier attempt. */
+  /** Null for a new e-mail. */
   readonly mailId: Uuid | null;
-  /** Of the present attempt. */
+  /** Equal to `mailId` for a further attempt. */
   readonly id: Uuid;
   readonly leaseMs: number;
   readonly postponedUntil: Date | null;
@@ -204,13 +204,13 @@ async function claimItems(client: Queryable, claim: ItemClaim): Promise<readonly
 }
 
 /** Counts an e-mail that begins, and records the proof in its link. Served by the primary keys. */
-async function noteMail(
+async function countMail(
   client: Queryable,
   mail: { readonly key: string; clientId: Uuid; today: string; isNew: boolean; token: string | null },
 ): Promise<void> {
   const { key, clientId, today, isNew, token } = mail;
   await client.query({
-    name: 'note-mail',
+    name: 'count-mail',
     text: `
       with counted as (
         update mail_recipients set mails = case when day = $3 then mails + 1 else 1 end, day = $3 where key = $1 and $4
@@ -272,7 +272,7 @@ export async function giveBackMail(database: Database, mail: ClaimedMail): Promi
 
 export interface MailTurn {
   readonly clientId: Uuid;
-  /** Of the recipient. */
+  /** Identifies the recipient. */
   readonly key: string;
   /** A retried e-mail; null for items to gather into a new one. */
   readonly mailId: Uuid | null;
@@ -319,7 +319,7 @@ export async function readMailTurns(client: Queryable, limit: number): Promise<r
 export interface AbandonedMail {
   readonly mailId: Uuid;
   readonly key: string;
-  /** Of the present series, from 1. */
+  /** Counted within the present series, from 1. */
   readonly attempt: number;
   readonly startedAt: Date;
   readonly startedAgoMs: number;

@@ -26,7 +26,7 @@ export interface NewMailItem {
   readonly matchId: Uuid;
   readonly propertyUuid: Uuid;
   readonly route: MailRoute;
-  /** Of its search, incremented when that is silenced. */
+  /** The search's, incremented when that is silenced. */
   readonly generation: number;
   readonly reason: MailReason;
 }

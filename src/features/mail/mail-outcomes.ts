@@ -10,9 +10,9 @@ import type { Notified } from './mail-contents.ts';
 
 export interface SettledMail {
   readonly id: Uuid;
-  /** Of the recipient. */
+  /** Identifies the recipient. */
   readonly key: string;
-  /** Of the present series, from 1. */
+  /** Counted within the present series, from 1. */
   readonly attempt: number;
   readonly outcome: AttemptOutcome;
   readonly after: AfterAttempt;

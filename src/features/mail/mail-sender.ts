@@ -24,7 +24,7 @@ const MINUTE_MS = 60_000;
 /** For connection and encryption, for which SMTP has no limit. */
 const CONNECTION_TIMEOUT_MS = MINUTE_MS;
 const GREETING_TIMEOUT_MS = 5 * MINUTE_MS;
-/** Of silence: the longest limit of SMTP, that after the final dot. */
+/** A silent server is given the longest limit of SMTP, that after the final dot. */
 const SILENCE_TIMEOUT_MS = 10 * MINUTE_MS;
 /** As long as a server may take that is late with every answer, except those before the message, which cost nothing. */
 export const MAIL_ATTEMPT_TIMEOUT_MS = 20 * MINUTE_MS;
@@ -146,7 +146,11 @@ function accepted(answer: string): Result {
   const [, code = '250'] = /^(\d{3})/.exec(answer) ?? [];
   return {
     statusCode: Number(code),
-    ...{ error: null, reason: null, responseHead: headOf(answer), isFinal: false, isRecipientRefused: false },
+    error: null,
+    reason: null,
+    responseHead: headOf(answer),
+    isFinal: false,
+    isRecipientRefused: false,
   };
 }
 

@@ -29,7 +29,7 @@ export interface MailContents {
   readonly entries: readonly MailEntry[];
   /** Properties that are not shown and will not be. */
   readonly moreCount: number;
-  /** Of every search that led to one of the properties. */
+  /** All searches that led to one of the properties. */
   readonly searchTitles: ReadonlySet<string>;
 }
 
@@ -69,7 +69,7 @@ export function roomFor(foot: MailFoot, language: MailLanguage): number {
   return HTML_BYTES_MAX - Buffer.byteLength(mailText(empty, foot, language).html) - longest;
 }
 
-/** Of UTF-8, as `escapeHtml` writes it: `&quot;`. */
+/** In bytes of UTF-8, as `escapeHtml` writes it: `&quot;`. */
 const LONGEST_CHARACTER = 6;
 
 /** Bytes of HTML that an entry takes. */

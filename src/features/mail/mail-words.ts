@@ -27,7 +27,7 @@ export interface MailWords {
   readonly from: (sender: string) => string;
   readonly newMatch: string;
   readonly changedMatch: string;
-  /** Of a property that has ceased to satisfy the search. */
+  /** These three are about a property that has ceased to satisfy the search. */
   readonly newAdvert: string;
   readonly formerMatch: string;
   readonly noMatch: string;
