@@ -29,7 +29,7 @@ import { createShutdown, type Shutdown } from './shutdown.ts';
 export interface Service {
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** The file with `natsUrl` of an embedded NATS; null when NATS is given. */
+  /** The file with the crawlers' URL of an embedded NATS; null when NATS is given. */
   readonly natsCredentialsFile: string | null;
   /** Null without the role `api`. */
   readonly apiUrl: string | null;

@@ -142,11 +142,13 @@ export const COMMANDS: CommandTable = {
     {
       words: 'nats',
       summary: 'print the URL of NATS, with user and password, for crawlers',
+      details: 'A crawler publishes adverts and reads rejections, and can do no more.',
+      options: { operator: flag('the daemon’s, which can do everything with the streams') },
       example: 'NATS_URL=$(vigie nats) node crawler.js',
-      async run() {
-        const { natsUrlOf } = await import('./connect.ts');
+      async run({ flag: isSet }) {
+        const { crawlerUrlOf, natsUrlOf } = await import('./connect.ts');
         const { print } = await import('./terminal.ts');
-        print(await natsUrlOf(await settings()));
+        print(await (isSet('operator') ? natsUrlOf : crawlerUrlOf)(await settings()));
       },
     },
     {

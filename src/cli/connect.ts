@@ -19,6 +19,18 @@ export async function natsUrlOf(config: Config): Promise<string> {
   throw new CommandError(`no daemon runs here: ${start}, or set NATS_URL to the NATS of another`);
 }
 
+/** With rights to publish adverts and to read rejections. Throws `CommandError` where NATS is no embedded one. */
+export async function crawlerUrlOf(config: Config): Promise<string> {
+  const url = (await readRunning(dataDirectoryPath(config.dataDir)))?.crawlerUrl;
+  if (config.natsUrl === null && url) return url;
+  const daemonsUrl = await natsUrlOf(config);
+  const { host } = new URL(daemonsUrl.split(',', 1).join());
+  throw new CommandError(
+    `${host} is a NATS of your own, whose users Vigie does not know: config/nats-server.conf has one for crawlers. ` +
+      `The daemon's: \`${commandLine} nats --operator\``,
+  );
+}
+
 const OTHERWISE = {
   coordinates: 'daemons take them within seconds',
   keys: 'daemons that know the key refuse it within five seconds',

@@ -1,6 +1,6 @@
 /**
- * A real nats-server with JetStream for a start without one. It lives in `<data directory>/nats` (`store`,
- * `credentials`, `nats-server.conf`, `server.log`), listens on the loopback interface alone and asks for a password.
+ * A real nats-server with JetStream for a start without one. It lives in `<data directory>/nats` (`store`, `credentials`,
+ * `crawler-credentials`, `nats-server.conf`, `server.log`), listens on the loopback interface alone and asks for a password.
  */
 
 import { execFile } from 'node:child_process';
@@ -46,9 +46,14 @@ export interface NatsServerOptions {
   readonly storeBytesMax?: number;
 }
 
+/** `url` has the daemon's user, who may do everything. Files are readable by the daemon's user alone. */
 export interface NatsServer extends EmbeddedServer {
-  /** Holds `url`, readable by the daemon's user alone. */
+  /** Holds `url`. */
   readonly credentialsFile: string;
+  /** With the rights of config/nats-server.conf. */
+  readonly crawlerUrl: string;
+  /** Holds `crawlerUrl`. */
+  readonly crawlerCredentialsFile: string;
 }
 
 /** JetStream reads its streams before it listens: seconds per million messages. */
@@ -68,15 +73,20 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   await endFormer(home, user);
   if (options.port && !(await isPortFree(options.port))) throw portTaken(options.port);
   await prepareHome(home, user);
-  const access = await readOrMakeAccess(home);
+  const credentialsFile = join(home, NATS_CREDENTIALS_FILE);
+  const crawlerCredentialsFile = join(home, CRAWLER_CREDENTIALS_FILE);
+  const daemon = await readOrMakeAccess(credentialsFile, `vigie-${randomSecret().slice(0, 8)}`);
+  const crawler = await readOrMakeAccess(crawlerCredentialsFile, `crawler-${randomSecret().slice(0, 8)}`);
   const storeBytesMax =
     options.storeBytesMax ?? (await formerStoreBytes(home)) ?? (await freeDiskBytes(home)) * STORE_SHARE;
-  await writeSecret(join(home, CONFIG_FILE), configuration(binary, options.port || -1, access, storeBytesMax), user);
+  const configured = configuration(binary, options.port || -1, { daemon, crawler }, storeBytesMax);
+  await writeSecret(join(home, CONFIG_FILE), configured, user);
   const server = await spawnIn(home, user, binary, options.onLog);
   const address = await waitUntilReady(server, READY_TIMEOUT_MS, () => clientAddress(home, server));
-  const url = await keepAccess(home, access, address);
+  const url = await keepAccess(credentialsFile, daemon, address);
+  const crawlerUrl = await keepAccess(crawlerCredentialsFile, crawler, address);
   const { pid, exited, stop } = server;
-  return { url, credentialsFile: join(home, NATS_CREDENTIALS_FILE), pid, exited, stop };
+  return { url, credentialsFile, crawlerUrl, crawlerCredentialsFile, pid, exited, stop };
 }
 
 function endFormer(home: string, user: ServerUser | null): Promise<void> {
@@ -155,11 +165,15 @@ async function freeDiskBytes(home: string): Promise<number> {
   return bavail * bsize;
 }
 
+/** As in config/nats-server.conf, which says why; answers come to the inboxes of its own name. */
+const CRAWLER_PUBLISHES = ['adverts.>', '$JS.API.STREAM.INFO.REJECTED', '$JS.API.STREAM.MSG.GET.REJECTED'];
+const CRAWLER_SUBSCRIBES = ['adverts-rejected.>'];
+
 /** Relative paths are those of the server's working directory. */
 function configuration(
   binary: NatsServerBinary,
   port: number,
-  { user, password }: NatsAccess,
+  { daemon, crawler }: Readonly<Record<'daemon' | 'crawler', NatsAccess>>,
   storeBytesMax: number,
 ): string {
   return [
@@ -167,8 +181,13 @@ function configuration(
     `port: ${port}`,
     'ports_file_dir: "ports"',
     'authorization {',
-    `  user: "${user}"`,
-    `  password: "${password}"`,
+    '  users: [',
+    `    { user: "${daemon.user}", password: "${daemon.password}" }`,
+    `    { user: "${crawler.user}", password: "${crawler.password}", permissions: {`,
+    `      publish: ${JSON.stringify(CRAWLER_PUBLISHES)}`,
+    `      subscribe: ${JSON.stringify([`_INBOX_${crawler.user}.>`, ...CRAWLER_SUBSCRIBES])}`,
+    '    } }',
+    '  ]',
     // Seconds for a client's authentication; a busy machine starts slowly.
     '  timeout: 10',
     '}',
@@ -198,26 +217,26 @@ interface NatsAccess {
 }
 
 /**
- * The user and password of the embedded NATS: random, made once, kept as a URL that any client takes, in a file that the
+ * A user and password of the embedded NATS: random, made once, kept as a URL that any client takes, in a file that the
  * daemon's user alone can read. Deleting the file makes new ones at the next start.
  */
 const NATS_CREDENTIALS_FILE = 'credentials';
+const CRAWLER_CREDENTIALS_FILE = 'crawler-credentials';
 
-async function readOrMakeAccess(home: string): Promise<NatsAccess> {
-  const known = await readSecret(join(home, NATS_CREDENTIALS_FILE));
+async function readOrMakeAccess(path: string, newUser: string): Promise<NatsAccess> {
+  const known = await readSecret(path);
   if (known !== null && URL.canParse(known)) {
     const { username, password } = new URL(known);
     if (SECRET.test(username) && SECRET.test(password)) return { user: username, password };
   }
-  return { user: `vigie-${randomSecret().slice(0, 8)}`, password: randomSecret() };
+  return { user: newUser, password: randomSecret() };
 }
 
 /** A partial password, left by an editor or a crash, is not accepted. */
 const SECRET = /^[\w-]{8,}$/;
 
 /** Resolves with the whole URL. */
-async function keepAccess(home: string, { user, password }: NatsAccess, address: string): Promise<string> {
-  const path = join(home, NATS_CREDENTIALS_FILE);
+async function keepAccess(path: string, { user, password }: NatsAccess, address: string): Promise<string> {
   const url = `nats://${user}:${password}@${address}`;
   if ((await readSecret(path)) !== url) await writeSecret(path, url);
   return url;

@@ -22,7 +22,7 @@ export interface ServerSettings {
 export interface Servers {
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** The file with `natsUrl` of an embedded NATS, for crawlers; null when NATS is given. */
+  /** The file with the crawlers' URL of an embedded NATS; null when NATS is given. */
   readonly natsCredentialsFile: string | null;
   /** Resolves when an embedded server ends by itself, with a description; never when both are given. */
   readonly lost: Promise<string>;
@@ -48,9 +48,10 @@ export async function openServers(settings: ServerSettings, observer: ServerObse
   const directory = await openDataDirectory(settings.dataDir);
   const { postgres, nats, stop } = await startMissing(directory, settings, observer);
   const urls = { databaseUrl: (databaseUrl ?? postgres?.url) as string, natsUrl: (natsUrl ?? nats?.url) as string };
-  await writeSecret(join(directory.path, RUNNING_FILE), JSON.stringify(urls));
+  const running: Running = { ...urls, crawlerUrl: nats?.crawlerUrl ?? null };
+  await writeSecret(join(directory.path, RUNNING_FILE), JSON.stringify(running));
   const lost = Promise.race([postgres, nats].flatMap((server) => (server === null ? [] : [server.exited])));
-  return { ...urls, natsCredentialsFile: nats?.credentialsFile ?? null, lost, stop };
+  return { ...urls, natsCredentialsFile: nats?.crawlerCredentialsFile ?? null, lost, stop };
 }
 
 /** Only the embedded PostgreSQL, for a command without a running daemon. Throws like `openServers`. */
@@ -109,6 +110,8 @@ async function startMissing(
 interface Running {
   readonly databaseUrl: string;
   readonly natsUrl: string;
+  /** Null when NATS is given. */
+  readonly crawlerUrl: string | null;
 }
 
 /** The addresses of the daemon that runs on this data directory; null when none does. */

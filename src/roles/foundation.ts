@@ -43,7 +43,7 @@ export interface Foundation {
   readonly parts: Parts;
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** The file with `natsUrl` of an embedded NATS; null when NATS is given. */
+  /** The file with the crawlers' URL of an embedded NATS; null when NATS is given. */
   readonly natsCredentialsFile: string | null;
   /** Resolves when the service cannot go on, with the reason. */
   readonly failed: Promise<string>;

@@ -1,9 +1,13 @@
-/** What the crawlers' user of config/nats-server.conf can do, and cannot. */
+/** What the crawlers' user of config/nats-server.conf can do, and cannot; that of an embedded NATS likewise. */
 
 import assert from 'node:assert/strict';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect, type NatsConnection } from 'nats';
-import { startTestPostgres } from '../support/servers.ts';
+import { startNatsServer } from '../../src/local/nats-server.ts';
+import { ROOT } from '../support/checkout.ts';
+import { CACHE, startTestPostgres, temporaryDirectory } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
 import { until } from '../support/until.ts';
@@ -11,17 +15,54 @@ import { until } from '../support/until.ts';
 /** As `openssl rand -hex` may make it: to NATS a number, but for its quotes. */
 const NUMERIC_SECRET = '4e5f6a';
 
-async function connectCrawler(t: TestContext, servers: string): Promise<NatsConnection> {
-  const connection = await connect({ servers, user: 'crawler', pass: 'crawler-secret', inboxPrefix: '_INBOX_crawler' });
+interface Access {
+  readonly url: string;
+  readonly crawlerUrl: string;
+}
+
+async function connectCrawler(t: TestContext, { crawlerUrl }: Access): Promise<NatsConnection> {
+  const { host, username, password } = new URL(crawlerUrl);
+  const connection = await connect({
+    servers: host,
+    user: username,
+    pass: password,
+    inboxPrefix: `_INBOX_${username}`,
+  });
   t.after(() => connection.close());
   return connection;
 }
 
 test('a crawler publishes, hears what is refused, reads what it missed, and can do no more', async (t) => {
   const address = await startShippedNats(t, { vigie: NUMERIC_SECRET, crawler: 'crawler-secret' });
-  const postgres = await startTestPostgres(t);
-  await startHere(t, { postgres, nats: { url: `nats://vigie:${NUMERIC_SECRET}@${address}` } });
-  const crawler = await connectCrawler(t, address);
+  await checkRights(t, {
+    url: `nats://vigie:${NUMERIC_SECRET}@${address}`,
+    crawlerUrl: `nats://crawler:crawler-secret@${address}`,
+  });
+});
+
+test('a crawler of an embedded NATS has the rights of the configuration that is shipped', async (t) => {
+  const dataDir = await temporaryDirectory('embedded-crawler');
+  const serverBin = process.env.NATS_SERVER_BIN || null;
+  const server = await startNatsServer({ dataDir, serverBin, cacheDir: CACHE });
+  t.after(async () => {
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  await checkRights(t, server);
+  const rightsIn = async (path: string): Promise<readonly string[]> =>
+    (await readFile(path, 'utf8')).match(/(?<=^ *(?:publish|subscribe): )\[.*\]/gm) ?? [];
+  const shipped = await rightsIn(join(ROOT, 'config/nats-server.conf'));
+  assert.equal(shipped.length, 2);
+  const named = new URL(server.crawlerUrl).username;
+  assert.deepEqual(
+    (await rightsIn(join(dataDir, 'nats/nats-server.conf'))).map((rights) => JSON.parse(rights)),
+    shipped.map((rights) => JSON.parse(rights.replace('_INBOX_crawler', `_INBOX_${named}`))),
+  );
+});
+
+async function checkRights(t: TestContext, access: Access): Promise<void> {
+  await startHere(t, { postgres: await startTestPostgres(t), nats: { url: access.url } });
+  const crawler = await connectCrawler(t, access);
   const heard: string[] = [];
   crawler.subscribe('adverts-rejected.>', { callback: (_error, message) => heard.push(message.string()) });
   const { seq } = await crawler.jetstream().publish('adverts.nowhere', 'nonsense');
@@ -31,7 +72,7 @@ test('a crawler publishes, hears what is refused, reads what it missed, and can 
   );
   assert.equal(JSON.parse(String(heard[0])).sequence, seq);
 
-  const late = await connectCrawler(t, address);
+  const late = await connectCrawler(t, access);
   const ask = async (subject: string, body: object) =>
     (await late.request(subject, JSON.stringify(body))).json<{ readonly message: { readonly data: string } }>();
   const missed = await ask('$JS.API.STREAM.MSG.GET.REJECTED', { seq: 1, next_by_subj: 'adverts-rejected.unknown' });
@@ -45,6 +86,7 @@ test('a crawler publishes, hears what is refused, reads what it missed, and can 
     ['$JS.API.CONSUMER.CREATE.REJECTED', deliverAnywhere],
     ['$JS.API.STREAM.MSG.GET.ADVERTS', { seq: 1 }],
     ['$JS.API.STREAM.DELETE.REJECTED', {}],
+    ['$JS.API.STREAM.PURGE.ADVERTS', {}],
     ['deliveries.0.x', {}],
     ['adverts-rejected.unknown', {}],
   ] as const) {
@@ -52,11 +94,11 @@ test('a crawler publishes, hears what is refused, reads what it missed, and can 
   }
 
   // Nor does it hear what others are answered: a pulled advert comes to an inbox of the daemon.
-  const curious = await connectCrawler(t, address);
+  const curious = await connectCrawler(t, access);
   const refused = new Promise<string>((resolve) => {
     curious.subscribe('_INBOX.>', {
       callback: (error, message) => resolve(error === null ? `heard ${message.subject}` : error.code),
     });
   });
   assert.equal(await refused, 'PERMISSIONS_VIOLATION');
-});
+}

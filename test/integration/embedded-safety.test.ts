@@ -47,10 +47,12 @@ test('without the password nobody gets into either server', async (t) => {
 
 test('passwords lie in files that the daemon’s user alone can read, and on no command line', async (t) => {
   const { postgres, nats, dataDir } = await startBoth(t);
-  const secrets = [postgres.url, postgres.superuserUrl, nats.url].map((url) => new URL(url).password);
-  assert.equal(new Set(secrets).size, 3);
+  const urls = [postgres.url, postgres.superuserUrl, nats.url, nats.crawlerUrl];
+  const secrets = urls.map((url) => new URL(url).password);
+  assert.equal(new Set(secrets).size, 4);
   for (const secret of secrets) assert.match(secret, /^[\w-]{32}$/);
   assert.equal(await readFile(nats.credentialsFile, 'utf8'), `${nats.url}\n`);
+  assert.equal(await readFile(nats.crawlerCredentialsFile, 'utf8'), `${nats.crawlerUrl}\n`);
   const holders: string[] = [];
   for (const path of await filesBelow(dataDir)) {
     const content = await readFile(path, 'latin1');
@@ -59,6 +61,7 @@ test('passwords lie in files that the daemon’s user alone can read, and on no 
     assert.equal((await stat(path)).mode & 0o777, 0o600, path);
   }
   assert.deepEqual(holders.sort(), [
+    'nats/crawler-credentials',
     'nats/credentials',
     'nats/nats-server.conf',
     'postgres/password',

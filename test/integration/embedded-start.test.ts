@@ -42,6 +42,9 @@ test('crawlers find the embedded NATS: at its port, in the line that says ready,
 
   const told = await runVigie(['nats'], EMBEDDED, { settings });
   assert.deepEqual(told, { code: 0, stdout: `${url}\n`, stderr: '' });
+  const operators = await runVigie(['nats', '--operator'], EMBEDDED, { settings });
+  const { host, username } = new URL(operators.stdout);
+  assert.deepEqual([operators.code, host, username === new URL(url).username], [0, `127.0.0.1:${port}`, false]);
   const advert = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
   const input = JSON.stringify(upsert({ ...advert, crawledAt: '2026-03-10T08:00:00Z', price: 1 }));
   const published = await runVigie(['publish'], EMBEDDED, { settings, input });
