@@ -131,7 +131,13 @@ export function range<Name extends string, const S extends Source<number | null>
   const maxName = `${name}Max` as const;
   return {
     kind: 'range' as const,
-    ...{ name, key: name, source, unit: words.unit, minName, maxName, unset: keyed(name, UNBOUNDED) },
+    name,
+    key: name,
+    source,
+    unit: words.unit,
+    minName,
+    maxName,
+    unset: keyed(name, UNBOUNDED),
     members: {
       ...keyed(minName, member('bound', null, words.min, words.answered)),
       ...keyed(maxName, member('bound', null, words.max, words.answered)),
@@ -160,7 +166,7 @@ export function rangeOf(min: number | null, max: number | null): Range {
 }
 
 interface CodeWords {
-  /** Of codes from 0 on. */
+  /** Names of the codes from 0 on. */
   readonly names: readonly string[];
   readonly words: Verdicts;
   readonly unknown: InLanguages<string>;
@@ -183,7 +189,11 @@ export function code<Name extends string, const S extends Source<number | null>>
   type Asked = Readonly<Record<Name, number | null>>;
   return {
     kind: 'code' as const,
-    ...{ name, key: name, source, names, unset: keyed<Name, number | null>(name, null) },
+    name,
+    key: name,
+    source,
+    names,
+    unset: keyed<Name, number | null>(name, null),
     members: keyed(name, { form: 'code', unset: null, ...legendOf(names), names } satisfies Member<'code'>),
     isSet: (criteria: Asked) => criteria[name] !== null,
     holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
@@ -202,7 +212,11 @@ export function codes<Name extends string, const S extends Source<number | null>
   type Asked = Readonly<Record<Name, readonly number[]>>;
   return {
     kind: 'codes' as const,
-    ...{ name, key: name, source, names, unset: keyed<Name, readonly number[]>(name, []) },
+    name,
+    key: name,
+    source,
+    names,
+    unset: keyed<Name, readonly number[]>(name, []),
     members: keyed(name, { form: 'codes', unset: null, ...legendOf(names), names } satisfies Member<'codes'>),
     isSet: (criteria: Asked) => criteria[name].length > 0,
     holds: (criteria: Asked, considered: Considered) =>
@@ -250,7 +264,11 @@ export function flag<Name extends string, const S extends Source<boolean | null>
   type Asked = Readonly<Record<Name, boolean | null>>;
   return {
     kind: 'flag' as const,
-    ...{ name, key: name, source, words, unset: keyed<Name, boolean | null>(name, null) },
+    name,
+    key: name,
+    source,
+    words,
+    unset: keyed<Name, boolean | null>(name, null),
     members: keyed(name, member('flag', null, asked, answered)),
     isSet: (criteria: Asked) => criteria[name] !== null,
     holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
@@ -274,7 +292,10 @@ export function requirement<Name extends string, const S extends Source<boolean 
   type Asked = Readonly<Record<Name, boolean>>;
   return {
     kind: 'requirement' as const,
-    ...{ name, key: name, source, unset: keyed<Name, boolean>(name, false) },
+    name,
+    key: name,
+    source,
+    unset: keyed<Name, boolean>(name, false),
     members: keyed(name, member('flag', unset, asked, answered)),
     isSet: (criteria: Asked) => criteria[name],
     holds: (_: Asked, considered: Considered) => isMet(source, considered, (value) => value === true),

@@ -58,7 +58,7 @@ function foldedTextsOf(considered: Considered): FoldedText {
 
 interface Words {
   readonly holds: string;
-  /** None of these; at least one is given. */
+  /** The text contains none of these; at least one is given. */
   readonly lacks: (quoted: readonly string[]) => string;
   readonly has: (quoted: readonly string[]) => string;
   readonly quote: (word: string) => string;

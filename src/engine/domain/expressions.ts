@@ -25,7 +25,7 @@ export type Expressions = readonly ExpressionGroup[];
 export const EXPRESSION_GROUPS_MAX = 50;
 export const EXPRESSION_ENTRIES_MAX = 200;
 export const EXPRESSION_WORD_LENGTH_MAX = 200;
-/** Of the text as it is written, characters. */
+/** The length of the text as written, in characters. */
 export const EXPRESSIONS_LENGTH_MAX = 64 * 1024;
 
 export class ExpressionsError extends Error {

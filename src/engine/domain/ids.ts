@@ -20,7 +20,7 @@ export function parseUuid(text: string): Uuid | null {
   return UUID_PATTERN.test(text) ? branded(text.toLowerCase()) : null;
 }
 
-/** Of text that was found to be a UUID before, and of literals: throws `RangeError` when it is none. */
+/** For text that was found to be a UUID before, and for literals: throws `RangeError` when it is none. */
 export function uuidOf(text: string): Uuid {
   const uuid = parseUuid(text);
   if (uuid === null) throw new RangeError('not a UUID');

@@ -17,7 +17,7 @@ export type MailLanguage = 'fr' | 'en';
 /** Where the e-mails of a search go that has some. */
 export interface MailRoute {
   readonly address: string;
-  /** Of the recipient. */
+  /** Identifies the recipient. */
   readonly key: string;
   readonly frequency: MailFrequency;
 }

@@ -14,7 +14,7 @@ const BOUNDS = {
 } as const;
 const LAND_MIN = 0.1;
 
-/** Of an unknown transaction only what is outside of both bounds is incoherent. */
+/** Where the transaction is unknown, only a price outside of both bounds is incoherent. */
 function boundsOf(transactionType: number | null): { readonly min: number; readonly max: number } {
   if (transactionType === null) return { min: BOUNDS.rent.min, max: BOUNDS.sale.max };
   return transactionType === RENT ? BOUNDS.rent : BOUNDS.sale;

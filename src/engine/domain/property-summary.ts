@@ -76,7 +76,7 @@ function numberOf(text: string | null): number | null {
   return text === null ? null : Number(text);
 }
 
-/** Of the property and of each live advert, by its UUID. Title and description as written. */
+/** Title and description as written, of the property and of each live advert by its UUID. */
 export interface PropertyTexts {
   readonly own: readonly string[];
   readonly byAdvert: ReadonlyMap<Uuid, readonly string[]>;
@@ -180,7 +180,7 @@ type LookupKind = 'advert' | 'url' | 'insee' | 'department' | 'zipcode';
 const PLACES: readonly LookupKind[] = ['insee', 'department', 'zipcode'];
 const CODE = /^[0-9A-Z]{1,6}$/;
 const CODES = 36 ** 6;
-/** Of a hash: with the low 32 as many as a number has. */
+/** The high bits of a hash: with the low 32 as many as a number has. */
 const HIGH_BITS = 2 ** 20 - 1;
 
 export function lookupKey(kind: LookupKind, value: string): LookupKey {
@@ -190,7 +190,7 @@ export function lookupKey(kind: LookupKind, value: string): LookupKey {
   return (high & HIGH_BITS) * 2 ** 32 + (low >>> 0);
 }
 
-/** Of a property, each once. */
+/** The keys of a property, each once. */
 export function lookupKeys(
   { adverts }: PropertyState,
   { inseeCodes, departmentCode, zipcodes }: Pick<PropertyFacts, 'inseeCodes' | 'departmentCode' | 'zipcodes'>,

@@ -54,5 +54,5 @@ export const CLIENT_LIMIT_RANGES = {
   matchesPerAdvertMax: AMOUNT,
 } as const;
 
-/** Of clients and keys. */
+/** The longest name of a client or key. */
 export const DISPLAY_NAME_LENGTH_MAX = 200;

@@ -200,7 +200,7 @@ function eventOf(advertUuid: Uuid, { kind, createdAt, field }: AdvertEvent): Adv
  */
 export interface PropertyBounds {
   readonly advertsMax: number;
-  /** Of the state as it is stored. */
+  /** The size of the state as stored. */
   readonly bytesMax: number;
 }
 

@@ -21,6 +21,6 @@ export const REJECTED = {
   subjectOf: (propertyUuid: string | null): string => `adverts-rejected.${propertyUuid ?? 'unknown'}`,
   keptMs: 7 * DAY_MS,
   bytesMax: 256 * MIB,
-  /** Of the room of NATS, where that is less. */
+  /** The share of NATS's room, where that is less. */
   shareMax: 1 / 8,
 } as const;

@@ -20,7 +20,7 @@ type Shape = ReadonlyMap<string, Shape | null>;
 
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
-  /** Of a list, see `list` of the schema. */
+  /** What the items of a list are, see `list` of the schema. */
   readonly else?: { readonly items: Schema };
 }
 

@@ -107,9 +107,9 @@ export function shareLemma(a: string, b: string): boolean {
 export interface FoldedText {
   /** One entry per text: ` word word word `, so that a phrase is a substring with spaces round it. */
   readonly phrases: readonly string[];
-  /** Of each text. */
+  /** The words of each text. */
   readonly words: readonly (readonly string[])[];
-  /** Of all words. */
+  /** The lemmas of all words. */
   readonly lemmas: ReadonlySet<string>;
 }
 

@@ -25,7 +25,7 @@ interface Needs {
   readonly first: number;
 }
 
-/** Of an integer. */
+/** Bits in an integer. */
 const BITS_MAX = 32;
 
 /** Types of property have a column of their own. */

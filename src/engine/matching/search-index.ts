@@ -94,7 +94,7 @@ class ColumnarSearchIndex implements SearchIndex {
   #isLaidOut = false;
   /** Under way. */
   #layout: Generator<null> | null = null;
-  /** Of the match under way. */
+  /** The property that is being matched; null between two calls. */
   #view: PropertyView | null = null;
   readonly #matched = new NumberList<SearchNumber>();
   /**

@@ -8,7 +8,7 @@ import type { Polygon, Position } from '../domain/geo.ts';
 import { searchNumberOf } from '../domain/ids.ts';
 import type { SearchIndex } from './search-index.ts';
 
-/** Of each kind. With a quarter of the triangles the first large search took up to three times as long. */
+/** Searches of each kind. With a quarter of the triangles the first large search took up to three times as long. */
 const SEARCHES = 12;
 const CORNERS = 200;
 const TRIANGLES = 400;

@@ -12,7 +12,7 @@ const french = readGraphFile(readFileSync(new URL('french.graph', import.meta.ur
 
 /** Adverts draw on some ten thousand words; looking one up anew costs as much as ten of them. */
 const KNOWN_MAX_BYTES = 8 * 1024 ** 2;
-/** Of an entry, beside its texts. */
+/** The size of an entry beside its texts. */
 const ENTRY_BYTES = 128;
 const known = new LRUCache<string, readonly string[]>({
   maxSize: KNOWN_MAX_BYTES,

@@ -13,7 +13,7 @@ interface SuffixRule {
   readonly add: string;
   /** What the word must end with. */
   readonly condition: RegExp;
-  /** Of verbs alone: the moods and tenses of the form. */
+  /** The moods and tenses of a verb's form; empty for other words. */
   readonly tags: readonly string[];
   readonly isPlural: boolean;
 }
@@ -26,7 +26,7 @@ export interface FormSet {
   readonly headword: string;
   readonly kind: FormKind;
   readonly forms: ReadonlySet<string>;
-  /** Of them, those that are no plurals. */
+  /** Those of them that are no plurals. */
   readonly singulars: ReadonlySet<string>;
 }
 

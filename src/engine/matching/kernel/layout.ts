@@ -34,7 +34,7 @@ export const LONGITUDES = LATITUDES + WIDE_COLUMN_BYTES;
 export const REACHES = LONGITUDES + WIDE_COLUMN_BYTES;
 export const AREA_GROUP_BYTES = REACHES + WIDE_COLUMN_BYTES;
 
-/** Of a zone: the address of each group, and of area groups their boxes, in millionths of a degree. */
+/** A zone holds the address of each group, and of area groups their boxes, in millionths of a degree. */
 export const ZONE_GROUPS = Math.ceil(BYTE_COLUMNS_END / LINE_BYTES) * LINE_BYTES;
 export const ZONE_MIN_X = ZONE_GROUPS + WIDE_COLUMN_BYTES;
 export const ZONE_MIN_Y = ZONE_MIN_X + WIDE_COLUMN_BYTES;
@@ -110,12 +110,12 @@ export const TOKENS_MAX = 65_536;
 export const TOKENS = Math.ceil((SPELLINGS + SPELLING_BYTES * WORDS_MAX) / 64) * 64;
 export const TOKEN_HASH = 0;
 export const TOKEN_LENGTH = 4;
-/** Of the tables of words, phrases and terms, for which what follows holds. */
+/** The revision of the tables of words, phrases and terms for which the following members hold. */
 export const TOKEN_REVISION = 8;
 export const TOKEN_WORD = 12;
 /** The phrase that the word is, or begins; 0 for none. */
 export const TOKEN_PHRASE = 16;
-/** Of the list of terms when it is longer than `TERMS_MAX`: it is elsewhere. */
+/** A list of terms that is longer than `TERMS_MAX` is elsewhere: its length and address. */
 export const TOKEN_TERM_COUNT = 20;
 export const TOKEN_TERMS = 24;
 export const TERMS_MAX = 3;
@@ -134,9 +134,9 @@ export const SLOTS = TAILS + TAIL_BYTES * (TOKENS_MAX + 1);
 export const CODE_COUNT = SLOTS + 4 * SLOTS_COUNT;
 export const START_COUNT = CODE_COUNT + 4;
 export const TERM_COUNT = START_COUNT + 4;
-/** Of a word that starts a phrase: its place among the codes, and that phrase. */
+/** A word that starts a phrase has two integers: its position among the codes, and that phrase. */
 export const START_INTEGERS = 2;
-/** And where these are. */
+/** Where these are. */
 export const CODES_AT = TERM_COUNT + 4;
 export const STARTS_AT = CODES_AT + 4;
 export const TERMS_AT = STARTS_AT + 4;

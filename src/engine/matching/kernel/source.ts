@@ -48,7 +48,7 @@ const OUTSIDE = BOX_SIDES.map(
 ).reduce((outside, side) => `(v128.or\n              ${outside}\n              ${side})`);
 
 /** Narrows what `filterColumns` left of the zones to the groups whose box holds the place. */
-const JUDGE_BOXES = `
+const FILTER_BOXES = `
   (func $filterBoxes (param $listEnd i32)
     (local $list i32) (local $part i32) (local $lanes i32) (local $outside i32)
     (local $x v128) (local $y v128)
@@ -117,7 +117,7 @@ const BOUND_CODES = MEASURES.flatMap((_, measure) =>
   ),
 );
 
-const JUDGE_BOUNDS = MEASURES.flatMap(({ name }, measure) =>
+const FILTER_BOUNDS = MEASURES.flatMap(({ name }, measure) =>
   SIDES.map((side, i) => {
     const beyond = side === 'Min' ? 'i8x16.gt_s' : 'i8x16.lt_s';
     return `;; ${name}
@@ -169,7 +169,7 @@ const FETCH_COLUMNS = `
       ${NEXT_GROUP})
     (i32.store offset=${at.TOUCHED} (i32.const 0) (local.get $read)))`;
 
-/** Of the groups of which `filterColumns` left something; of the others, the same lines at address 0. */
+/** Fetches the groups of which `filterColumns` left something; for the others, the same lines at address 0. */
 function fetchRest(name: string, end: number): string {
   return `
   (func ${name} (param $list i32) (param $listEnd i32)
@@ -187,7 +187,7 @@ function fetchRest(name: string, end: number): string {
 const FETCH_SOURCES = fetchRest('$fetchSources', at.PLACE_GROUP_BYTES);
 const FETCH_AREAS = fetchRest('$fetchAreas', at.AREA_GROUP_BYTES);
 
-const JUDGE_COLUMNS = `
+const FILTER_COLUMNS = `
   (func $filterColumns (param $list i32) (param $listEnd i32)
     (local $group i32)
     (local $failing v128) (local $opening v128) (local $column v128)
@@ -200,14 +200,14 @@ const JUDGE_COLUMNS = `
       (local.set $group (i32.load (local.get $list)))
       (local.set $failing ${KINDS_FAIL})
       (local.set $opening (local.get $zero))
-      ${JUDGE_BOUNDS}
+      ${FILTER_BOUNDS}
       (i32.store offset=${PASSING} (local.get $list) (i32.or
         (i32.xor (i8x16.bitmask (local.get $failing)) (i32.const ${ALL_LANES}))
         (i32.shl (i8x16.bitmask (local.get $opening)) (i32.const 16))))
       ${NEXT_GROUP}))`;
 
 /** Narrows what `filterColumns` left: no row passes beyond its reach, and a row is open when it is not surely below. */
-const JUDGE_AREAS = `
+const FILTER_AREAS = `
   (func $filterAreas (param $listEnd i32)
     (local $list i32) (local $group i32) (local $part i32) (local $lanes i32) (local $beyond i32)
     (local $lat v128) (local $lon v128) (local $cosine0 v128) (local $cosine1 v128) (local $cosine2 v128)
@@ -306,5 +306,5 @@ const ANSWER = `
 
 export const KERNEL_SOURCE = `(module
   (import "vigie" "memory" (memory 1 ${PAGES_MAX} shared))
-${[FILTER, FETCH_COLUMNS, FETCH_SOURCES, FETCH_AREAS, JUDGE_COLUMNS, JUDGE_BOXES, ADD_GROUPS, JUDGE_AREAS, ANSWER].join('\n')})
+${[FILTER, FETCH_COLUMNS, FETCH_SOURCES, FETCH_AREAS, FILTER_COLUMNS, FILTER_BOXES, ADD_GROUPS, FILTER_AREAS, ANSWER].join('\n')})
 `;

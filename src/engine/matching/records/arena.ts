@@ -6,12 +6,12 @@
 
 /** Four megabytes: so few that what leads to their memory stays at hand. A page takes no memory before it is written. */
 const PAGE_WORDS_LOG2 = 19;
-/** Of a cache line. */
+/** Words in a cache line. */
 export const LINE_WORDS = 8;
 /** Unused, lest records of whole lines straddle them: the allocator begins each buffer with two words of its own. */
 const MARGIN_WORDS = LINE_WORDS - 2;
 const PAGE_MASK = 2 ** PAGE_WORDS_LOG2 - 1;
-/** Of a record of usual kind: 128 kB. */
+/** The largest record of the usual kind: 128 kB. */
 const WORDS_MAX = 1 << 14;
 /**
  * Sixteen size classes per doubling. A client that saves and deletes records of every possible size leaves a few
@@ -30,7 +30,7 @@ interface Page {
 
 export class RecordArena {
   readonly #pages: Page[] = [];
-  /** Of a record: eight bytes each, a power of two, at most half a page. */
+  /** The largest record: eight bytes a word, a power of two, at most half a page. */
   readonly wordsMax: number;
   /** First free record of each size; it holds the next one. -1 ends. */
   readonly #free: Int32Array;

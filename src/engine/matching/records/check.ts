@@ -89,7 +89,7 @@ export function holdsInRecord(
   return expressions.holds(expression);
 }
 
-/** Of lists that no need stands for. */
+/** Compares the lists for which there is no need bit. */
 function areCodesListed(
   integers: Int32Array,
   head: number,

@@ -155,10 +155,14 @@ export function freeRecord(address: number, arena: RecordArena, tables: RecordTa
   arena.free(address, wordsOf(integers, head));
 }
 
-/** Of the search at hand. */
+/** Lists of the search that is being written. */
 const lists: Record<ListName, readonly string[]> = {
-  ...{ inseeCodes: [], departments: [], zipcodes: [] },
-  ...{ excludedInseeCodes: [], includedCategories: [], excludedCategories: [] },
+  inseeCodes: [],
+  departments: [],
+  zipcodes: [],
+  excludedInseeCodes: [],
+  includedCategories: [],
+  excludedCategories: [],
 };
 
 function readLists({ areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories }: Criteria): void {

@@ -47,7 +47,7 @@ function counted(integer: number, shift: number, bits: number) {
 
 /** `FLAGS`: a bit for each bound, minimum first, then these. */
 export const BOUND_BITS = 2 * RANGES.length;
-/** Of those that the property itself must keep, the first ones. */
+/** The first bounds are those that the property itself must keep. */
 export const PROPERTY_BOUND_BITS = 2 * PROPERTY_RANGES.length;
 const BOUNDS_MASK = 2 ** BOUND_BITS - 1;
 export const HAS_CIRCLE = 1 << 28;

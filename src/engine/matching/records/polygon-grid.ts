@@ -19,7 +19,7 @@ const SIDE_MIN = 4;
 const SIDE_MAX = 64;
 /** A coast of so many corners a cell of the grid's side has some five edges in each cell that it passes. */
 const CORNERS_PER_SIDE = 16;
-/** Of all edges together, a corner; where shapes are too wild for that the grid is coarser. */
+/** Cells that all edges together pass, per corner; shapes that would pass more get a coarser grid. */
 const PASSED_CELLS_PER_POSITION = 48;
 /** Far above every rounding and `EDGE_TOLERANCE_DEGREES`, degrees. */
 const MARGIN = 1e-7;
@@ -42,7 +42,7 @@ export interface PolygonBox {
   readonly north: number;
 }
 
-/** Of any number of rings: all their positions, longitude and latitude in turn, and where each ring ends. */
+/** Any number of rings: all their positions, longitude and latitude in turn, and where each ring ends. */
 export interface Rings {
   readonly coordinates: Float64Array;
   /** In positions. */
@@ -55,7 +55,7 @@ export interface Grid {
   /** `CELL_OUTSIDE`, `CELL_INSIDE`, or where its list begins. */
   readonly cells: Int32Array;
   /**
-   * Of each mixed cell: twice the number of edges, plus one when a place that nothing else counts for is inside; the
+   * For each mixed cell: twice the number of edges, plus one when a place that nothing else counts for is inside; the
    * number of corners that turn; the first corner of each edge; the corners that turn.
    */
   readonly lists: Uint16Array;
@@ -86,7 +86,10 @@ export function isInMixedCell(lists: Uint16Array, at: number, corners: Corners, 
   return isInside;
 }
 
-/** Of so many cells between the two, the one in which a place is. Those outside, within the tolerance, are in the outermost. */
+/**
+ * The one of `side` cells between `low` and `high` that contains `at`. The outermost ones contain what is outside within
+ * the tolerance.
+ */
 export function cellOf(at: number, low: number, high: number, side: number): number {
   if (high <= low) return 0;
   const cell = Math.floor(((at - low) / (high - low)) * side);
@@ -130,7 +133,7 @@ export class GridBuilder {
   readonly #corners = new NumberList();
   /** For each cell: whether, from there on to the east, corners north of the row invert the verdict. */
   #turns = new Uint8Array();
-  /** Of the edge last looked at. */
+  /** Columns that the last edge passes. */
   #firstColumn = 0;
   #lastColumn = 0;
 
@@ -219,7 +222,7 @@ export class GridBuilder {
     return this.#coordinates[2 * corner + 1] as number;
   }
 
-  /** Of its latitudes, and a margin. */
+  /** The row's southern border, with a margin. */
   #southOf(row: number): number {
     return this.#box.south + row * this.#rowHeight - MARGIN;
   }

@@ -67,7 +67,7 @@ class ShapeRaster {
   readonly #header = new Float32Array(FIRST_ROW);
   readonly #near = new Int32Array(ROWS);
   readonly #inside = new Int32Array(ROWS);
-  /** Of the polygon at hand. */
+  /** Rows near and inside the polygon that is being evaluated. */
   readonly #itsNear = new Int32Array(ROWS);
   readonly #itsInside = new Int32Array(ROWS);
 
@@ -287,7 +287,7 @@ export class PolygonShapes {
     return rasterVerdict(arena.floatsAt(address), arena.integersAt(address), arena.integerOffset(address), lat, lon);
   }
 
-  /** Of a polygon's grid, the cell of a place. */
+  /** The cell of a polygon's grid that contains a place. */
   #cellAt(address: number, line: number, side: number, lat: number, lon: number): number {
     const numbers = this.#arena.numbersAt(address);
     const column = cellOf(lon, numbers[line + WEST] as number, numbers[line + EAST] as number, side);

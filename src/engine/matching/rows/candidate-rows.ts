@@ -47,7 +47,7 @@ export type TakeAnswers = (sureCount: number) => void;
 export class CandidateRows implements RowList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
   readonly #filter = createKernel(this.memory);
-  /** Of places, and of what is everywhere. */
+  /** Trees of rows for each place, and of the rows that have no place. */
   readonly #trees = new RowTrees(this.memory, null);
   readonly #insee = new PlaceTable(this.#trees);
   readonly #departments = new PlaceTable(this.#trees);
@@ -56,7 +56,7 @@ export class CandidateRows implements RowList {
   readonly #everywhere = new PlaceTable(this.#trees);
   readonly #areas = new AreaTree(this.memory);
   #rowCount = 0;
-  /** Of the property at hand. */
+  /** The property whose candidates are being read; null between two calls. */
   #view: PropertyView | null = null;
   #take: TakeAnswers | null = null;
   #hasArea = false;

@@ -19,12 +19,12 @@ export function acceptsOf(types: number, needs: number): number {
 
 /** Shares of French adverts by type code, then of unknown type. */
 const TYPE_SHARES = [0.5, 0.3, 0.02, 0.04, 0.03, 0.07, 0.03, 0.01];
-/** Of every set of types. */
+/** The share of properties that have one of the types, for every set of types. */
 const SET_SHARES = Float64Array.from({ length: 1 << TYPE_SHARES.length }, (_, set) =>
   TYPE_SHARES.reduce((sum, share, code) => sum + ((set >> code) & 1) * share, 0),
 );
 const SALE_SHARE = 0.65;
-/** Of properties that provide any other need. */
+/** The share of properties that meet any other need. */
 const NEED_SHARE = 0.5;
 /** Apartments, houses, both, land, any other single type. */
 export const TYPE_SETS = [1, 2, 3, 32, 4, 8, 16, 64];
@@ -120,7 +120,7 @@ const counts = new Int32Array(CODES);
 /** For each measure and code the share of values at most that; see `passingShare`. */
 export class ValueShares {
   readonly #shares: Float64Array;
-  /** Of the columns, whether any row has such a bound. */
+  /** Whether any row has a bound in the column. */
   readonly #isBounded: Uint8Array;
 
   constructor(columnCount: number) {
@@ -162,7 +162,7 @@ export class ValueShares {
     return this.#isBounded[column] === 1;
   }
 
-  /** Of values that keep this bound. */
+  /** The share of values that keep this bound. */
   passingShare(column: number, code: number): number {
     const first = (column >> 1) * CODES - CODE_MIN;
     if ((column & 1) === 0) return code === CODE_MIN ? 1 : 1 - (this.#shares[first + code - 1] as number);

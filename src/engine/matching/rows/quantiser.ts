@@ -59,7 +59,10 @@ const LAND_SURFACES = edgesOf(
 );
 const COUNTS = edgesOf([0, 100, 1]);
 
-/** Of what the property itself must keep. Null leaves the bounds to the exact check, to which those of adverts are left. */
+/**
+ * Edges for the bounds that the property itself must keep. Null leaves a bound to the exact check, as for adverts'
+ * bounds.
+ */
 const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> = {
   budget: PRICES,
   pricePerMeter: PRICES_PER_METER,

@@ -66,7 +66,7 @@ export interface Row {
   readonly bounds: Int8Array;
   /** See `ExpressionTable.rowCodeOf`. */
   expression: number;
-  /** Of its record, and of its polygons. */
+  /** The addresses of its record and of its polygons. */
   address: number;
   shapes: number;
   latitude: number;

@@ -21,7 +21,7 @@ export const ORDERED_ROWS_MAX = LANES * LANES;
 /** A box is four bounds more: west and east, south and north. */
 const BOX_COLUMNS = 4;
 const COLUMNS = BOUND_COLUMNS + BOX_COLUMNS;
-/** Of a box, between the codes of no bound. */
+/** Codes of a box's sides, between the two codes of no bound. */
 const BOX_CODES = CODE_MAX - CODE_MIN - 2;
 /** A cut that leaves more of the tests than this is no use. */
 const COST_MAX = 0.98;
@@ -32,7 +32,7 @@ export const orderedRows = {
   types: new Uint8Array(ORDERED_ROWS_MAX),
   needs: new Uint16Array(ORDERED_ROWS_MAX),
   accepts: new Uint16Array(ORDERED_ROWS_MAX),
-  /** Of areas, four integers each as in `Box`. */
+  /** The areas' boxes, four integers each as in `Box`. */
   boxes: new Int32Array(BOX_COLUMNS * ORDERED_ROWS_MAX),
 };
 

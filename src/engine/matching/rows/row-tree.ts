@@ -60,7 +60,7 @@ export class RowTrees {
   readonly #zones: LeafZones;
   /** Null for trees of places, whose rows have no area. */
   readonly #watcher: LeafWatcher | null;
-  /** Of the tree at hand. */
+  /** The root of the tree that is being changed. */
   #root = 0;
 
   constructor(memory: GroupMemory, watcher: LeafWatcher | null) {

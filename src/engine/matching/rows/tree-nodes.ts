@@ -16,17 +16,17 @@ export const NODE_ACCEPTS = 1;
 export const AXIS = 2;
 export const IS_LEAF = 0;
 
-/** Of a split: in `floats`. */
+/** A split has its position in `floats`. */
 export const AT = 3;
 export const LEFT = 4;
 export const RIGHT = 5;
 
-/** Of a leaf: the address of its 2^`CHUNK_LOG2` groups, 0 before its first row. */
+/** A leaf has the address of its 2^`CHUNK_LOG2` groups, 0 before its first row. */
 export const CHUNK = 3;
 export const CHUNK_LOG2 = 4;
 export const ROWS = 5;
 export const REMOVALS = 6;
-/** Of a leaf of areas: the number of its box in the R-tree, 0 for none, and the box, in millionths of a degree. */
+/** A leaf of areas has the number of its box in the R-tree, 0 for none, and the box, in millionths of a degree. */
 export const BOX_NUMBER = 7;
 export const BOX_MIN_X = 8;
 export const BOX_MIN_Y = 9;
@@ -35,7 +35,7 @@ export const BOX_MAX_Y = 11;
 /** Its line in the tables of the R-tree, and the revision of the tables in which it is that. */
 export const LINE = 12;
 export const LINE_REVISION = 13;
-/** Of a leaf: the address of its zone, 0 for none. */
+/** A leaf has the address of its zone, 0 for none. */
 export const ZONE = 14;
 /** Rows that came, or moved to another place, since the zone was made. */
 export const ARRIVALS = 15;

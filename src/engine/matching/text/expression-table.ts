@@ -33,7 +33,7 @@ const HASH = 4;
 const NEXT = 5;
 const SPELLING = 6;
 const PROGRAM = 7;
-/** Of a record: 256 kB hold two hundred entries of a hundred words each. */
+/** The largest record: 256 kB hold two hundred entries of a hundred words each. */
 const WORDS_MAX = 1 << 15;
 
 /**
@@ -45,17 +45,17 @@ const INCLUDES = 1;
 const IS_STRICT = 2;
 
 export class ExpressionTable {
-  /** Of phrases, which take them as they are, and those that any form of theirs will do for. */
+  /** Words of strict phrases, which match as written, and of lenient ones, which match in any form. */
   readonly #words = new CodeTable();
   readonly #terms = new TermTable();
   readonly #phrases = new PhraseTable();
   readonly #loosePhrases = new LoosePhraseTable();
   readonly text = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
-  /** Of some of a property's adverts. */
+  /** The text of some of a property's adverts. */
   readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
   readonly #records = new RecordArena(WORDS_MAX);
   readonly #chains = new RecordChains(this.#records, HASH, NEXT);
-  /** Of the expressions at hand. */
+  /** The spelling of the expressions that are being added. */
   readonly #spelling = new ExpressionSpelling();
   #generation = 1;
 

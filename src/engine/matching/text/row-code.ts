@@ -19,7 +19,7 @@ const INCLUDES = 2;
 const IS_STRICT = 4;
 const IS_LOOSE = 8;
 const CODE_SHIFT = 4;
-/** Of two terms: whether one will do, whether each must occur, and two codes. */
+/** Layout of a code of two terms: whether one suffices, whether each must occur, and two codes. */
 const IS_ANY = 2;
 const INCLUDES_FIRST = 4;
 const INCLUDES_SECOND = 8;

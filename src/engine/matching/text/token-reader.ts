@@ -81,9 +81,9 @@ export class TokenReader {
   #tokenCount = 0;
   /** By token, of those with more terms than there is room for. */
   readonly #longLists = new Map<number, readonly number[]>();
-  /** Of words without a token: their terms. */
+  /** The terms of words without a token. */
   #tokenless: (readonly number[])[] = [];
-  /** Of the tables at the last text; `REVISION` is its number as tokens keep it. */
+  /** The revision of the tables at the last text; tokens keep it in `REVISION`. */
   #tablesRevision = -1;
   /** Codes for which there is room. */
   #codesMax = 0;
@@ -106,7 +106,7 @@ export class TokenReader {
     this.#kernel = exports as unknown as TextKernel;
   }
 
-  /** Of the tables: none ever goes back. */
+  /** The revision of the tables; none of theirs ever decreases. */
   get revision(): number {
     return this.#words.revision + this.#phrases.revision + this.#terms.revision;
   }
@@ -116,7 +116,7 @@ export class TokenReader {
     return this.#listAt(CODES_AT, CODE_COUNT);
   }
 
-  /** Of words that start a phrase: the place among the codes and that phrase, one after the other. */
+  /** For each word that starts a phrase: its position among the codes, then that phrase. */
   get starts(): Int32Array {
     return this.#listAt(STARTS_AT, START_COUNT);
   }
