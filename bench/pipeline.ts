@@ -6,7 +6,7 @@
  *
  *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30, 0 for none] [--flood-rate 100]
  *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
- *                             [--crowd 0] [--silent 0] [--profile folder] [--external] [--apart]
+ *                             [--crowd 0] [--silent 0] [--backlog 4000] [--profile folder] [--external] [--apart]
  *
  * `--silent` searches without criteria of one client notify nobody: what they cost all others. `--crowd` searches of 20
  * clients match one advert, published as the last measurement begins: `besideCrowdMs` is the latency of all others.
@@ -65,6 +65,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     crowd: { type: 'string', default: '0' },
     silent: { type: 'string', default: '0' },
+    backlog: { type: 'string', default: '4000' },
     profile: { type: 'string' },
     external: { type: 'boolean', default: false },
     apart: { type: 'boolean', default: false },
@@ -82,10 +83,10 @@ const options = {
   seed: Number(values.seed),
   crowd: Number(values.crowd),
   silent: Number(values.silent),
+  /** Published and not yet recorded, at most: more would only measure the disk of nats-server. */
+  backlogMax: Number(values.backlog),
 };
 
-/** Published and not yet recorded, at most: more would only measure the disk of nats-server. */
-const BACKLOG_MAX = 4_000;
 const PUBLISH_BATCH = 500;
 const RECORD_BATCH = 256;
 const PROFILING = values.profile !== undefined;
@@ -186,8 +187,8 @@ async function measureThroughput(run: Run) {
   let sampledAt = 0;
   let shownAt = 0;
   while (elapsed() < options.seconds) {
-    await publishNext(run, PUBLISH_BATCH);
-    while ((await backlogOf(run)) > BACKLOG_MAX) await wait(200);
+    await publishNext(run, Math.min(PUBLISH_BATCH, options.backlogMax));
+    while ((await backlogOf(run)) > options.backlogMax) await wait(200);
     if (elapsed() - sampledAt < 1) continue;
     sampledAt = elapsed();
     peakMb = Math.max(peakMb, residentMbOf(run.daemon));
