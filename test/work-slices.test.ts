@@ -8,11 +8,11 @@ import { createWorkSlices } from '../src/features/explanations/examination.ts';
 test('who has worked long enough waits, and not before', () => {
   let nowMs = 0;
   const slices = createWorkSlices({ nowMs: () => nowMs });
-  assert.equal(slices.take(), undefined);
+  assert.equal(slices.yieldIfDue(), undefined);
   nowMs = 0.9;
-  assert.equal(slices.take(), undefined);
+  assert.equal(slices.yieldIfDue(), undefined);
   nowMs = 1;
-  assert.ok(slices.take() instanceof Promise);
+  assert.ok(slices.yieldIfDue() instanceof Promise);
 });
 
 test('eight at once work one after the other: one of them between two looks at sockets', async () => {
@@ -27,7 +27,7 @@ test('eight at once work one after the other: one of them between two looks at s
     const slices = createWorkSlices({ nowMs: () => nowMs });
     for (let i = 0; i < 10; i++) {
       nowMs += 5;
-      await slices.take();
+      await slices.yieldIfDue();
       looks.push(look);
     }
   };
@@ -46,7 +46,7 @@ test('work that is cancelled ends with its slice', () => {
   };
   const slices = createWorkSlices({ nowMs: () => nowMs, cancellation: { throwIfCancelled } });
   isCancelled = true;
-  assert.equal(slices.take(), undefined);
+  assert.equal(slices.yieldIfDue(), undefined);
   nowMs = 1;
-  assert.throws(() => slices.take(), /cancelled/);
+  assert.throws(() => slices.yieldIfDue(), /cancelled/);
 });

@@ -67,7 +67,7 @@ test('what is in flight comes first, without the messages that are gone, in a fe
     onOtherStream: () => assert.fail('the stream is the same'),
     onTransientError: failOn,
   });
-  const pull = pullInto(broker, inOrder.take);
+  const pull = pullInto(broker, inOrder.admit);
   t.after(() => pull.stop());
   await until(
     async () => read.length,
@@ -136,9 +136,9 @@ test('one that is stopped hands nothing on', async (t) => {
     (count) => count === 1,
   );
   inOrder.stop();
-  const taken = inOrder.take(left.at(-1) as PulledMessage);
+  const admitted = inOrder.admit(left.at(-1) as PulledMessage);
   release();
-  await taken;
+  await admitted;
   assert.equal(handedOn, 1);
 });
 

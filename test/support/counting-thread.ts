@@ -24,7 +24,7 @@ answerRequests(async (request, cancellation: Cancellation) => {
       return settingsOfThread();
     case 'count for ever': {
       const slices = createWorkSlices({ cancellation });
-      for (;;) await slices.take();
+      for (;;) await slices.yieldIfDue();
     }
     case 'wait for ever':
       return new Promise((_, reject) => {

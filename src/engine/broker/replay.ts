@@ -14,8 +14,8 @@ import { isMissing } from './topology.ts';
 type HandOn = (message: PulledMessage) => Promise<void>;
 
 export interface InOrder {
-  /** Takes pulled messages: hands each on after the messages that the stream holds between the last one and it. */
-  readonly take: HandOn;
+  /** Hands each pulled message on after the messages that the stream holds between the last one and it. */
+  readonly admit: HandOn;
   /** All messages read from the stream up to this one are settled; infinite when none is left to settle. */
   readonly settledUpTo: number;
   /** Hands nothing on any more: unsettled messages are left to the next reader. */
@@ -83,7 +83,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
       if (oldest !== undefined) return oldest - 1;
       return isCaughtUp ? Number.POSITIVE_INFINITY : next - 1;
     },
-    async take(message) {
+    async admit(message) {
       await caughtUp;
       if (message.sequence < next && message.isFirstDelivery === true) options.onOtherStream();
       if (message.sequence > next) await readUpTo(message.sequence - 1);

@@ -89,7 +89,7 @@ export async function evaluateBatch(
   const evaluation = new Evaluation(known, dependencies);
   for (const [position, entry] of entries.entries()) {
     if (position % CHANGES_PER_SLICE === CHANGES_PER_SLICE - 1) await yieldToOthers();
-    if (evaluation.take(position, entry) > LIGHT_BYTES) await yieldToOthers();
+    if (evaluation.apply(position, entry) > LIGHT_BYTES) await yieldToOthers();
   }
   return evaluation;
 }
@@ -118,7 +118,7 @@ class Evaluation implements EvaluatedBatch {
   }
 
   /** Returns about how many bytes were read. */
-  take(position: number, entry: IntakeEntry): number {
+  apply(position: number, entry: IntakeEntry): number {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
     const isUnread = locked?.held === null;

@@ -47,7 +47,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
       batchMax: recordBatchMax,
       bytesMax: recordBatchBytesMax,
       extendsWait: true,
-      onMessage: inOrder.take,
+      onMessage: inOrder.admit,
       onTransientError,
       ensure: () => ensureIntake(broker).then(marks.check),
       ...(gate === undefined ? {} : { gate }),

@@ -72,7 +72,7 @@ export async function evaluateCandidates(
         if (hasTexts) pending.push(one);
         else onProperty(one);
       }
-      await slices.take();
+      await slices.yieldIfDue();
     }
     await readOn(pending, criteria, tools, onProperty);
     textsLeft -= pending.length;
@@ -96,7 +96,7 @@ async function readOn(
     for (const one of some) {
       const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, tools.median);
       if (isRelevant(known)) onProperty(known);
-      await slices.take();
+      await slices.yieldIfDue();
     }
   }
 }
@@ -178,7 +178,7 @@ export interface WorkSlices {
    * Called between small pieces of work: returns undefined while the slice lasts, then a promise of the next slice.
    * Throws when the work is cancelled.
    */
-  take(): Promise<void> | undefined;
+  yieldIfDue(): Promise<void> | undefined;
 }
 
 const SLICE_MS = 1;
@@ -201,7 +201,7 @@ export function createWorkSlices({
 }: WorkSlicesOptions = {}): WorkSlices {
   let startMs = nowMs();
   return {
-    take() {
+    yieldIfDue() {
       if (nowMs() - startMs < SLICE_MS) return undefined;
       cancellation?.throwIfCancelled();
       lastInLine = lastInLine.then(yieldToOthers);

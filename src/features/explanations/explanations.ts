@@ -285,7 +285,7 @@ async function readSampled(database: Queryable): Promise<Sample> {
     const summary = readSummary(facts);
     properties.push(factsOf(summary, median));
     if (at < TEXTS_MAX) withTexts.push(factsOf(summary, median, textsOf(summary, texts.get(uuid) ?? [])));
-    await slices.take();
+    await slices.yieldIfDue();
   }
   return { properties, withTexts, siteCategoryName: await siteCategoryNames(database) };
 }
@@ -312,7 +312,7 @@ async function estimate(
         worded += Number(satisfiesAll(known));
       }
     }
-    if (evaluated % EVALUATED_AT_ONCE === 0) await slices.take();
+    if (evaluated % EVALUATED_AT_ONCE === 0) await slices.yieldIfDue();
   }
   const share = read === 0 ? 1 : worded / read;
   return evaluated === 0 ? 0 : Math.round((satisfied * share * properties.length) / evaluated);

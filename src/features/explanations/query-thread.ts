@@ -75,7 +75,7 @@ const ANSWERS = {
     for await (const searches of readMembersOf(database, clientId)) {
       for (const { number, members } of searches) {
         if (satisfies(criteriaOf(members, siteCategoryName), facts)) satisfied.push(number);
-        await slices.take();
+        await slices.yieldIfDue();
       }
     }
     return inTitleOrder(database, clientId, satisfied);
