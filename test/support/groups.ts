@@ -90,7 +90,7 @@ export const GROUPS = {
     'integration/rest-conformance',
     'integration/rest-discovery',
     'integration/rest-http',
-    'integration/rest-languages',
+    'integration/rest-refusals',
     'integration/rest-resources',
     'integration/rest-searches',
     'integration/rest-strangers',

@@ -1,0 +1,151 @@
+/** Every refusal: where the fault is, and a sentence in the language of the client's user; English unless one is preferred. */
+
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { startTestApi } from '../support/api.ts';
+
+const api = await startTestApi({ after });
+
+const ENGLISH = /\b(?:must|have|not|is|are|the|of|and|which|was|too|you)\b/;
+const RING = [
+  [5, 43],
+  [6, 43],
+  [6, 44],
+];
+
+/** Of a search with a title: what is sent beside it, where the violation stands, and what it says, if that matters. */
+const MEMBERS: readonly (readonly [members: object, path: string, message?: RegExp])[] = [
+  [{ title: ' ' }, 'title'],
+  [{ title: undefined }, 'title'],
+  [{ title: null }, 'title'],
+  [{ title: 'x'.repeat(256) }, 'title'],
+  [{ title: 'a\0b' }, 'title'],
+  [{ title: '\ud800' }, 'title'],
+  [{ budgetMax: 'beaucoup' }, 'budgetMax'],
+  [{ budgetMax: -1 }, 'budgetMax'],
+  [{ budgetMax: 1.5 }, 'budgetMax'],
+  [{ budgetMax: 2 ** 40 }, 'budgetMax'],
+  [{ budgetMin: 300_000, budgetMax: 250_000 }, 'budgetMin'],
+  [{ lat: '91' }, 'lat'],
+  [{ lat: 'nord' }, 'lat'],
+  [{ lon: '-181' }, 'lon'],
+  [{ lat: '43' }, 'lon'],
+  [{ radius: 5 }, 'lat'],
+  [{ lat: 1, lon: 1 }, 'radius'],
+  [{ lat: 1, lon: 1, radius: 0 }, 'radius'],
+  [{ radius: '501' }, 'radius'],
+  [{ lat: 1, lon: 1, radius: '1e100' }, 'radius'],
+  // It would be stored as 0.
+  [{ lat: 1, lon: 1, radius: '1e-25' }, 'radius'],
+  [{ includedZipcodes: ['8300'] }, 'includedZipcodes[0]'],
+  [{ includedZipcodes: ['83000', '00000', '75116', '69009'] }, 'includedZipcodes[1]'],
+  [{ includedInseeCodes: ['Toulon'] }, 'includedInseeCodes[0]'],
+  [{ includedCities: ['/cities/999999999'] }, 'includedCities[0]'],
+  [{ includedCities: ['somewhere'] }, 'includedCities[0]'],
+  [{ notificationRecipient: 'nobody' }, 'notificationRecipient'],
+  [{ notificationFrequency: 'hourly' }, 'notificationFrequency'],
+  [{ endpointRecipient: `https://client.example/${'x'.repeat(2_048)}` }, 'endpointRecipient'],
+  [{ endpointRecipient: 'ftp://client.example/' }, 'endpointRecipient'],
+  [{ endpointRecipient: '/hook' }, 'endpointRecipient'],
+  [{ endpointRecipient: 'https://client.example/\n' }, 'endpointRecipient'],
+  [{ endpointRecipient: 'https://me:secret@client.example/' }, 'endpointRecipient'],
+  [{ endpointRecipient: 'https://client.example:22/' }, 'endpointRecipient'],
+  [{ eventEndpoint: 'https://mail.example.com:25/' }, 'eventEndpoint'],
+  // Private, metadata and unassigned addresses in any form, and names that only a private network resolves.
+  [{ endpointRecipient: 'https://127.0.0.1/' }, 'endpointRecipient'],
+  [{ endpointRecipient: 'https://2130706433/' }, 'endpointRecipient'],
+  [{ endpointRecipient: 'https://169.254.169.254/' }, 'endpointRecipient'],
+  [{ endpointRecipient: 'https://[::ffff:10.0.0.1]/' }, 'endpointRecipient'],
+  [{ eventEndpoint: 'https://168.63.129.16/' }, 'eventEndpoint'],
+  [{ eventEndpoint: 'https://[4000::1]/' }, 'eventEndpoint'],
+  [{ eventEndpoint: 'https://foo./' }, 'eventEndpoint'],
+  [{ eventEndpoint: 'https://intranet/' }, 'eventEndpoint'],
+  [{ eventEndpoint: 'https://printer.local/' }, 'eventEndpoint'],
+  [{ eventEndpoint: 'https://printer.LOCAL./' }, 'eventEndpoint'],
+  [{ context: 'x'.repeat(2_049) }, 'context'],
+  [{ expressions: [{ word: '!' }] }, 'expressions[0].word', /a letter or a digit/],
+  [{ expressions: [{ word: 'x'.repeat(201) }] }, 'expressions[0].word'],
+  [{ expressions: [{ word: 'a\ud800' }] }, 'expressions[0].word', /surrogate/],
+  [{ expressions: Array.from({ length: 51 }, () => ({ word: 'vue' })) }, 'expressions'],
+  [{ expressions: [{ word: 'viager', include: false }] }, 'expressions[0].include', /nearest one is includes/],
+  [{ expressions: 'expressions[0][0][words]=viager' }, 'expressions[0][0].words', /nearest one is word/],
+  [{ expressions: [{ Word: 'viager' }] }, 'expressions[0].Word', /nearest one is word/],
+  [{ expressions: [[{ word: 'x', options: { stric: 1 } }]] }, 'expressions[0][0].options.stric', /is strict/],
+  [{ expressions: [[{ word: 'x', option: {} }]] }, 'expressions[0][0].option', /nearest one is options/],
+  [{ expressions: 'expressions[__proto__][0][word]=x' }, 'expressions', /expected expressions/],
+  [{ expressions: `expressions[0][0][word]=x${'&'.repeat(700)}` }, 'expressions', /at most 50 groups/],
+  [{ expressions: JSON.parse('['.repeat(50) + ']'.repeat(50)) }, 'expressions[0][0]'],
+  [{ geoShapes: [[...RING, [5, 44]]] }, 'geoShapes'],
+  [{ geoShapes: [[[5, 143], ...RING, [5, 143]]] }, 'geoShapes'],
+  [{ budget: 5 }, 'budget'],
+  [JSON.parse('{"constructor": 1}'), 'constructor'],
+];
+
+const SEARCH = '/searches/018f0000-0000-7000-8000-000000000000';
+const REQUESTS: readonly (readonly [method: string, path: string, body?: unknown, fault?: string, message?: RegExp])[] =
+  [
+    ['GET', SEARCH],
+    ['GET', SEARCH.replace('searches', 'deliveries')],
+    ['GET', '/nowhere'],
+    ['DELETE', '/searches'],
+    ['GET', '/searches?page=0'],
+    ['GET', '/searches?pages=1'],
+    ['GET', '/searches?notificationEnabled=perhaps'],
+    ['GET', '/deliveries?status=lost'],
+    ['GET', '/explanations'],
+    ['GET', `/explanations?property=${SEARCH.slice(10)}`],
+    ['GET', '/feed?after=yesterday'],
+    ['POST', '/recoveries', { since: 'yesterday' }],
+    ['POST', '/recoveries', { since: '2001-01-01T00:00:00Z' }],
+    ['POST', '/webhook-secrets', { overlapHours: 721 }],
+    ['POST', '/searches', []],
+    ...MEMBERS.map(([members, ...expected]) => ['POST', '/searches', { title: 'x', ...members }, ...expected] as const),
+  ];
+
+interface Refused {
+  readonly detail: string;
+  readonly violations?: readonly { readonly propertyPath: string; readonly message: string; readonly code: string }[];
+}
+
+async function refusedIn(language: string | null, [method, path, body]: (typeof REQUESTS)[number]) {
+  const headers: Record<string, string> = language === null ? {} : { 'Accept-Language': language };
+  const answer = await api.call(method, path, body, { headers });
+  assert.ok(answer.status >= 400 && answer.status < 500, `${method} ${path}: ${answer.status}`);
+  assert.match(answer.headers.get('Vary') ?? '', /Accept-Language/);
+  return { body: answer.body as unknown as Refused, said: answer.headers.get('Content-Language') };
+}
+
+describe('a refusal', () => {
+  for (const request of REQUESTS) {
+    it(`says what is wrong in both languages: ${JSON.stringify(request).slice(0, 90)}`, async () => {
+      const [, , , fault, message] = request;
+      const english = await refusedIn(null, request);
+      assert.equal(english.said, 'en');
+      const violation = english.body.violations?.find(({ propertyPath }) => propertyPath === fault);
+      assert.equal(violation?.propertyPath, fault);
+      if (message !== undefined) assert.match(violation?.message ?? '', message);
+      for (const language of ['en', 'de-DE, de;q=0.9, *;q=0.1', 'en-GB, fr;q=0.5']) {
+        const { said, body } = await refusedIn(language, request);
+        assert.deepEqual([said, body.detail, body.violations], ['en', english.body.detail, english.body.violations]);
+      }
+      const french = await refusedIn('fr-FR, fr;q=0.9, en;q=0.8', request);
+      assert.equal(french.said, 'fr');
+      const [said, known] = [french.body, english.body];
+      const place = ({ propertyPath, code }: NonNullable<Refused['violations']>[number]) => [propertyPath, code];
+      assert.deepEqual(said.violations?.map(place), known.violations?.map(place));
+      for (const [at, one] of (said.violations ?? []).entries()) {
+        assert.notEqual(one.message, known.violations?.[at]?.message);
+        assert.doesNotMatch(one.message, ENGLISH);
+      }
+      assert.notEqual(said.detail, known.detail);
+      assert.doesNotMatch(said.detail, /undefined|NaN|\[object/);
+      if (said.violations === undefined) assert.doesNotMatch(said.detail, ENGLISH);
+    });
+  }
+
+  it('writes numbers as in France', async () => {
+    const { body } = await refusedIn('fr', ['POST', '/searches', { title: 'x', budgetMin: 3e5, budgetMax: 250_000 }]);
+    const expected = `ne doit pas dépasser le maximum, qui est de ${(250_000).toLocaleString('fr')}`;
+    assert.equal(body.violations?.[0]?.message, expected);
+  });
+});
