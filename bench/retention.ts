@@ -8,7 +8,7 @@
 
 import { parseArgs } from 'node:util';
 import { readConfig } from '../src/config.ts';
-import { FORGETFUL_TABLES, type ForgetfulTable } from '../src/engine/domain/retention.ts';
+import { RETAINED_TABLES, type RetainedTable } from '../src/engine/domain/retention.ts';
 import { sweep } from '../src/engine/maintenance/retention.ts';
 import { createClient } from '../src/engine/store/clients.ts';
 import { type Database, migrate, openDatabase } from '../src/engine/store/database.ts';
@@ -36,12 +36,12 @@ interface Size {
   readonly rows: number;
   readonly bytes: number;
 }
-type Sizes = Readonly<Record<ForgetfulTable, Size>>;
+type Sizes = Readonly<Record<RetainedTable, Size>>;
 
 /** After the vacuum that autovacuum would have done within a real day. */
 async function sizesOf(database: Database): Promise<Sizes> {
-  const sizes: Partial<Record<ForgetfulTable, Size>> = {};
-  for (const table of FORGETFUL_TABLES) {
+  const sizes: Partial<Record<RetainedTable, Size>> = {};
+  for (const table of RETAINED_TABLES) {
     await database.query(`vacuum analyze ${table}`);
     const { rows } = await database.query<Size>(
       `select count(*)::integer as rows, pg_total_relation_size('${table}')::float8 as bytes from ${table}`,
@@ -60,7 +60,7 @@ function printSizes(day: number, sizes: Sizes): void {
   say(lineOf(String(day), cells));
 }
 
-const SHOWN = FORGETFUL_TABLES.filter((table) => table !== 'endpoints' && table !== 'instances');
+const SHOWN = RETAINED_TABLES.filter((table) => table !== 'endpoints' && table !== 'instances');
 const closers: (() => Promise<void>)[] = [];
 try {
   const days = Number(options.days);
@@ -100,7 +100,7 @@ try {
   const growth = SHOWN.map((table) => [
     table,
     { rows: last[table].rows - before[table].rows, bytes: last[table].bytes / before[table].bytes - 1 },
-  ]) as [ForgetfulTable, Size][];
+  ]) as [RetainedTable, Size][];
   const grown = growth.map(([table, { rows, bytes }]) => `${table} ${rows} rows ${(100 * bytes).toFixed(1)} %`);
   say(`over the last ${2 * PRINT_EVERY_DAYS} days: ${grown.join(', ')}`);
   const removedPerSecond = Math.round((1_000 * removedRows) / Math.max(1, sweepMs));

@@ -7,7 +7,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { keptFor } from './engine/actor/waiting.ts';
 import { ATTEMPT_ERRORS } from './engine/domain/delivery.ts';
-import { FORGETFUL_TABLES } from './engine/domain/retention.ts';
+import { RETAINED_TABLES } from './engine/domain/retention.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -151,7 +151,7 @@ function deliveryMetrics({ counter, histogram }: Maker) {
       ['kind'],
       ['missing', 'aborted'],
     ),
-    removed: counter('vigie_rows_removed_total', 'Rows that retention has removed', ['table'], FORGETFUL_TABLES),
+    removed: counter('vigie_rows_removed_total', 'Rows that retention has removed', ['table'], RETAINED_TABLES),
     retries: counter('vigie_delivery_retries_total', 'Attempts that were not the first of their delivery'),
     exhausted: counter('vigie_deliveries_exhausted_total', 'Deliveries whose attempts were used up'),
     resent: counter(

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
-import { FORGETFUL_TABLES, type ForgetfulTable, type RetentionDays } from '../../src/engine/domain/retention.ts';
+import { RETAINED_TABLES, type RetainedTable, type RetentionDays } from '../../src/engine/domain/retention.ts';
 import { sweep } from '../../src/engine/maintenance/retention.ts';
 import { createApiKey, createClient } from '../../src/engine/store/clients.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
@@ -68,7 +68,7 @@ function sweepNow(database: Database, days: RetentionDays) {
 
 async function rowCounts(database: Database): Promise<Readonly<Record<string, number>>> {
   const counts: Record<string, number> = {};
-  for (const table of [...FORGETFUL_TABLES, 'open_deliveries', 'final_outcomes']) {
+  for (const table of [...RETAINED_TABLES, 'open_deliveries', 'final_outcomes']) {
     counts[table] = (await database.query(`select count(*)::integer as count from ${table}`)).rows[0].count;
   }
   return counts;
@@ -76,7 +76,7 @@ async function rowCounts(database: Database): Promise<Readonly<Record<string, nu
 
 async function vacuumedBytes(database: Database): Promise<Readonly<Record<string, number>>> {
   const bytes: Record<string, number> = {};
-  for (const table of FORGETFUL_TABLES) {
+  for (const table of RETAINED_TABLES) {
     await database.query(`vacuum ${table}`);
     const { rows } = await database.query(`select pg_total_relation_size('${table}')::float8 as bytes`);
     bytes[table] = rows[0].bytes;
@@ -161,7 +161,7 @@ test('over a month every table reaches its size and keeps it, and what is open i
     if (day > STEADY_FROM_DAY) assert.equal(swept.removed.properties, PROPERTIES_PER_DAY, `day ${day}`);
   }
   const half = steadyBytes.length >> 1;
-  for (const table of FORGETFUL_TABLES) {
+  for (const table of RETAINED_TABLES) {
     const bytes = steadyBytes.map((each) => each[table] as number);
     const [earlier, later] = [Math.max(...bytes.slice(0, half)), Math.max(...bytes.slice(half))];
     // Random keys split the pages of an index here and there; growth would add half.
@@ -204,7 +204,7 @@ test('0 keeps for ever, and two that sweep at once remove what one would', async
   const staying = await digests(database, STAYING);
   const sweeps = await Promise.all([sweepNow(database, DAYS), sweepNow(database, DAYS)]);
   assert.deepEqual(await digests(database, KEYS), staying);
-  const removed = (table: ForgetfulTable): number => sweeps.reduce((sum, each) => sum + (each.removed[table] ?? 0), 0);
+  const removed = (table: RetainedTable): number => sweeps.reduce((sum, each) => sum + (each.removed[table] ?? 0), 0);
   const late = await rowCounts(database);
   assert.equal(removed('events'), early.events);
   assert.ok((late.deliveries as number) > 0 && removed('deliveries') > 0);

@@ -23,7 +23,7 @@
  * The queue empties itself, and the other tables hold what somebody entered.
  */
 
-export const FORGETFUL_TABLES = [
+export const RETAINED_TABLES = [
   'events',
   'search_changes',
   'deliveries',
@@ -43,7 +43,7 @@ export const FORGETFUL_TABLES = [
   'webhook_secrets',
   'instances',
 ] as const;
-export type ForgetfulTable = (typeof FORGETFUL_TABLES)[number];
+export type RetainedTable = (typeof RETAINED_TABLES)[number];
 
 /** Days; 0 keeps for ever. */
 export interface RetentionDays {

@@ -7,7 +7,7 @@
 
 import { startTask, type Task } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
-import { type ForgetfulTable, horizonsOf, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
+import { horizonsOf, type RetainedTable, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
 import type { Database } from '../store/database.ts';
 import {
   type Batches,
@@ -35,7 +35,7 @@ export interface RetentionDependencies {
 
 /** Rows removed from each table; tables without removals are left out. */
 export interface Sweep {
-  readonly removed: Partial<Readonly<Record<ForgetfulTable, number>>>;
+  readonly removed: Partial<Readonly<Record<RetainedTable, number>>>;
   readonly durationMs: number;
 }
 
@@ -60,11 +60,11 @@ export async function sweep(
   { restFactor, signal }: { readonly restFactor: number; readonly signal?: AbortSignal },
 ): Promise<Sweep> {
   const startedAt = performance.now();
-  const removed: Partial<Record<ForgetfulTable, number>> = {};
+  const removed: Partial<Record<RetainedTable, number>> = {};
   let batchStartedAt = startedAt;
   const horizons = horizonsOf(days, await readClock(database));
   for await (const batch of allBatches(database, horizons, features)) {
-    for (const [table, count] of Object.entries(batch) as [ForgetfulTable, number][]) {
+    for (const [table, count] of Object.entries(batch) as [RetainedTable, number][]) {
       if (count > 0) removed[table] = (removed[table] ?? 0) + count;
     }
     await pause((performance.now() - batchStartedAt) * restFactor, signal);

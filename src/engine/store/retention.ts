@@ -13,7 +13,7 @@
  */
 
 import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
-import type { ForgetfulTable } from '../domain/retention.ts';
+import type { RetainedTable } from '../domain/retention.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane } from './delivery-states.ts';
 import { forgetFeed, readForgetfulClients, removeFeedItems } from './feed-batches.ts';
@@ -21,7 +21,7 @@ import { removeIdempotencyKeys } from './idempotency-keys.ts';
 import { forgetInstances } from './instances.ts';
 
 /** Rows removed by one batch. */
-export type Removed = Partial<Readonly<Record<ForgetfulTable, number>>>;
+export type Removed = Partial<Readonly<Record<RetainedTable, number>>>;
 /** Each step removes one batch; it ends when nothing is left. */
 export type Batches = AsyncGenerator<Removed, void, void>;
 
@@ -220,8 +220,8 @@ export async function* removeGoneInstances(client: Queryable): Batches {
  */
 export async function readOldestRows(
   database: Queryable,
-): Promise<readonly { readonly table: ForgetfulTable | 'dead_letters'; readonly ageSeconds: number }[]> {
-  const { rows } = await database.query<{ table: ForgetfulTable | 'dead_letters'; ageSeconds: number }>(
+): Promise<readonly { readonly table: RetainedTable | 'dead_letters'; readonly ageSeconds: number }[]> {
+  const { rows } = await database.query<{ table: RetainedTable | 'dead_letters'; ageSeconds: number }>(
     `select "table", extract(epoch from clock_timestamp() - at)::float8 as "ageSeconds" from (
        (select 'events' as "table", recorded_at as at from events order by id limit 1)
        union all (select 'deliveries', created_at from deliveries order by id limit 1)

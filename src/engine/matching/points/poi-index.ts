@@ -133,8 +133,8 @@ interface FacilityTree {
   readonly numbers: Uint16Array | Uint32Array;
 }
 
-/** Sorting fewer takes less than a thread takes to start, and holds the event loop for a few milliseconds. */
-const SORTED_HERE_MAX = 10_000;
+/** Sorting fewer takes less than a thread takes to start: three milliseconds at most, also when it is not compiled yet. */
+const SORTED_HERE_MAX = 2_000;
 const SORTING = { entry: new URL('./sort-thread', import.meta.url), heapMaxMb: 64 };
 
 async function treeOf(facility: Facility, coordinates: Coordinates, details: PointDetails): Promise<FacilityTree> {
