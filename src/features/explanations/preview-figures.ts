@@ -47,7 +47,7 @@ type Estimate = Pick<PreviewFigures, 'satisfiedNow' | 'margin' | 'estimated'>;
 /** Properties whose texts are read at most for an estimate. */
 const ESTIMATE_TEXTS_MAX = 2_000;
 
-/** A search that names a place is counted there; what it would find anywhere, and any other search, in a sample. */
+/** A search that names a place is counted there, and anywhere for the figure without its areas; any other search anywhere. */
 export async function previewFigures(
   { criteria, days, sampleMax, placesMax, now }: PreviewQuery,
   tools: QueryTools,
