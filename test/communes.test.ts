@@ -220,6 +220,20 @@ describe('communes of France', () => {
       assert.deepEqual(reference.resolvePlace({ ...NOWHERE, insee: '75115' })?.zipcodes, ['75015']);
       assert.deepEqual(reference.resolvePlace({ ...NOWHERE, insee: '83062' })?.zipcodes, ['83130']);
     });
+
+    for (const [title, place, zipcode] of [
+      ['of several none is invented', { insee: '33063' }, null],
+      ['75000 is none of Paris', { zipcode: '75000', name: 'Paris' }, null],
+      ['one that the commune does not have', { insee: '83137', zipcode: '75015' }, null],
+      ['the stated one of several', { insee: '83137', zipcode: '83200' }, '83200'],
+      ['the only one', { insee: '83062' }, '83130'],
+    ] as const) {
+      it(`shows the zip code ${zipcode}: ${title}`, () => {
+        const resolved = reference.resolvePlace({ ...NOWHERE, ...place });
+        assert.ok(resolved !== null);
+        assert.equal(resolved.zipcode, zipcode);
+      });
+    }
   });
 
   describe('search of communes', () => {

@@ -22,10 +22,10 @@ import {
   factsOf,
   lookupKey,
   lookupKeys,
+  pageOf,
   readSummary,
   summaryOf,
   summaryText,
-  withoutFragment,
 } from '../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { boxesOf } from '../src/features/explanations/area-boxes.ts';
@@ -173,11 +173,15 @@ test('a property satisfies a search since the price that made it so', () => {
   assert.equal(since(245_000), messages[2]?.crawledAt);
 });
 
-test('an advert is found by its URL whatever its fragment, and however long it is', () => {
-  const url = `https://portal.example/${'a'.repeat(100_000)}`;
+test('an advert is found by its URL whatever its fragment, a slash at its end and the case of its host, however long it is', () => {
+  const url = `https://Portal.example/${'a'.repeat(100_000)}`;
   const { state } = heldAfter(upsertAt(0, { advert: { url: `${url}#photos` } }));
   const keys = lookupKeys(state, { inseeCodes: ['83137'], departmentCode: '83', zipcodes: [] });
-  assert.ok(keys.includes(lookupKey('url', withoutFragment(`${url}#plan`))));
+  for (const typed of [`${url}#plan`, `${url}/`, url.replace('https://Portal', 'HTTPS://portal')]) {
+    assert.ok(keys.includes(lookupKey('url', pageOf(typed))));
+  }
+  assert.equal(pageOf('https://portal.example/A/?page=B/#c'), 'https://portal.example/A?page=B/');
+  assert.equal(pageOf('https://portal.example/'), pageOf('https://portal.example'));
   assert.ok(keys.includes(lookupKey('insee', '83137')));
   assert.ok(!keys.includes(lookupKey('zipcode', '83137')));
   for (const key of keys) assert.equal(BigInt.asIntN(64, BigInt(key)), BigInt(key));

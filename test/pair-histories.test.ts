@@ -303,6 +303,18 @@ test('what is said of a pair is what happened, or that it is not recorded', () =
   }
 });
 
+test('of events after a match it is said that the search does not subscribe to them', () => {
+  for (const hearsPrices of [true, false]) {
+    const model = new Model(hearsPrices);
+    model.save(0, { budgetMax: null, surfaceMin: null, roomMin: null }, true);
+    model.take(1, { kind: 'message', isOther: false, price: 1, surface: 40 });
+    const isSaid = () => reasonsOf(model, 0).some(({ code }) => code === 'not-subscribed');
+    assert.ok(!isSaid(), 'the match itself was notified');
+    model.take(2, { kind: 'message', isOther: false, price: 2, surface: 40 });
+    assert.equal(isSaid(), !hearsPrices);
+  }
+});
+
 test('of events that a search subscribes to it is not said that it does not', () => {
   for (const hearsPrices of [true, false]) {
     const model = new Model(hearsPrices);

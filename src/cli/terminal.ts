@@ -17,10 +17,18 @@ export function print(line = ''): void {
   stdout.write(`${line}\n`);
 }
 
+/** Also what turns the order of the characters about it: it would show one text for another. */
+// oxlint-disable-next-line eslint/no-control-regex -- exactly those
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
 /** External text must not control the terminal. */
 export function printable(text: string): string {
-  // oxlint-disable-next-line eslint/no-control-regex -- exactly those
-  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
+  return text.replaceAll(CONTROLS, '\ufffd');
+}
+
+/** The same for JSON, whose value stays. */
+export function escapedJson(json: string): string {
+  return json.replaceAll(CONTROLS, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** The prefix that a person types before another command: as this one was started in a checkout, by npx, or by name. */

@@ -30,7 +30,7 @@ import type {
   ListClientsResponse,
   UpdateClientRequest,
 } from './generated/vigie/admin/v1/clients.ts';
-import { apiKeyOfName, displayNameOf, nameOf, uuidOfName } from './names.ts';
+import { apiKeyOfName, clientIdOf, displayNameOf, nameOf, uuidOfName } from './names.ts';
 import { pageOfList } from './paging.ts';
 
 export async function createClient({ client }: CreateClientRequest, { database }: AdminDependencies): Promise<Client> {
@@ -78,7 +78,7 @@ export async function deleteClient(
   name: string,
   { database, keysChanged }: AdminDependencies,
 ): Promise<Record<string, never>> {
-  if (!(await deleteClientRow(database, uuidOfName('name', 'clients', name)))) throw notFound('Client', name);
+  if (!(await deleteClientRow(database, await clientIdOf('name', name, database)))) throw notFound('Client', name);
   keysChanged();
   return {};
 }

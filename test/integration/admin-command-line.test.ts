@@ -219,13 +219,20 @@ test('one command recovers what all clients were to be told, and leaves alone wh
 test('a list as CSV has the states as they are asked for, and nothing cut', async () => {
   const { stdout } = await admin('deliveries', 'list', '--state', 'delivered', '--csv');
   const [titles, first = ''] = stdout.split('\n');
-  assert.equal(titles, '"DELIVERY","CLIENT","TITLE","STATE","ATTEMPTS","ERROR","KIND","CREATED","DUE","ENDPOINT"');
-  assert.match(first, /^"[0-9a-f-]{36}","tests","Toulon","delivered","\d","","/);
+  assert.equal(titles, 'DELIVERY,CLIENT,TITLE,STATE,ATTEMPTS,ERROR,KIND,CREATED,DUE,ENDPOINT');
+  assert.match(first, /^[0-9a-f-]{36},tests,Toulon,delivered,\d,,/);
   // And JSON spells them so too: what a script reads it can ask with.
   const { deliveries } = JSON.parse((await admin('deliveries', 'list', '--state', 'delivered', '--json')).stdout);
   assert.deepEqual(new Set(deliveries.map(({ state }: { state: string }) => state)), new Set(['delivered']));
   const { stages } = JSON.parse((await admin('status', '--json')).stdout);
   for (const { state } of stages) assert.equal(state, 'running');
+});
+
+test('a client is deleted by its name', async () => {
+  await admin('clients', 'create', 'Éphémère');
+  await admin('clients', 'delete', 'Éphémère');
+  assert.doesNotMatch((await admin('clients', 'list')).stdout, /Éphémère/);
+  await fails(['clients', 'delete', 'Éphémère'], 1, /no client that is called Éphémère/);
 });
 
 test('limits of a client are shown with what it has, changed, and undone', async () => {

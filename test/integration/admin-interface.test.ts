@@ -232,7 +232,7 @@ test('a delivered webhook is sent again, and a recovery sends what it is asked f
   }
   const other = await succeed('CreateClient', { client: { displayName: 'Another' } });
   await fail('StartRecovery', { ...asked, client: other.name }, 'not_found', 'ResourceInfo');
-  await succeed('DeleteClient', { name: other.name });
+  await succeed('DeleteClient', { name: other.displayName });
   await fail('GetRecovery', { name: `recoveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
   await fail('StopRecovery', { name: `recoveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
   assert.match(client, /^clients\//);

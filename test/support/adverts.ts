@@ -153,5 +153,10 @@ export const TOULON: City = {
 /** Knows Toulon by its INSEE code, and nothing else. */
 export const resolveToulon: ResolvePlace = ({ insee, zipcode }) =>
   insee === TOULON.insee
-    ? { city: TOULON, inseeCodes: [TOULON.insee], zipcodes: zipcode === null ? TOULON.groupedCityZipcodes : [zipcode] }
+    ? {
+        city: TOULON,
+        zipcode,
+        inseeCodes: [TOULON.insee],
+        zipcodes: zipcode === null ? TOULON.groupedCityZipcodes : [zipcode],
+      }
     : null;

@@ -15,6 +15,7 @@ export const GROUPS = {
     'endpoint',
     'evaluation',
     'explanations',
+    'external-text',
     'expression-spelling',
     'expressions',
     'geo',

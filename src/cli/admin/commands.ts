@@ -151,7 +151,7 @@ const REFERENCE: readonly MethodCommand[] = [
     show: () => undefined,
   },
   {
-    ...{ words: 'clients delete', method: 'DeleteClient', args: 'CLIENT', example: 'CLIENT' },
+    ...{ words: 'clients delete', method: 'DeleteClient', args: 'CLIENT', example: 'Acme' },
   },
   {
     ...{ words: 'site-categories list', method: 'ListSiteCategories', columns: 'NAME=displayName' },

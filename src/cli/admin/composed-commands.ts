@@ -9,7 +9,7 @@ import type { ServiceError } from '@grpc/grpc-js';
 import { pause } from '../../engine/actor/waiting.ts';
 import { flag, type Input, UsageError, valued } from '../command.ts';
 import { startProgress } from '../progress.ts';
-import { InterruptedError, interruptSignal, print, printable, styled } from '../terminal.ts';
+import { escapedJson, InterruptedError, interruptSignal, print, printable, styled } from '../terminal.ts';
 import { type AdminClient, call, callError, follow } from './client.ts';
 import { type Command, commandOf } from './command.ts';
 import {
@@ -241,7 +241,7 @@ export const WATCH_ACTIVITY: Command = {
     });
     try {
       for await (const activity of stream as AsyncIterable<JsonObject>) {
-        const line = input.isJson ? JSON.stringify(activity) : printable(describe(activity));
+        const line = input.isJson ? escapedJson(JSON.stringify(activity)) : printable(describe(activity));
         if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
       }
     } catch (error) {

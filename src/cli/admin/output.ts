@@ -1,7 +1,8 @@
 /** What `vigie admin` shows: tables for people, protobuf's JSON for scripts. */
 
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { print, printable, styled } from '../terminal.ts';
+import { csvCell } from '../../csv.ts';
+import { escapedJson, print, printable, styled } from '../terminal.ts';
 
 export interface Column {
   readonly title: string;
@@ -24,7 +25,9 @@ const CELL_LENGTH_MAX = 60;
 
 /** States as the options take them. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, (name, member) => (name === 'state' ? full(member as JsonValue) : member), 2));
+  print(
+    escapedJson(JSON.stringify(value, (name, member) => (name === 'state' ? full(member as JsonValue) : member), 2)),
+  );
 }
 
 /** Numbers on the right, the rest on the left; nothing but a dash for an empty table. */
@@ -42,11 +45,10 @@ export function printTable(rows: readonly JsonObject[], shown: readonly Column[]
   for (const row of cells) print(line(row));
 }
 
-/** RFC 4180, nothing shortened; a value that a spreadsheet would evaluate as a formula becomes text. */
+/** Nothing shortened. */
 export function printCsv(rows: readonly JsonObject[], shown: readonly Column[]): void {
-  const quoted = (text: string): string => `"${/^[=+@-]/.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`;
-  print(shown.map(({ title }) => quoted(title)).join(','));
-  for (const row of rows) print(shown.map(({ value }) => quoted(full(value(row)))).join(','));
+  print(shown.map(({ title }) => csvCell(title)).join(','));
+  for (const row of rows) print(shown.map(({ value }) => csvCell(full(value(row)))).join(','));
 }
 
 /**

@@ -131,7 +131,8 @@ export function nameOf(field: DescField, text: string): string {
   const collection = collectionOf(field);
   if (collection === null || text.startsWith(`${collection}/`)) return text;
   if (collection === 'endpoints' && /^https?:\/\//.test(text)) return `endpoints/${urlKeyOf(text)}`;
-  if (collection === 'clients' && field.name === 'client' && parseUuid(text) === null) return text;
+  const takesName = field.name === 'client' || /display name/.test(commentOf(field));
+  if (collection === 'clients' && takesName && parseUuid(text) === null) return text;
   return `${collection}/${text}`;
 }
 

@@ -1,6 +1,13 @@
 /** Types of the answers that the page reads: those of `/openapi.json`, and details that it leaves open. */
 
-import type { AdEvent, Match, FeedItem as OpenFeedItem, PointOfInterest, Search } from './generated/documents.ts';
+import type {
+  AdEvent,
+  Match,
+  FeedItem as OpenFeedItem,
+  PointOfInterest,
+  PropertyCity,
+  Search,
+} from './generated/documents.ts';
 
 export type {
   Advert as AdvertDocument,
@@ -52,11 +59,7 @@ export const FIRST_ARRONDISSEMENTS: Readonly<Record<string, string>> = {
 };
 
 /** `Toulon (83000)`, `Marseille` */
-export function cityLabel({
-  insee,
-  name,
-  zipcode,
-}: Pick<Search['includedCities'][number], 'insee' | 'name' | 'zipcode'>): string {
+export function cityLabel({ insee, name, zipcode }: Pick<PropertyCity, 'insee' | 'name' | 'zipcode'>): string {
   return zipcode === null || insee in FIRST_ARRONDISSEMENTS ? name : `${name} (${zipcode})`;
 }
 

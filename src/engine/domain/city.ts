@@ -37,6 +37,8 @@ export interface StatedPlace {
 /** A commune for matching. */
 export interface ResolvedPlace {
   readonly city: City;
+  /** The zip code for its document: the stated one if the commune has it, its own if it has just one, else null. */
+  readonly zipcode: string | null;
   /** INSEE codes that a search may name to include this place: its own and, for an arrondissement, its commune's. */
   readonly inseeCodes: readonly string[];
   /** The zip code the advert stated, else that of the commune where it has just one, else none. */

@@ -186,9 +186,10 @@ function pricedProperty(values: PropertyValues, place: ResolvedPlace | null): Pr
   };
 }
 
-/** The commune, with the zip code that the advert stated where it has several. */
-function documentCity(place: ResolvedPlace | null): City | null {
-  return place === null ? null : { ...place.city, zipcode: place.zipcodes[0] ?? place.city.zipcode };
+type DocumentCity = Omit<City, 'zipcode'> & Pick<ResolvedPlace, 'zipcode'>;
+
+function documentCity(place: ResolvedPlace | null): DocumentCity | null {
+  return place === null ? null : { ...place.city, zipcode: place.zipcode };
 }
 
 function publisherTypes(state: PropertyState): number[] {

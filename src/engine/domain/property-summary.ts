@@ -198,7 +198,7 @@ export function lookupKeys(
   const keys = new Set<LookupKey>();
   for (const { uuid, content } of adverts) {
     keys.add(lookupKey('advert', uuid));
-    if (content.url !== null) keys.add(lookupKey('url', withoutFragment(content.url)));
+    if (content.url !== null) keys.add(lookupKey('url', pageOf(content.url)));
   }
   for (const code of inseeCodes) keys.add(lookupKey('insee', code));
   if (departmentCode !== null) keys.add(lookupKey('department', departmentCode));
@@ -206,10 +206,10 @@ export function lookupKeys(
   return [...keys];
 }
 
-/** The part of a URL that identifies a page of a portal. */
-export function withoutFragment(url: string): string {
-  const start = url.indexOf('#');
-  return start === -1 ? url : url.slice(0, start);
+/** A URL as it identifies a page of a portal: without fragment and a slash at its end, its host in lower case. */
+export function pageOf(url: string): string {
+  const [address = ''] = url.split('#', 1);
+  return address.replace(/^[a-z]+:\/\/[^/?]*/i, (origin) => origin.toLowerCase()).replace(/\/(?=\?|$)/, '');
 }
 
 /** The first properties in this order are a sample of all: always the same one, and evenly spread. */

@@ -97,8 +97,10 @@ function resolved(
   if (isMerged) inseeCodes.push(insee);
   const isKnownZipcode = zipcode !== null && parts.communesOfZipcode(zipcode).length > 0;
   const zipcodes = isKnownZipcode ? [zipcode] : commune.zipcodes;
+  const [only = null, ...more] = commune.zipcodes;
   return {
     city: parts.cityOf(commune),
+    zipcode: zipcode !== null && commune.zipcodes.includes(zipcode) ? zipcode : more.length === 0 ? only : null,
     inseeCodes,
     // Several candidates are ambiguous.
     zipcodes: zipcodes.length === 1 ? zipcodes : [],

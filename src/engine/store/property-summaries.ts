@@ -11,10 +11,10 @@ import {
   type LookupKey,
   lookupKey,
   lookupKeys,
+  pageOf,
   sampleKeyOf,
   summaryOf,
   summaryText,
-  withoutFragment,
 } from '../domain/property-summary.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
@@ -114,7 +114,7 @@ export interface WantedProperty {
   readonly property: Uuid | null;
   /** One that it has. */
   readonly advert: Uuid | null;
-  /** Of one of its adverts on the portal; what follows # is left out. */
+  /** Of one of its adverts on the portal, compared as `pageOf` writes it. */
   readonly url: string | null;
 }
 
@@ -125,9 +125,9 @@ export function findHeld(database: Queryable, { property, advert, url }: WantedP
     const isMeant = ({ state }: HeldProperty): boolean => state.adverts.some(({ uuid }) => uuid === advert);
     return findByKey(database, lookupKey('advert', advert), isMeant);
   }
-  const wanted = withoutFragment(url ?? '');
+  const wanted = pageOf(url ?? '');
   return findByKey(database, lookupKey('url', wanted), ({ state }) =>
-    state.adverts.some(({ content }) => content.url !== null && withoutFragment(content.url) === wanted),
+    state.adverts.some(({ content }) => content.url !== null && pageOf(content.url) === wanted),
   );
 }
 

@@ -128,7 +128,7 @@ export function pairReasons(history: PairHistory): readonly PairReason[] {
   const reasons =
     match === null
       ? [now(isSatisfied ? 'satisfied' : unsatisfied), now('not-notified'), ...(isSatisfied ? silenceOf(history) : [])]
-      : [...startOf(history, match), ...(isSatisfied ? returnOf(history, match) : [now('left'), now(unsatisfied)])];
+      : [...startOf(history, match), ...(isSatisfied ? sinceOf(history, match) : [now('left'), now(unsatisfied)])];
   return [...reasons, ...medianOf(history, reasons), ...sendingOf(history), ...standingOf(history)];
 }
 
@@ -149,15 +149,18 @@ function medianOf(
 
 /** Why a property that satisfies the search has no match. */
 function silenceOf(history: PairHistory): readonly PairReason[] {
-  const { versions, messages } = history;
-  const present = versions.at(-1) as SearchVersion;
-  const { from, isNotifying, subscribedEvents } = present;
+  return [beginningOf(walk(history, history.summary, null)), ...unsubscribedOf(history, history.messages)];
+}
+
+/** Whether none of the events in `messages`, as far as the present version was there, is one to which it subscribes. */
+function unsubscribedOf({ versions }: PairHistory, messages: readonly RecordedMessage[]): readonly PairReason[] {
+  const { from, isNotifying, subscribedEvents } = versions.at(-1) as SearchVersion;
   const kinds = messages
     .filter(({ at }) => from !== null && at > from)
     .flatMap(({ events }) => events.map((e) => e.kind));
-  // The search subscribes to this one: the property did not satisfy the search at that time, by medians or crawls of then.
+  // Where it subscribes to one, the property did not satisfy the search at that time, by medians or crawls of then.
   const isUnsubscribed = isNotifying && kinds.length > 0 && !kinds.some((kind) => subscribedEvents.includes(kind));
-  return [beginningOf(walk(history, history.summary, null)), ...(isUnsubscribed ? [now('not-subscribed')] : [])];
+  return isUnsubscribed ? [now('not-subscribed')] : [];
 }
 
 function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
@@ -190,6 +193,13 @@ function decisiveOf(history: PairHistory, { criteria }: SearchVersion, place: nu
     (event) => isMeasure(event) && failsMeasured(criteria, factsOf(undone(after, event))),
   );
   return decisive.length === 1 ? (decisive[0] as CausingEvent) : null;
+}
+
+/** Why what came after the match was not notified. */
+function sinceOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
+  const returned = returnOf(history, match);
+  if (returned.length > 0) return returned;
+  return unsubscribedOf(history, history.messages.slice(0, Math.max(0, causeOf(history, match))));
 }
 
 /** A match is notified once: the explanation of a property that left since then and came back. */

@@ -5,6 +5,7 @@
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { csvCell } from '../../csv.ts';
 import { type PropertyDocument, propertyDocument, propertyIri } from '../../engine/domain/property-document.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
@@ -127,9 +128,6 @@ function rowOf(document: PropertyDocument): readonly unknown[] {
 /** Comma-separated values (RFC 4180), in UTF-8. */
 const CSV_TYPE = 'text/csv';
 
-/** Text that a spreadsheet would evaluate as a formula: text of others must not be one. */
-const FORMULA = /^[=+\-@\t\r]/;
-
 /** Absent values are empty. */
 function csvOf(columns: readonly string[], rows: readonly (readonly unknown[])[]): string {
   return [columns, ...rows].map((row) => `${row.map(fieldOf).join(',')}\r\n`).join('');
@@ -137,9 +135,7 @@ function csvOf(columns: readonly string[], rows: readonly (readonly unknown[])[]
 
 function fieldOf(value: unknown): string {
   if (value === null || value === undefined) return '';
-  if (typeof value !== 'string') return JSON.stringify(value);
-  const text = FORMULA.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return typeof value === 'string' ? csvCell(value) : JSON.stringify(value);
 }
 
 const DAYS = 30;

@@ -27,7 +27,7 @@ export const PropertyCity = z.strictObject({
   insee: z.string(),
   name: z.string(),
   originalName: z.string(),
-  zipcode: z.string(),
+  zipcode: z.string().nullable(),
   country: CodedPlace,
   department: CodedPlace,
   region: CodedPlace,

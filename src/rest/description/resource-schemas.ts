@@ -28,7 +28,7 @@ const CityReference = z.strictObject({
 
 const matchedName = textOrNull('The name of a former commune or locality that was asked for in place of its own.');
 
-const City = z.strictObject({ ...CityReference.shape, ...PropertyCity.shape, matchedName });
+const City = z.strictObject({ ...PropertyCity.shape, ...CityReference.shape, matchedName });
 
 const Department = z.strictObject({
   ...identity('Department'),

@@ -123,17 +123,12 @@ readonly 'withheld'?: boolean;
 }
 
 export interface City {
-readonly '@context': "/contexts/City";
-readonly '@id': string;
-readonly '@type': "City";
-readonly 'article': string;
-readonly 'insee': string;
-readonly 'libelle': string;
-readonly 'name': string;
-readonly 'zipcode': string;
 readonly 'id': number;
 readonly 'cityParentId': number | null;
+readonly 'insee': string;
+readonly 'name': string;
 readonly 'originalName': string;
+readonly 'zipcode': string;
 readonly 'country': CodedPlace;
 readonly 'department': CodedPlace;
 readonly 'region': CodedPlace;
@@ -143,6 +138,11 @@ readonly 'hasGroupedByName': boolean;
 readonly 'hasGroupedByZipcode': boolean;
 readonly 'open': boolean;
 readonly 'location': Coordinates | null;
+readonly '@context': "/contexts/City";
+readonly '@id': string;
+readonly '@type': "City";
+readonly 'article': string;
+readonly 'libelle': string;
 readonly 'matchedName': string | null;
 }
 
@@ -408,7 +408,7 @@ readonly 'cityParentId': number | null;
 readonly 'insee': string;
 readonly 'name': string;
 readonly 'originalName': string;
-readonly 'zipcode': string;
+readonly 'zipcode': string | null;
 readonly 'country': CodedPlace;
 readonly 'department': CodedPlace;
 readonly 'region': CodedPlace;

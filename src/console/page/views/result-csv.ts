@@ -1,14 +1,12 @@
 /** Results as comma-separated values: for one search, the service's CSV of all pages; otherwise the list. */
 
+import { csvCell } from '../../../csv.ts';
 import type { FoundList } from '../found.ts';
 import type { Pin } from '../pins.ts';
 import type { Rest } from '../rest.ts';
 
 const PER_PAGE = 100;
 const COLUMNS = ['property', 'title', 'price', 'pricePerMeter', 'surface', 'room', 'cityName', 'createdAt'] as const;
-
-/** A spreadsheet evaluates text that begins so as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
 
 export async function downloadCsv(rest: Rest, found: FoundList | null, pins: readonly Pin[]): Promise<void> {
   save(found === null ? csvOf(pins) : await readCsv(rest, found));
@@ -33,9 +31,7 @@ function csvOf(pins: readonly Pin[]): string {
 }
 
 function fieldOf(value: string | number | null): string {
-  if (typeof value !== 'string') return value === null ? '' : String(value);
-  const text = FORMULA.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return typeof value === 'string' ? csvCell(value) : String(value ?? '');
 }
 
 function save(csv: string): void {

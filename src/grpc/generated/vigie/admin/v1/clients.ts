@@ -119,7 +119,7 @@ export interface ListClientsResponse {
 
 /** Asks to delete a client. */
 export interface DeleteClientRequest {
-  /** `clients/{client}`. */
+  /** `clients/{client}`, or the display name of one. */
   name: string;
 }
 
