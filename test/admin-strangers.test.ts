@@ -16,8 +16,8 @@ import {
 } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
 import type { AdminDependencies } from '../src/grpc/dependencies.ts';
-import { AdminServiceClient } from '../src/grpc/generated/vigie/admin/v1/admin.ts';
 import { type AdminServer, type AdminServerSettings, startAdminServer } from '../src/grpc/server.ts';
+import { AdminStub } from './support/admin.ts';
 import { until } from './support/until.ts';
 
 const TOKEN = 'token-of-this-test';
@@ -168,7 +168,7 @@ test('a connection has at most 64 calls under way, whatever the other side belie
 
 test('strangers make room for each other, and never take the place of those who have a token', async (t) => {
   const server = await startServer(t);
-  const operator = new AdminServiceClient(server.address, credentials.createInsecure());
+  const operator = new AdminStub(server.address, credentials.createInsecure());
   leaving.push(() => operator.close());
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${TOKEN}`);

@@ -11,8 +11,7 @@ import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { createActivityFeed } from '../../src/engine/maintenance/activity.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { showInstance } from '../../src/engine/store/instances.ts';
-import type { Activity as ActivityMessage } from '../../src/grpc/generated/vigie/admin/v1/activity.ts';
-import { AdminServiceClient } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
+import { AdminStub, factOf, type WatchedActivity } from '../support/admin.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
 import { startScene } from '../support/operator-scene.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -122,7 +121,7 @@ test('a watch is refused while NATS is away', async (t) => {
 test('a watcher of one instance sees what another one does, from the first advert on', async (t) => {
   const scene = await startScene(t, { VIGIE_ROLES: 'intake,deliver,api' });
   const operators = await startHere(t, scene.servers, { VIGIE_ROLES: 'admin' });
-  const stub = new AdminServiceClient(operators.adminAddress, credentials.createInsecure());
+  const stub = new AdminStub(operators.adminAddress, credentials.createInsecure());
   t.after(() => stub.close());
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${ADMIN_TOKEN}`);
@@ -131,8 +130,8 @@ test('a watcher of one instance sees what another one does, from the first adver
   await once(stream, 'metadata');
   await scene.publishAdverts(1);
   const facts: string[] = [];
-  for await (const { fact } of stream as AsyncIterable<ActivityMessage>) {
-    facts.push(fact?.$case ?? '');
+  for await (const activity of stream as AsyncIterable<WatchedActivity>) {
+    facts.push(factOf(activity));
     if (facts.length === 3) break;
   }
   assert.deepEqual(facts, ['change', 'match', 'attempt']);

@@ -9,8 +9,8 @@ import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js'
 import type pg from 'pg';
 import { type DatabasePool, migrate, openDatabase } from '../../src/engine/store/database.ts';
 import type { AdminDependencies } from '../../src/grpc/dependencies.ts';
-import { AdminServiceClient } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
 import { type AdminServer, startAdminServer } from '../../src/grpc/server.ts';
+import { AdminStub } from '../support/admin.ts';
 import { connectDatabase } from '../support/database.ts';
 import { startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -38,7 +38,7 @@ after(async () => {
 });
 
 /** With the server's own limits so short that a test can wait for them. */
-async function startServer(usualMs: number): Promise<{ stub: AdminServiceClient; metadata: Metadata }> {
+async function startServer(usualMs: number): Promise<{ stub: AdminStub; metadata: Metadata }> {
   const server: AdminServer = await startAdminServer(
     {
       host: '127.0.0.1',
@@ -55,7 +55,7 @@ async function startServer(usualMs: number): Promise<{ stub: AdminServiceClient;
       onCall: (code: string) => codes.push(code),
     } as unknown as AdminDependencies,
   );
-  const stub = new AdminServiceClient(server.address, credentials.createInsecure());
+  const stub = new AdminStub(server.address, credentials.createInsecure());
   closing.push(async () => {
     stub.close();
     await server.stop();

@@ -12,9 +12,8 @@ import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { urlKeyOf } from '../../src/engine/domain/endpoint.ts';
-import type { Activity } from '../../src/grpc/generated/vigie/admin/v1/activity.ts';
-import { AdminServiceClient, AdminServiceService } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
-import { genericCall } from '../support/admin.ts';
+import { AdminServiceService } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
+import { AdminStub, factOf, genericCall, type WatchedActivity } from '../support/admin.ts';
 import { ROOT } from '../support/checkout.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
 import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
@@ -438,14 +437,15 @@ test('a watcher sees changes, matches and attempts, and its place is free once i
   }
 });
 
-async function seeOneAdvert(stream: AsyncIterable<Activity>): Promise<void> {
+async function seeOneAdvert(stream: AsyncIterable<WatchedActivity>): Promise<void> {
   const [uuid] = await scene.publishAdverts(1);
   const facts: string[] = [];
-  for await (const { fact } of stream) {
-    if (fact?.$case === 'change') assert.equal(fact.value.property, `properties/${uuid}`);
-    if (fact?.$case === 'match') assert.equal(fact.value.search, `searches/${scene.search.id}`);
-    if (fact?.$case === 'attempt') assert.equal(fact.value.state, 'delivered');
-    facts.push(fact?.$case ?? '');
+  for await (const activity of stream) {
+    const { change, match, attempt } = activity;
+    if (change !== undefined) assert.equal(change.property, `properties/${uuid}`);
+    if (match !== undefined) assert.equal(match.search, `searches/${scene.search.id}`);
+    if (attempt !== undefined) assert.equal(attempt.state, 'delivered');
+    facts.push(factOf(activity));
     if (facts.length === 3) break;
   }
   assert.deepEqual(facts, ['change', 'match', 'attempt']);
@@ -499,5 +499,5 @@ test('no call of the interface was left out', () => {
 function client() {
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${ADMIN_TOKEN}`);
-  return { stub: new AdminServiceClient(scene.daemon.adminAddress, credentials.createInsecure()), metadata };
+  return { stub: new AdminStub(scene.daemon.adminAddress, credentials.createInsecure()), metadata };
 }

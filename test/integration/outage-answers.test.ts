@@ -12,9 +12,9 @@ import { type Database, openDatabase } from '../../src/engine/store/database.ts'
 import { isDatabaseOutage, isPassingRefusal } from '../../src/engine/store/outage.ts';
 import { NO_LIMITS } from '../../src/engine/store/searches.ts';
 import type { AdminDependencies } from '../../src/grpc/dependencies.ts';
-import { AdminServiceClient } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
 import { startAdminServer } from '../../src/grpc/server.ts';
 import { createApi } from '../../src/rest/api.ts';
+import { AdminStub } from '../support/admin.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 
 const TOKEN = 'token-of-operators-0123456789';
@@ -58,7 +58,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
     },
     { database, logger, isBrokerOutage, onCall: () => undefined } as unknown as AdminDependencies,
   );
-  const stub = new AdminServiceClient(server.address, credentials.createInsecure());
+  const stub = new AdminStub(server.address, credentials.createInsecure());
   t.after(async () => {
     stub.close();
     await server.stop();

@@ -12,7 +12,20 @@ import {
 } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import {
+  type CallOptions,
+  type ChannelCredentials,
+  Client,
+  type ClientReadableStream,
+  type ClientUnaryCall,
+  type ClientWritableStream,
+  credentials,
+  Metadata,
+  makeClientConstructor,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
+import { registry } from '../../src/cli/admin/request.ts';
 import { Status } from '../../src/grpc/generated/google/rpc/status.ts';
 import { ADMIN_TOKEN, type Daemon } from './daemon.ts';
 
@@ -69,6 +82,59 @@ export async function genericCall(
     client.close();
   }
 }
+
+// oxlint-disable-next-line typescript/no-explicit-any -- protobuf's JSON
+type Answered = (error: ServiceError | null, answer: any) => void;
+
+interface Unary {
+  (request: unknown, metadata: Metadata, answered: Answered): ClientUnaryCall;
+  (request: unknown, metadata: Metadata, options: CallOptions, answered: Answered): ClientUnaryCall;
+}
+
+/** In protobuf's JSON: with one of the facts, and without what is 0. */
+export interface WatchedActivity {
+  readonly skippedCount?: number;
+  readonly change?: { readonly property: string; readonly newValue: string };
+  readonly match?: { readonly search: string };
+  readonly attempt?: { readonly state: string };
+}
+
+export function factOf(activity: WatchedActivity): string {
+  return Object.keys(activity).find((member) => ['change', 'match', 'attempt'].includes(member)) ?? '';
+}
+
+/** For what `genericCall` does not do: several calls on a connection, deadlines, streams that break off. */
+export interface AdminStub extends Client {
+  readonly getDelivery: Unary;
+  readonly getStatus: Unary;
+  readonly listClients: Unary;
+  readonly listDeadLetters: Unary;
+  importPointsOfInterest(metadata: Metadata, answered: Answered): ClientWritableStream<unknown>;
+  watchActivity(request: unknown, metadata: Metadata): ClientReadableStream<WatchedActivity>;
+}
+
+export const AdminStub = makeClientConstructor(
+  Object.fromEntries(
+    (registry.getService(SERVICE) as DescService).methods.map(({ name, localName, methodKind, input, output }) => [
+      localName,
+      {
+        path: `/${SERVICE}/${name}`,
+        requestStream: methodKind === 'client_streaming',
+        responseStream: methodKind === 'server_streaming',
+        // What is undefined is left out.
+        requestSerialize: (request: unknown) =>
+          Buffer.from(toBinary(input, fromJson(input, JSON.parse(JSON.stringify(request)) as JsonValue))),
+        requestDeserialize: (bytes: Buffer) => bytes,
+        responseSerialize: (bytes: Buffer) => bytes,
+        responseDeserialize: (bytes: Buffer) => toJson(output, fromBinary(output, bytes), { registry }),
+      },
+    ]),
+  ),
+  SERVICE,
+) as unknown as new (
+  address: string,
+  channel: ChannelCredentials,
+) => AdminStub;
 
 function failureOf({ code, details: message, metadata }: ServiceError): GenericAnswer {
   const [encoded] = metadata.get('grpc-status-details-bin');

@@ -215,11 +215,8 @@ function createBaseFieldMask(): FieldMask {
 }
 
 export const FieldMask: MessageFns<FieldMask> & FieldMaskWrapperFns = {
-  encode(message: FieldMask, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.paths) {
-      writer.uint32(10).string(v!);
-    }
-    return writer;
+  encode(_: FieldMask, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for FieldMask");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): FieldMask {
@@ -255,29 +252,6 @@ export const FieldMask: MessageFns<FieldMask> & FieldMaskWrapperFns = {
     }
   },
 
-  fromJSON(object: any): FieldMask {
-    return {
-      paths: typeof object === "string"
-        ? object.split(",").filter(globalThis.Boolean)
-        : globalThis.Array.isArray(object?.paths)
-        ? object.paths.map(globalThis.String)
-        : [],
-    };
-  },
-
-  toJSON(message: FieldMask): string {
-    return message.paths.join(",");
-  },
-
-  create<I extends Exact<DeepPartial<FieldMask>, I>>(base?: I): FieldMask {
-    return FieldMask.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<FieldMask>, I>>(object: I): FieldMask {
-    const message = createBaseFieldMask();
-    message.paths = object.paths?.map((e) => e) || [];
-    return message;
-  },
-
   wrap(paths: string[]): FieldMask {
     const result = createBaseFieldMask();
     result.paths = paths;
@@ -289,26 +263,9 @@ export const FieldMask: MessageFns<FieldMask> & FieldMaskWrapperFns = {
   },
 };
 
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }
 
 interface FieldMaskWrapperFns {

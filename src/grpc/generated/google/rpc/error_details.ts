@@ -5,7 +5,7 @@
 // source: google/rpc/error_details.proto
 
 /* eslint-disable */
-import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
+import { type BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
 /** Details of errors: those of the well-known messages that Vigie sends, wire-compatible with them. */
 
@@ -66,10 +66,6 @@ export interface ResourceInfo {
   description: string;
 }
 
-function createBaseErrorInfo(): ErrorInfo {
-  return { reason: "", domain: "", metadata: {} };
-}
-
 export const ErrorInfo: MessageFns<ErrorInfo> = {
   encode(message: ErrorInfo, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.reason !== "") {
@@ -84,122 +80,10 @@ export const ErrorInfo: MessageFns<ErrorInfo> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ErrorInfo {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseErrorInfo();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.reason = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.domain = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            const entry3 = ErrorInfo_MetadataEntry.decode(reader, reader.uint32());
-            if (entry3.value !== undefined) {
-              message.metadata[entry3.key] = entry3.value;
-            }
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ErrorInfo {
-    return {
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      domain: isSet(object.domain) ? globalThis.String(object.domain) : "",
-      metadata: isObject(object.metadata)
-        ? (globalThis.Object.entries(object.metadata) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-    };
-  },
-
-  toJSON(message: ErrorInfo): unknown {
-    const obj: any = {};
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.domain !== "") {
-      obj.domain = message.domain;
-    }
-    if (message.metadata) {
-      const entries = globalThis.Object.entries(message.metadata) as [string, string][];
-      if (entries.length > 0) {
-        obj.metadata = {};
-        entries.forEach(([k, v]) => {
-          obj.metadata[k] = v;
-        });
-      }
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ErrorInfo>, I>>(base?: I): ErrorInfo {
-    return ErrorInfo.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ErrorInfo>, I>>(object: I): ErrorInfo {
-    const message = createBaseErrorInfo();
-    message.reason = object.reason ?? "";
-    message.domain = object.domain ?? "";
-    message.metadata = (globalThis.Object.entries(object.metadata ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ErrorInfo {
+    throw new Error("decode not generated for ErrorInfo");
   },
 };
-
-function createBaseErrorInfo_MetadataEntry(): ErrorInfo_MetadataEntry {
-  return { key: "", value: "" };
-}
 
 export const ErrorInfo_MetadataEntry: MessageFns<ErrorInfo_MetadataEntry> = {
   encode(message: ErrorInfo_MetadataEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -212,79 +96,10 @@ export const ErrorInfo_MetadataEntry: MessageFns<ErrorInfo_MetadataEntry> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ErrorInfo_MetadataEntry {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseErrorInfo_MetadataEntry();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.key = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.value = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ErrorInfo_MetadataEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: ErrorInfo_MetadataEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ErrorInfo_MetadataEntry>, I>>(base?: I): ErrorInfo_MetadataEntry {
-    return ErrorInfo_MetadataEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ErrorInfo_MetadataEntry>, I>>(object: I): ErrorInfo_MetadataEntry {
-    const message = createBaseErrorInfo_MetadataEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ErrorInfo_MetadataEntry {
+    throw new Error("decode not generated for ErrorInfo_MetadataEntry");
   },
 };
-
-function createBaseBadRequest(): BadRequest {
-  return { fieldViolations: [] };
-}
 
 export const BadRequest: MessageFns<BadRequest> = {
   encode(message: BadRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -294,70 +109,10 @@ export const BadRequest: MessageFns<BadRequest> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): BadRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseBadRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.fieldViolations.push(BadRequest_FieldViolation.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): BadRequest {
-    return {
-      fieldViolations: globalThis.Array.isArray(object?.fieldViolations)
-        ? object.fieldViolations.map((e: any) => BadRequest_FieldViolation.fromJSON(e))
-        : globalThis.Array.isArray(object?.field_violations)
-        ? object.field_violations.map((e: any) => BadRequest_FieldViolation.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: BadRequest): unknown {
-    const obj: any = {};
-    if (message.fieldViolations?.length) {
-      obj.fieldViolations = message.fieldViolations.map((e) => BadRequest_FieldViolation.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<BadRequest>, I>>(base?: I): BadRequest {
-    return BadRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<BadRequest>, I>>(object: I): BadRequest {
-    const message = createBaseBadRequest();
-    message.fieldViolations = object.fieldViolations?.map((e) => BadRequest_FieldViolation.fromPartial(e)) || [];
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): BadRequest {
+    throw new Error("decode not generated for BadRequest");
   },
 };
-
-function createBaseBadRequest_FieldViolation(): BadRequest_FieldViolation {
-  return { field: "", description: "" };
-}
 
 export const BadRequest_FieldViolation: MessageFns<BadRequest_FieldViolation> = {
   encode(message: BadRequest_FieldViolation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -370,79 +125,10 @@ export const BadRequest_FieldViolation: MessageFns<BadRequest_FieldViolation> = 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): BadRequest_FieldViolation {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseBadRequest_FieldViolation();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.field = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.description = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): BadRequest_FieldViolation {
-    return {
-      field: isSet(object.field) ? globalThis.String(object.field) : "",
-      description: isSet(object.description) ? globalThis.String(object.description) : "",
-    };
-  },
-
-  toJSON(message: BadRequest_FieldViolation): unknown {
-    const obj: any = {};
-    if (message.field !== "") {
-      obj.field = message.field;
-    }
-    if (message.description !== "") {
-      obj.description = message.description;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<BadRequest_FieldViolation>, I>>(base?: I): BadRequest_FieldViolation {
-    return BadRequest_FieldViolation.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<BadRequest_FieldViolation>, I>>(object: I): BadRequest_FieldViolation {
-    const message = createBaseBadRequest_FieldViolation();
-    message.field = object.field ?? "";
-    message.description = object.description ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): BadRequest_FieldViolation {
+    throw new Error("decode not generated for BadRequest_FieldViolation");
   },
 };
-
-function createBasePreconditionFailure(): PreconditionFailure {
-  return { violations: [] };
-}
 
 export const PreconditionFailure: MessageFns<PreconditionFailure> = {
   encode(message: PreconditionFailure, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -452,68 +138,10 @@ export const PreconditionFailure: MessageFns<PreconditionFailure> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): PreconditionFailure {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePreconditionFailure();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.violations.push(PreconditionFailure_Violation.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): PreconditionFailure {
-    return {
-      violations: globalThis.Array.isArray(object?.violations)
-        ? object.violations.map((e: any) => PreconditionFailure_Violation.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: PreconditionFailure): unknown {
-    const obj: any = {};
-    if (message.violations?.length) {
-      obj.violations = message.violations.map((e) => PreconditionFailure_Violation.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PreconditionFailure>, I>>(base?: I): PreconditionFailure {
-    return PreconditionFailure.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PreconditionFailure>, I>>(object: I): PreconditionFailure {
-    const message = createBasePreconditionFailure();
-    message.violations = object.violations?.map((e) => PreconditionFailure_Violation.fromPartial(e)) || [];
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): PreconditionFailure {
+    throw new Error("decode not generated for PreconditionFailure");
   },
 };
-
-function createBasePreconditionFailure_Violation(): PreconditionFailure_Violation {
-  return { type: "", subject: "", description: "" };
-}
 
 export const PreconditionFailure_Violation: MessageFns<PreconditionFailure_Violation> = {
   encode(message: PreconditionFailure_Violation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -529,94 +157,10 @@ export const PreconditionFailure_Violation: MessageFns<PreconditionFailure_Viola
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): PreconditionFailure_Violation {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePreconditionFailure_Violation();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.type = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.subject = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.description = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): PreconditionFailure_Violation {
-    return {
-      type: isSet(object.type) ? globalThis.String(object.type) : "",
-      subject: isSet(object.subject) ? globalThis.String(object.subject) : "",
-      description: isSet(object.description) ? globalThis.String(object.description) : "",
-    };
-  },
-
-  toJSON(message: PreconditionFailure_Violation): unknown {
-    const obj: any = {};
-    if (message.type !== "") {
-      obj.type = message.type;
-    }
-    if (message.subject !== "") {
-      obj.subject = message.subject;
-    }
-    if (message.description !== "") {
-      obj.description = message.description;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PreconditionFailure_Violation>, I>>(base?: I): PreconditionFailure_Violation {
-    return PreconditionFailure_Violation.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PreconditionFailure_Violation>, I>>(
-    object: I,
-  ): PreconditionFailure_Violation {
-    const message = createBasePreconditionFailure_Violation();
-    message.type = object.type ?? "";
-    message.subject = object.subject ?? "";
-    message.description = object.description ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): PreconditionFailure_Violation {
+    throw new Error("decode not generated for PreconditionFailure_Violation");
   },
 };
-
-function createBaseResourceInfo(): ResourceInfo {
-  return { resourceType: "", resourceName: "", owner: "", description: "" };
-}
 
 export const ResourceInfo: MessageFns<ResourceInfo> = {
   encode(message: ResourceInfo, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -635,136 +179,12 @@ export const ResourceInfo: MessageFns<ResourceInfo> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ResourceInfo {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseResourceInfo();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.resourceType = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.resourceName = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.owner = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.description = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ResourceInfo {
-    return {
-      resourceType: isSet(object.resourceType)
-        ? globalThis.String(object.resourceType)
-        : isSet(object.resource_type)
-        ? globalThis.String(object.resource_type)
-        : "",
-      resourceName: isSet(object.resourceName)
-        ? globalThis.String(object.resourceName)
-        : isSet(object.resource_name)
-        ? globalThis.String(object.resource_name)
-        : "",
-      owner: isSet(object.owner) ? globalThis.String(object.owner) : "",
-      description: isSet(object.description) ? globalThis.String(object.description) : "",
-    };
-  },
-
-  toJSON(message: ResourceInfo): unknown {
-    const obj: any = {};
-    if (message.resourceType !== "") {
-      obj.resourceType = message.resourceType;
-    }
-    if (message.resourceName !== "") {
-      obj.resourceName = message.resourceName;
-    }
-    if (message.owner !== "") {
-      obj.owner = message.owner;
-    }
-    if (message.description !== "") {
-      obj.description = message.description;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ResourceInfo>, I>>(base?: I): ResourceInfo {
-    return ResourceInfo.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ResourceInfo>, I>>(object: I): ResourceInfo {
-    const message = createBaseResourceInfo();
-    message.resourceType = object.resourceType ?? "";
-    message.resourceName = object.resourceName ?? "";
-    message.owner = object.owner ?? "";
-    message.description = object.description ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ResourceInfo {
+    throw new Error("decode not generated for ResourceInfo");
   },
 };
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

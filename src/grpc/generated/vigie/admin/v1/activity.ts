@@ -97,23 +97,8 @@ function createBaseWatchActivityRequest(): WatchActivityRequest {
 }
 
 export const WatchActivityRequest: MessageFns<WatchActivityRequest> = {
-  encode(message: WatchActivityRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.kinds) {
-      writer.uint32(10).string(v!);
-    }
-    if (message.search !== "") {
-      writer.uint32(18).string(message.search);
-    }
-    if (message.property !== "") {
-      writer.uint32(26).string(message.property);
-    }
-    if (message.endpoint !== "") {
-      writer.uint32(34).string(message.endpoint);
-    }
-    if (message.failuresOnly !== false) {
-      writer.uint32(40).bool(message.failuresOnly);
-    }
-    return writer;
+  encode(_: WatchActivityRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for WatchActivityRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): WatchActivityRequest {
@@ -180,58 +165,7 @@ export const WatchActivityRequest: MessageFns<WatchActivityRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): WatchActivityRequest {
-    return {
-      kinds: globalThis.Array.isArray(object?.kinds) ? object.kinds.map((e: any) => globalThis.String(e)) : [],
-      search: isSet(object.search) ? globalThis.String(object.search) : "",
-      property: isSet(object.property) ? globalThis.String(object.property) : "",
-      endpoint: isSet(object.endpoint) ? globalThis.String(object.endpoint) : "",
-      failuresOnly: isSet(object.failuresOnly)
-        ? globalThis.Boolean(object.failuresOnly)
-        : isSet(object.failures_only)
-        ? globalThis.Boolean(object.failures_only)
-        : false,
-    };
-  },
-
-  toJSON(message: WatchActivityRequest): unknown {
-    const obj: any = {};
-    if (message.kinds?.length) {
-      obj.kinds = message.kinds;
-    }
-    if (message.search !== "") {
-      obj.search = message.search;
-    }
-    if (message.property !== "") {
-      obj.property = message.property;
-    }
-    if (message.endpoint !== "") {
-      obj.endpoint = message.endpoint;
-    }
-    if (message.failuresOnly !== false) {
-      obj.failuresOnly = message.failuresOnly;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<WatchActivityRequest>, I>>(base?: I): WatchActivityRequest {
-    return WatchActivityRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<WatchActivityRequest>, I>>(object: I): WatchActivityRequest {
-    const message = createBaseWatchActivityRequest();
-    message.kinds = object.kinds?.map((e) => e) || [];
-    message.search = object.search ?? "";
-    message.property = object.property ?? "";
-    message.endpoint = object.endpoint ?? "";
-    message.failuresOnly = object.failuresOnly ?? false;
-    return message;
-  },
 };
-
-function createBaseActivity(): Activity {
-  return { time: undefined, skippedCount: 0, fact: undefined };
-}
 
 export const Activity: MessageFns<Activity> = {
   encode(message: Activity, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -255,141 +189,10 @@ export const Activity: MessageFns<Activity> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Activity {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseActivity();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.time = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.skippedCount = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.fact = { $case: "change", value: Change.decode(reader, reader.uint32()) };
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.fact = { $case: "match", value: MatchBegun.decode(reader, reader.uint32()) };
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.fact = { $case: "attempt", value: AttemptEnded.decode(reader, reader.uint32()) };
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Activity {
-    return {
-      time: isSet(object.time) ? fromJsonTimestamp(object.time) : undefined,
-      skippedCount: isSet(object.skippedCount)
-        ? globalThis.Number(object.skippedCount)
-        : isSet(object.skipped_count)
-        ? globalThis.Number(object.skipped_count)
-        : 0,
-      fact: isSet(object.change)
-        ? { $case: "change", value: Change.fromJSON(object.change) }
-        : isSet(object.match)
-        ? { $case: "match", value: MatchBegun.fromJSON(object.match) }
-        : isSet(object.attempt)
-        ? { $case: "attempt", value: AttemptEnded.fromJSON(object.attempt) }
-        : undefined,
-    };
-  },
-
-  toJSON(message: Activity): unknown {
-    const obj: any = {};
-    if (message.time !== undefined) {
-      obj.time = message.time.toISOString();
-    }
-    if (message.skippedCount !== 0) {
-      obj.skippedCount = Math.round(message.skippedCount);
-    }
-    if (message.fact?.$case === "change") {
-      obj.change = Change.toJSON(message.fact.value);
-    } else if (message.fact?.$case === "match") {
-      obj.match = MatchBegun.toJSON(message.fact.value);
-    } else if (message.fact?.$case === "attempt") {
-      obj.attempt = AttemptEnded.toJSON(message.fact.value);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Activity>, I>>(base?: I): Activity {
-    return Activity.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Activity>, I>>(object: I): Activity {
-    const message = createBaseActivity();
-    message.time = object.time ?? undefined;
-    message.skippedCount = object.skippedCount ?? 0;
-    switch (object.fact?.$case) {
-      case "change": {
-        if (object.fact?.value !== undefined && object.fact?.value !== null) {
-          message.fact = { $case: "change", value: Change.fromPartial(object.fact.value) };
-        }
-        break;
-      }
-      case "match": {
-        if (object.fact?.value !== undefined && object.fact?.value !== null) {
-          message.fact = { $case: "match", value: MatchBegun.fromPartial(object.fact.value) };
-        }
-        break;
-      }
-      case "attempt": {
-        if (object.fact?.value !== undefined && object.fact?.value !== null) {
-          message.fact = { $case: "attempt", value: AttemptEnded.fromPartial(object.fact.value) };
-        }
-        break;
-      }
-    }
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Activity {
+    throw new Error("decode not generated for Activity");
   },
 };
-
-function createBaseChange(): Change {
-  return { property: "", advert: "", kind: "", field: "", oldValue: "", newValue: "" };
-}
 
 export const Change: MessageFns<Change> = {
   encode(message: Change, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -414,139 +217,10 @@ export const Change: MessageFns<Change> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Change {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseChange();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.property = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.advert = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.kind = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.field = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.oldValue = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.newValue = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Change {
-    return {
-      property: isSet(object.property) ? globalThis.String(object.property) : "",
-      advert: isSet(object.advert) ? globalThis.String(object.advert) : "",
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      field: isSet(object.field) ? globalThis.String(object.field) : "",
-      oldValue: isSet(object.oldValue)
-        ? globalThis.String(object.oldValue)
-        : isSet(object.old_value)
-        ? globalThis.String(object.old_value)
-        : "",
-      newValue: isSet(object.newValue)
-        ? globalThis.String(object.newValue)
-        : isSet(object.new_value)
-        ? globalThis.String(object.new_value)
-        : "",
-    };
-  },
-
-  toJSON(message: Change): unknown {
-    const obj: any = {};
-    if (message.property !== "") {
-      obj.property = message.property;
-    }
-    if (message.advert !== "") {
-      obj.advert = message.advert;
-    }
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.field !== "") {
-      obj.field = message.field;
-    }
-    if (message.oldValue !== "") {
-      obj.oldValue = message.oldValue;
-    }
-    if (message.newValue !== "") {
-      obj.newValue = message.newValue;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Change>, I>>(base?: I): Change {
-    return Change.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Change>, I>>(object: I): Change {
-    const message = createBaseChange();
-    message.property = object.property ?? "";
-    message.advert = object.advert ?? "";
-    message.kind = object.kind ?? "";
-    message.field = object.field ?? "";
-    message.oldValue = object.oldValue ?? "";
-    message.newValue = object.newValue ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Change {
+    throw new Error("decode not generated for Change");
   },
 };
-
-function createBaseMatchBegun(): MatchBegun {
-  return { match: "", search: "", property: "" };
-}
 
 export const MatchBegun: MessageFns<MatchBegun> = {
   encode(message: MatchBegun, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -562,92 +236,10 @@ export const MatchBegun: MessageFns<MatchBegun> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): MatchBegun {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseMatchBegun();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.match = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.search = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.property = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): MatchBegun {
-    return {
-      match: isSet(object.match) ? globalThis.String(object.match) : "",
-      search: isSet(object.search) ? globalThis.String(object.search) : "",
-      property: isSet(object.property) ? globalThis.String(object.property) : "",
-    };
-  },
-
-  toJSON(message: MatchBegun): unknown {
-    const obj: any = {};
-    if (message.match !== "") {
-      obj.match = message.match;
-    }
-    if (message.search !== "") {
-      obj.search = message.search;
-    }
-    if (message.property !== "") {
-      obj.property = message.property;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<MatchBegun>, I>>(base?: I): MatchBegun {
-    return MatchBegun.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<MatchBegun>, I>>(object: I): MatchBegun {
-    const message = createBaseMatchBegun();
-    message.match = object.match ?? "";
-    message.search = object.search ?? "";
-    message.property = object.property ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): MatchBegun {
+    throw new Error("decode not generated for MatchBegun");
   },
 };
-
-function createBaseAttemptEnded(): AttemptEnded {
-  return { delivery: "", search: "", endpoint: "", number: 0, statusCode: 0, error: "", durationMs: 0, state: "" };
-}
 
 export const AttemptEnded: MessageFns<AttemptEnded> = {
   encode(message: AttemptEnded, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -678,174 +270,10 @@ export const AttemptEnded: MessageFns<AttemptEnded> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): AttemptEnded {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseAttemptEnded();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.delivery = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.search = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.endpoint = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.number = reader.int32();
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.statusCode = reader.int32();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.error = reader.string();
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.durationMs = reader.int32();
-            continue;
-          }
-          case 8: {
-            if (tag !== 66) {
-              break;
-            }
-
-            message.state = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): AttemptEnded {
-    return {
-      delivery: isSet(object.delivery) ? globalThis.String(object.delivery) : "",
-      search: isSet(object.search) ? globalThis.String(object.search) : "",
-      endpoint: isSet(object.endpoint) ? globalThis.String(object.endpoint) : "",
-      number: isSet(object.number) ? globalThis.Number(object.number) : 0,
-      statusCode: isSet(object.statusCode)
-        ? globalThis.Number(object.statusCode)
-        : isSet(object.status_code)
-        ? globalThis.Number(object.status_code)
-        : 0,
-      error: isSet(object.error) ? globalThis.String(object.error) : "",
-      durationMs: isSet(object.durationMs)
-        ? globalThis.Number(object.durationMs)
-        : isSet(object.duration_ms)
-        ? globalThis.Number(object.duration_ms)
-        : 0,
-      state: isSet(object.state) ? globalThis.String(object.state) : "",
-    };
-  },
-
-  toJSON(message: AttemptEnded): unknown {
-    const obj: any = {};
-    if (message.delivery !== "") {
-      obj.delivery = message.delivery;
-    }
-    if (message.search !== "") {
-      obj.search = message.search;
-    }
-    if (message.endpoint !== "") {
-      obj.endpoint = message.endpoint;
-    }
-    if (message.number !== 0) {
-      obj.number = Math.round(message.number);
-    }
-    if (message.statusCode !== 0) {
-      obj.statusCode = Math.round(message.statusCode);
-    }
-    if (message.error !== "") {
-      obj.error = message.error;
-    }
-    if (message.durationMs !== 0) {
-      obj.durationMs = Math.round(message.durationMs);
-    }
-    if (message.state !== "") {
-      obj.state = message.state;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<AttemptEnded>, I>>(base?: I): AttemptEnded {
-    return AttemptEnded.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<AttemptEnded>, I>>(object: I): AttemptEnded {
-    const message = createBaseAttemptEnded();
-    message.delivery = object.delivery ?? "";
-    message.search = object.search ?? "";
-    message.endpoint = object.endpoint ?? "";
-    message.number = object.number ?? 0;
-    message.statusCode = object.statusCode ?? 0;
-    message.error = object.error ?? "";
-    message.durationMs = object.durationMs ?? 0;
-    message.state = object.state ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): AttemptEnded {
+    throw new Error("decode not generated for AttemptEnded");
   },
 };
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -853,31 +281,7 @@ function toTimestamp(date: Date): Timestamp {
   return { seconds, nanos };
 }
 
-function fromTimestamp(t: Timestamp): Date {
-  let millis = (t.seconds || 0) * 1_000;
-  millis += (t.nanos || 0) / 1_000_000;
-  return new globalThis.Date(millis);
-}
-
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

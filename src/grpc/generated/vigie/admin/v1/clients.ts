@@ -343,130 +343,6 @@ export const Client: MessageFns<Client> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Client {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      displayName: isSet(object.displayName)
-        ? globalThis.String(object.displayName)
-        : isSet(object.display_name)
-        ? globalThis.String(object.display_name)
-        : "",
-      rateLimitPerSecond: isSet(object.rateLimitPerSecond)
-        ? globalThis.Number(object.rateLimitPerSecond)
-        : isSet(object.rate_limit_per_second)
-        ? globalThis.Number(object.rate_limit_per_second)
-        : undefined,
-      rateLimitBurst: isSet(object.rateLimitBurst)
-        ? globalThis.Number(object.rateLimitBurst)
-        : isSet(object.rate_limit_burst)
-        ? globalThis.Number(object.rate_limit_burst)
-        : undefined,
-      createTime: isSet(object.createTime)
-        ? fromJsonTimestamp(object.createTime)
-        : isSet(object.create_time)
-        ? fromJsonTimestamp(object.create_time)
-        : undefined,
-      searchesMax: isSet(object.searchesMax)
-        ? globalThis.Number(object.searchesMax)
-        : isSet(object.searches_max)
-        ? globalThis.Number(object.searches_max)
-        : undefined,
-      polygonCornersMax: isSet(object.polygonCornersMax)
-        ? globalThis.Number(object.polygonCornersMax)
-        : isSet(object.polygon_corners_max)
-        ? globalThis.Number(object.polygon_corners_max)
-        : undefined,
-      excludedWordsMax: isSet(object.excludedWordsMax)
-        ? globalThis.Number(object.excludedWordsMax)
-        : isSet(object.excluded_words_max)
-        ? globalThis.Number(object.excluded_words_max)
-        : undefined,
-      searchTotals: isSet(object.searchTotals)
-        ? SearchTotals.fromJSON(object.searchTotals)
-        : isSet(object.search_totals)
-        ? SearchTotals.fromJSON(object.search_totals)
-        : undefined,
-      writeLimitPerSecond: isSet(object.writeLimitPerSecond)
-        ? globalThis.Number(object.writeLimitPerSecond)
-        : isSet(object.write_limit_per_second)
-        ? globalThis.Number(object.write_limit_per_second)
-        : undefined,
-      writeLimitBurst: isSet(object.writeLimitBurst)
-        ? globalThis.Number(object.writeLimitBurst)
-        : isSet(object.write_limit_burst)
-        ? globalThis.Number(object.write_limit_burst)
-        : undefined,
-      matchesPerAdvertMax: isSet(object.matchesPerAdvertMax)
-        ? globalThis.Number(object.matchesPerAdvertMax)
-        : isSet(object.matches_per_advert_max)
-        ? globalThis.Number(object.matches_per_advert_max)
-        : undefined,
-    };
-  },
-
-  toJSON(message: Client): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.displayName !== "") {
-      obj.displayName = message.displayName;
-    }
-    if (message.rateLimitPerSecond !== undefined) {
-      obj.rateLimitPerSecond = Math.round(message.rateLimitPerSecond);
-    }
-    if (message.rateLimitBurst !== undefined) {
-      obj.rateLimitBurst = Math.round(message.rateLimitBurst);
-    }
-    if (message.createTime !== undefined) {
-      obj.createTime = message.createTime.toISOString();
-    }
-    if (message.searchesMax !== undefined) {
-      obj.searchesMax = Math.round(message.searchesMax);
-    }
-    if (message.polygonCornersMax !== undefined) {
-      obj.polygonCornersMax = Math.round(message.polygonCornersMax);
-    }
-    if (message.excludedWordsMax !== undefined) {
-      obj.excludedWordsMax = Math.round(message.excludedWordsMax);
-    }
-    if (message.searchTotals !== undefined) {
-      obj.searchTotals = SearchTotals.toJSON(message.searchTotals);
-    }
-    if (message.writeLimitPerSecond !== undefined) {
-      obj.writeLimitPerSecond = Math.round(message.writeLimitPerSecond);
-    }
-    if (message.writeLimitBurst !== undefined) {
-      obj.writeLimitBurst = Math.round(message.writeLimitBurst);
-    }
-    if (message.matchesPerAdvertMax !== undefined) {
-      obj.matchesPerAdvertMax = Math.round(message.matchesPerAdvertMax);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Client>, I>>(base?: I): Client {
-    return Client.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Client>, I>>(object: I): Client {
-    const message = createBaseClient();
-    message.name = object.name ?? "";
-    message.displayName = object.displayName ?? "";
-    message.rateLimitPerSecond = object.rateLimitPerSecond ?? undefined;
-    message.rateLimitBurst = object.rateLimitBurst ?? undefined;
-    message.createTime = object.createTime ?? undefined;
-    message.searchesMax = object.searchesMax ?? undefined;
-    message.polygonCornersMax = object.polygonCornersMax ?? undefined;
-    message.excludedWordsMax = object.excludedWordsMax ?? undefined;
-    message.searchTotals = (object.searchTotals !== undefined && object.searchTotals !== null)
-      ? SearchTotals.fromPartial(object.searchTotals)
-      : undefined;
-    message.writeLimitPerSecond = object.writeLimitPerSecond ?? undefined;
-    message.writeLimitBurst = object.writeLimitBurst ?? undefined;
-    message.matchesPerAdvertMax = object.matchesPerAdvertMax ?? undefined;
-    return message;
-  },
 };
 
 function createBaseSearchTotals(): SearchTotals {
@@ -546,65 +422,7 @@ export const SearchTotals: MessageFns<SearchTotals> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): SearchTotals {
-    return {
-      searchCount: isSet(object.searchCount)
-        ? globalThis.Number(object.searchCount)
-        : isSet(object.search_count)
-        ? globalThis.Number(object.search_count)
-        : 0,
-      polygonCornerCount: isSet(object.polygonCornerCount)
-        ? globalThis.Number(object.polygonCornerCount)
-        : isSet(object.polygon_corner_count)
-        ? globalThis.Number(object.polygon_corner_count)
-        : 0,
-      excludedWordCount: isSet(object.excludedWordCount)
-        ? globalThis.Number(object.excludedWordCount)
-        : isSet(object.excluded_word_count)
-        ? globalThis.Number(object.excluded_word_count)
-        : 0,
-      matchesPerAdvert: isSet(object.matchesPerAdvert)
-        ? globalThis.Number(object.matchesPerAdvert)
-        : isSet(object.matches_per_advert)
-        ? globalThis.Number(object.matches_per_advert)
-        : 0,
-    };
-  },
-
-  toJSON(message: SearchTotals): unknown {
-    const obj: any = {};
-    if (message.searchCount !== 0) {
-      obj.searchCount = Math.round(message.searchCount);
-    }
-    if (message.polygonCornerCount !== 0) {
-      obj.polygonCornerCount = Math.round(message.polygonCornerCount);
-    }
-    if (message.excludedWordCount !== 0) {
-      obj.excludedWordCount = Math.round(message.excludedWordCount);
-    }
-    if (message.matchesPerAdvert !== 0) {
-      obj.matchesPerAdvert = floatToJson(message.matchesPerAdvert);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<SearchTotals>, I>>(base?: I): SearchTotals {
-    return SearchTotals.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<SearchTotals>, I>>(object: I): SearchTotals {
-    const message = createBaseSearchTotals();
-    message.searchCount = object.searchCount ?? 0;
-    message.polygonCornerCount = object.polygonCornerCount ?? 0;
-    message.excludedWordCount = object.excludedWordCount ?? 0;
-    message.matchesPerAdvert = object.matchesPerAdvert ?? 0;
-    return message;
-  },
 };
-
-function createBaseApiKey(): ApiKey {
-  return { name: "", displayName: "", prefix: "", createTime: undefined, revokeTime: undefined };
-}
 
 export const ApiKey: MessageFns<ApiKey> = {
   encode(message: ApiKey, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -626,124 +444,8 @@ export const ApiKey: MessageFns<ApiKey> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ApiKey {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseApiKey();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.displayName = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.prefix = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.createTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.revokeTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ApiKey {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      displayName: isSet(object.displayName)
-        ? globalThis.String(object.displayName)
-        : isSet(object.display_name)
-        ? globalThis.String(object.display_name)
-        : "",
-      prefix: isSet(object.prefix) ? globalThis.String(object.prefix) : "",
-      createTime: isSet(object.createTime)
-        ? fromJsonTimestamp(object.createTime)
-        : isSet(object.create_time)
-        ? fromJsonTimestamp(object.create_time)
-        : undefined,
-      revokeTime: isSet(object.revokeTime)
-        ? fromJsonTimestamp(object.revokeTime)
-        : isSet(object.revoke_time)
-        ? fromJsonTimestamp(object.revoke_time)
-        : undefined,
-    };
-  },
-
-  toJSON(message: ApiKey): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.displayName !== "") {
-      obj.displayName = message.displayName;
-    }
-    if (message.prefix !== "") {
-      obj.prefix = message.prefix;
-    }
-    if (message.createTime !== undefined) {
-      obj.createTime = message.createTime.toISOString();
-    }
-    if (message.revokeTime !== undefined) {
-      obj.revokeTime = message.revokeTime.toISOString();
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ApiKey>, I>>(base?: I): ApiKey {
-    return ApiKey.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ApiKey>, I>>(object: I): ApiKey {
-    const message = createBaseApiKey();
-    message.name = object.name ?? "";
-    message.displayName = object.displayName ?? "";
-    message.prefix = object.prefix ?? "";
-    message.createTime = object.createTime ?? undefined;
-    message.revokeTime = object.revokeTime ?? undefined;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ApiKey {
+    throw new Error("decode not generated for ApiKey");
   },
 };
 
@@ -752,11 +454,8 @@ function createBaseCreateClientRequest(): CreateClientRequest {
 }
 
 export const CreateClientRequest: MessageFns<CreateClientRequest> = {
-  encode(message: CreateClientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.client !== undefined) {
-      Client.encode(message.client, writer.uint32(10).fork()).join();
-    }
-    return writer;
+  encode(_: CreateClientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for CreateClientRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): CreateClientRequest {
@@ -791,29 +490,6 @@ export const CreateClientRequest: MessageFns<CreateClientRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CreateClientRequest {
-    return { client: isSet(object.client) ? Client.fromJSON(object.client) : undefined };
-  },
-
-  toJSON(message: CreateClientRequest): unknown {
-    const obj: any = {};
-    if (message.client !== undefined) {
-      obj.client = Client.toJSON(message.client);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateClientRequest>, I>>(base?: I): CreateClientRequest {
-    return CreateClientRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateClientRequest>, I>>(object: I): CreateClientRequest {
-    const message = createBaseCreateClientRequest();
-    message.client = (object.client !== undefined && object.client !== null)
-      ? Client.fromPartial(object.client)
-      : undefined;
-    return message;
-  },
 };
 
 function createBaseUpdateClientRequest(): UpdateClientRequest {
@@ -821,14 +497,8 @@ function createBaseUpdateClientRequest(): UpdateClientRequest {
 }
 
 export const UpdateClientRequest: MessageFns<UpdateClientRequest> = {
-  encode(message: UpdateClientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.client !== undefined) {
-      Client.encode(message.client, writer.uint32(10).fork()).join();
-    }
-    if (message.updateMask !== undefined) {
-      FieldMask.encode(FieldMask.wrap(message.updateMask), writer.uint32(18).fork()).join();
-    }
-    return writer;
+  encode(_: UpdateClientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for UpdateClientRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): UpdateClientRequest {
@@ -871,40 +541,6 @@ export const UpdateClientRequest: MessageFns<UpdateClientRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): UpdateClientRequest {
-    return {
-      client: isSet(object.client) ? Client.fromJSON(object.client) : undefined,
-      updateMask: isSet(object.updateMask)
-        ? FieldMask.unwrap(FieldMask.fromJSON(object.updateMask))
-        : isSet(object.update_mask)
-        ? FieldMask.unwrap(FieldMask.fromJSON(object.update_mask))
-        : undefined,
-    };
-  },
-
-  toJSON(message: UpdateClientRequest): unknown {
-    const obj: any = {};
-    if (message.client !== undefined) {
-      obj.client = Client.toJSON(message.client);
-    }
-    if (message.updateMask !== undefined) {
-      obj.updateMask = FieldMask.toJSON(FieldMask.wrap(message.updateMask));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<UpdateClientRequest>, I>>(base?: I): UpdateClientRequest {
-    return UpdateClientRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<UpdateClientRequest>, I>>(object: I): UpdateClientRequest {
-    const message = createBaseUpdateClientRequest();
-    message.client = (object.client !== undefined && object.client !== null)
-      ? Client.fromPartial(object.client)
-      : undefined;
-    message.updateMask = object.updateMask ?? undefined;
-    return message;
-  },
 };
 
 function createBaseListClientsRequest(): ListClientsRequest {
@@ -912,14 +548,8 @@ function createBaseListClientsRequest(): ListClientsRequest {
 }
 
 export const ListClientsRequest: MessageFns<ListClientsRequest> = {
-  encode(message: ListClientsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pageSize !== 0) {
-      writer.uint32(8).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(18).string(message.pageToken);
-    }
-    return writer;
+  encode(_: ListClientsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ListClientsRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ListClientsRequest {
@@ -962,47 +592,7 @@ export const ListClientsRequest: MessageFns<ListClientsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListClientsRequest {
-    return {
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListClientsRequest): unknown {
-    const obj: any = {};
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListClientsRequest>, I>>(base?: I): ListClientsRequest {
-    return ListClientsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListClientsRequest>, I>>(object: I): ListClientsRequest {
-    const message = createBaseListClientsRequest();
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    return message;
-  },
 };
-
-function createBaseListClientsResponse(): ListClientsResponse {
-  return { clients: [], nextPageToken: "" };
-}
 
 export const ListClientsResponse: MessageFns<ListClientsResponse> = {
   encode(message: ListClientsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1015,77 +605,8 @@ export const ListClientsResponse: MessageFns<ListClientsResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListClientsResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListClientsResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.clients.push(Client.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ListClientsResponse {
-    return {
-      clients: globalThis.Array.isArray(object?.clients) ? object.clients.map((e: any) => Client.fromJSON(e)) : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListClientsResponse): unknown {
-    const obj: any = {};
-    if (message.clients?.length) {
-      obj.clients = message.clients.map((e) => Client.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListClientsResponse>, I>>(base?: I): ListClientsResponse {
-    return ListClientsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListClientsResponse>, I>>(object: I): ListClientsResponse {
-    const message = createBaseListClientsResponse();
-    message.clients = object.clients?.map((e) => Client.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ListClientsResponse {
+    throw new Error("decode not generated for ListClientsResponse");
   },
 };
 
@@ -1094,11 +615,8 @@ function createBaseDeleteClientRequest(): DeleteClientRequest {
 }
 
 export const DeleteClientRequest: MessageFns<DeleteClientRequest> = {
-  encode(message: DeleteClientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: DeleteClientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for DeleteClientRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): DeleteClientRequest {
@@ -1133,27 +651,6 @@ export const DeleteClientRequest: MessageFns<DeleteClientRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeleteClientRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: DeleteClientRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeleteClientRequest>, I>>(base?: I): DeleteClientRequest {
-    return DeleteClientRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeleteClientRequest>, I>>(object: I): DeleteClientRequest {
-    const message = createBaseDeleteClientRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
 
 function createBaseCreateApiKeyRequest(): CreateApiKeyRequest {
@@ -1161,14 +658,8 @@ function createBaseCreateApiKeyRequest(): CreateApiKeyRequest {
 }
 
 export const CreateApiKeyRequest: MessageFns<CreateApiKeyRequest> = {
-  encode(message: CreateApiKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.parent !== "") {
-      writer.uint32(10).string(message.parent);
-    }
-    if (message.displayName !== "") {
-      writer.uint32(18).string(message.displayName);
-    }
-    return writer;
+  encode(_: CreateApiKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for CreateApiKeyRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): CreateApiKeyRequest {
@@ -1211,43 +702,7 @@ export const CreateApiKeyRequest: MessageFns<CreateApiKeyRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): CreateApiKeyRequest {
-    return {
-      parent: isSet(object.parent) ? globalThis.String(object.parent) : "",
-      displayName: isSet(object.displayName)
-        ? globalThis.String(object.displayName)
-        : isSet(object.display_name)
-        ? globalThis.String(object.display_name)
-        : "",
-    };
-  },
-
-  toJSON(message: CreateApiKeyRequest): unknown {
-    const obj: any = {};
-    if (message.parent !== "") {
-      obj.parent = message.parent;
-    }
-    if (message.displayName !== "") {
-      obj.displayName = message.displayName;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateApiKeyRequest>, I>>(base?: I): CreateApiKeyRequest {
-    return CreateApiKeyRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateApiKeyRequest>, I>>(object: I): CreateApiKeyRequest {
-    const message = createBaseCreateApiKeyRequest();
-    message.parent = object.parent ?? "";
-    message.displayName = object.displayName ?? "";
-    return message;
-  },
 };
-
-function createBaseCreateApiKeyResponse(): CreateApiKeyResponse {
-  return { apiKey: undefined, key: "" };
-}
 
 export const CreateApiKeyResponse: MessageFns<CreateApiKeyResponse> = {
   encode(message: CreateApiKeyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1260,79 +715,8 @@ export const CreateApiKeyResponse: MessageFns<CreateApiKeyResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CreateApiKeyResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCreateApiKeyResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.apiKey = ApiKey.decode(reader, reader.uint32());
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.key = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): CreateApiKeyResponse {
-    return {
-      apiKey: isSet(object.apiKey)
-        ? ApiKey.fromJSON(object.apiKey)
-        : isSet(object.api_key)
-        ? ApiKey.fromJSON(object.api_key)
-        : undefined,
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-    };
-  },
-
-  toJSON(message: CreateApiKeyResponse): unknown {
-    const obj: any = {};
-    if (message.apiKey !== undefined) {
-      obj.apiKey = ApiKey.toJSON(message.apiKey);
-    }
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CreateApiKeyResponse>, I>>(base?: I): CreateApiKeyResponse {
-    return CreateApiKeyResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CreateApiKeyResponse>, I>>(object: I): CreateApiKeyResponse {
-    const message = createBaseCreateApiKeyResponse();
-    message.apiKey = (object.apiKey !== undefined && object.apiKey !== null)
-      ? ApiKey.fromPartial(object.apiKey)
-      : undefined;
-    message.key = object.key ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): CreateApiKeyResponse {
+    throw new Error("decode not generated for CreateApiKeyResponse");
   },
 };
 
@@ -1341,17 +725,8 @@ function createBaseListApiKeysRequest(): ListApiKeysRequest {
 }
 
 export const ListApiKeysRequest: MessageFns<ListApiKeysRequest> = {
-  encode(message: ListApiKeysRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.parent !== "") {
-      writer.uint32(10).string(message.parent);
-    }
-    if (message.pageSize !== 0) {
-      writer.uint32(16).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(26).string(message.pageToken);
-    }
-    return writer;
+  encode(_: ListApiKeysRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ListApiKeysRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ListApiKeysRequest {
@@ -1402,52 +777,7 @@ export const ListApiKeysRequest: MessageFns<ListApiKeysRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListApiKeysRequest {
-    return {
-      parent: isSet(object.parent) ? globalThis.String(object.parent) : "",
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListApiKeysRequest): unknown {
-    const obj: any = {};
-    if (message.parent !== "") {
-      obj.parent = message.parent;
-    }
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListApiKeysRequest>, I>>(base?: I): ListApiKeysRequest {
-    return ListApiKeysRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListApiKeysRequest>, I>>(object: I): ListApiKeysRequest {
-    const message = createBaseListApiKeysRequest();
-    message.parent = object.parent ?? "";
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    return message;
-  },
 };
-
-function createBaseListApiKeysResponse(): ListApiKeysResponse {
-  return { apiKeys: [], nextPageToken: "" };
-}
 
 export const ListApiKeysResponse: MessageFns<ListApiKeysResponse> = {
   encode(message: ListApiKeysResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1460,81 +790,8 @@ export const ListApiKeysResponse: MessageFns<ListApiKeysResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListApiKeysResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListApiKeysResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.apiKeys.push(ApiKey.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ListApiKeysResponse {
-    return {
-      apiKeys: globalThis.Array.isArray(object?.apiKeys)
-        ? object.apiKeys.map((e: any) => ApiKey.fromJSON(e))
-        : globalThis.Array.isArray(object?.api_keys)
-        ? object.api_keys.map((e: any) => ApiKey.fromJSON(e))
-        : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListApiKeysResponse): unknown {
-    const obj: any = {};
-    if (message.apiKeys?.length) {
-      obj.apiKeys = message.apiKeys.map((e) => ApiKey.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListApiKeysResponse>, I>>(base?: I): ListApiKeysResponse {
-    return ListApiKeysResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListApiKeysResponse>, I>>(object: I): ListApiKeysResponse {
-    const message = createBaseListApiKeysResponse();
-    message.apiKeys = object.apiKeys?.map((e) => ApiKey.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ListApiKeysResponse {
+    throw new Error("decode not generated for ListApiKeysResponse");
   },
 };
 
@@ -1543,11 +800,8 @@ function createBaseRevokeApiKeyRequest(): RevokeApiKeyRequest {
 }
 
 export const RevokeApiKeyRequest: MessageFns<RevokeApiKeyRequest> = {
-  encode(message: RevokeApiKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: RevokeApiKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for RevokeApiKeyRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): RevokeApiKeyRequest {
@@ -1582,45 +836,7 @@ export const RevokeApiKeyRequest: MessageFns<RevokeApiKeyRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): RevokeApiKeyRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: RevokeApiKeyRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RevokeApiKeyRequest>, I>>(base?: I): RevokeApiKeyRequest {
-    return RevokeApiKeyRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RevokeApiKeyRequest>, I>>(object: I): RevokeApiKeyRequest {
-    const message = createBaseRevokeApiKeyRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
-
-function floatToJson(value: number | null | undefined): number | string | null | undefined {
-  return typeof value === "number" && !globalThis.Number.isFinite(value) ? globalThis.String(value) : value;
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -1634,25 +850,7 @@ function fromTimestamp(t: Timestamp): Date {
   return new globalThis.Date(millis);
 }
 
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -115,20 +115,6 @@ export interface PurgeDeadLettersResponse {
   purgeSample: string[];
 }
 
-function createBaseDeadLetter(): DeadLetter {
-  return {
-    name: "",
-    stream: "",
-    sequence: 0,
-    subject: "",
-    reason: "",
-    receiveTime: undefined,
-    bodyBytes: 0,
-    headers: {},
-    body: Buffer.alloc(0),
-  };
-}
-
 export const DeadLetter: MessageFns<DeadLetter> = {
   encode(message: DeadLetter, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
@@ -161,208 +147,10 @@ export const DeadLetter: MessageFns<DeadLetter> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeadLetter {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeadLetter();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.stream = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.sequence = longToNumber(reader.int64());
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.subject = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.reason = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.receiveTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.bodyBytes = reader.int32();
-            continue;
-          }
-          case 8: {
-            if (tag !== 66) {
-              break;
-            }
-
-            const entry8 = DeadLetter_HeadersEntry.decode(reader, reader.uint32());
-            if (entry8.value !== undefined) {
-              message.headers[entry8.key] = entry8.value;
-            }
-            continue;
-          }
-          case 9: {
-            if (tag !== 74) {
-              break;
-            }
-
-            message.body = Buffer.from(reader.bytes());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): DeadLetter {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      stream: isSet(object.stream) ? globalThis.String(object.stream) : "",
-      sequence: isSet(object.sequence) ? globalThis.Number(object.sequence) : 0,
-      subject: isSet(object.subject) ? globalThis.String(object.subject) : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      receiveTime: isSet(object.receiveTime)
-        ? fromJsonTimestamp(object.receiveTime)
-        : isSet(object.receive_time)
-        ? fromJsonTimestamp(object.receive_time)
-        : undefined,
-      bodyBytes: isSet(object.bodyBytes)
-        ? globalThis.Number(object.bodyBytes)
-        : isSet(object.body_bytes)
-        ? globalThis.Number(object.body_bytes)
-        : 0,
-      headers: isObject(object.headers)
-        ? (globalThis.Object.entries(object.headers) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-      body: isSet(object.body) ? Buffer.from(bytesFromBase64(object.body)) : Buffer.alloc(0),
-    };
-  },
-
-  toJSON(message: DeadLetter): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.stream !== "") {
-      obj.stream = message.stream;
-    }
-    if (message.sequence !== 0) {
-      obj.sequence = Math.round(message.sequence);
-    }
-    if (message.subject !== "") {
-      obj.subject = message.subject;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.receiveTime !== undefined) {
-      obj.receiveTime = message.receiveTime.toISOString();
-    }
-    if (message.bodyBytes !== 0) {
-      obj.bodyBytes = Math.round(message.bodyBytes);
-    }
-    if (message.headers) {
-      const entries = globalThis.Object.entries(message.headers) as [string, string][];
-      if (entries.length > 0) {
-        obj.headers = {};
-        entries.forEach(([k, v]) => {
-          obj.headers[k] = v;
-        });
-      }
-    }
-    if (message.body.length !== 0) {
-      obj.body = base64FromBytes(message.body);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeadLetter>, I>>(base?: I): DeadLetter {
-    return DeadLetter.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeadLetter>, I>>(object: I): DeadLetter {
-    const message = createBaseDeadLetter();
-    message.name = object.name ?? "";
-    message.stream = object.stream ?? "";
-    message.sequence = object.sequence ?? 0;
-    message.subject = object.subject ?? "";
-    message.reason = object.reason ?? "";
-    message.receiveTime = object.receiveTime ?? undefined;
-    message.bodyBytes = object.bodyBytes ?? 0;
-    message.headers = (globalThis.Object.entries(object.headers ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    message.body = object.body ?? Buffer.alloc(0);
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): DeadLetter {
+    throw new Error("decode not generated for DeadLetter");
   },
 };
-
-function createBaseDeadLetter_HeadersEntry(): DeadLetter_HeadersEntry {
-  return { key: "", value: "" };
-}
 
 export const DeadLetter_HeadersEntry: MessageFns<DeadLetter_HeadersEntry> = {
   encode(message: DeadLetter_HeadersEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -375,73 +163,8 @@ export const DeadLetter_HeadersEntry: MessageFns<DeadLetter_HeadersEntry> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeadLetter_HeadersEntry {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeadLetter_HeadersEntry();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.key = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.value = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): DeadLetter_HeadersEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: DeadLetter_HeadersEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeadLetter_HeadersEntry>, I>>(base?: I): DeadLetter_HeadersEntry {
-    return DeadLetter_HeadersEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeadLetter_HeadersEntry>, I>>(object: I): DeadLetter_HeadersEntry {
-    const message = createBaseDeadLetter_HeadersEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): DeadLetter_HeadersEntry {
+    throw new Error("decode not generated for DeadLetter_HeadersEntry");
   },
 };
 
@@ -450,23 +173,8 @@ function createBaseDeadLetterFilter(): DeadLetterFilter {
 }
 
 export const DeadLetterFilter: MessageFns<DeadLetterFilter> = {
-  encode(message: DeadLetterFilter, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.names) {
-      writer.uint32(10).string(v!);
-    }
-    if (message.subject !== "") {
-      writer.uint32(18).string(message.subject);
-    }
-    if (message.reason !== "") {
-      writer.uint32(26).string(message.reason);
-    }
-    if (message.startTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.startTime), writer.uint32(34).fork()).join();
-    }
-    if (message.endTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.endTime), writer.uint32(42).fork()).join();
-    }
-    return writer;
+  encode(_: DeadLetterFilter, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for DeadLetterFilter");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): DeadLetterFilter {
@@ -533,57 +241,6 @@ export const DeadLetterFilter: MessageFns<DeadLetterFilter> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeadLetterFilter {
-    return {
-      names: globalThis.Array.isArray(object?.names) ? object.names.map((e: any) => globalThis.String(e)) : [],
-      subject: isSet(object.subject) ? globalThis.String(object.subject) : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      startTime: isSet(object.startTime)
-        ? fromJsonTimestamp(object.startTime)
-        : isSet(object.start_time)
-        ? fromJsonTimestamp(object.start_time)
-        : undefined,
-      endTime: isSet(object.endTime)
-        ? fromJsonTimestamp(object.endTime)
-        : isSet(object.end_time)
-        ? fromJsonTimestamp(object.end_time)
-        : undefined,
-    };
-  },
-
-  toJSON(message: DeadLetterFilter): unknown {
-    const obj: any = {};
-    if (message.names?.length) {
-      obj.names = message.names;
-    }
-    if (message.subject !== "") {
-      obj.subject = message.subject;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.startTime !== undefined) {
-      obj.startTime = message.startTime.toISOString();
-    }
-    if (message.endTime !== undefined) {
-      obj.endTime = message.endTime.toISOString();
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeadLetterFilter>, I>>(base?: I): DeadLetterFilter {
-    return DeadLetterFilter.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeadLetterFilter>, I>>(object: I): DeadLetterFilter {
-    const message = createBaseDeadLetterFilter();
-    message.names = object.names?.map((e) => e) || [];
-    message.subject = object.subject ?? "";
-    message.reason = object.reason ?? "";
-    message.startTime = object.startTime ?? undefined;
-    message.endTime = object.endTime ?? undefined;
-    return message;
-  },
 };
 
 function createBaseListDeadLettersRequest(): ListDeadLettersRequest {
@@ -591,17 +248,8 @@ function createBaseListDeadLettersRequest(): ListDeadLettersRequest {
 }
 
 export const ListDeadLettersRequest: MessageFns<ListDeadLettersRequest> = {
-  encode(message: ListDeadLettersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pageSize !== 0) {
-      writer.uint32(8).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(18).string(message.pageToken);
-    }
-    if (message.filter !== undefined) {
-      DeadLetterFilter.encode(message.filter, writer.uint32(26).fork()).join();
-    }
-    return writer;
+  encode(_: ListDeadLettersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ListDeadLettersRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ListDeadLettersRequest {
@@ -652,54 +300,7 @@ export const ListDeadLettersRequest: MessageFns<ListDeadLettersRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListDeadLettersRequest {
-    return {
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      filter: isSet(object.filter) ? DeadLetterFilter.fromJSON(object.filter) : undefined,
-    };
-  },
-
-  toJSON(message: ListDeadLettersRequest): unknown {
-    const obj: any = {};
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.filter !== undefined) {
-      obj.filter = DeadLetterFilter.toJSON(message.filter);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListDeadLettersRequest>, I>>(base?: I): ListDeadLettersRequest {
-    return ListDeadLettersRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListDeadLettersRequest>, I>>(object: I): ListDeadLettersRequest {
-    const message = createBaseListDeadLettersRequest();
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.filter = (object.filter !== undefined && object.filter !== null)
-      ? DeadLetterFilter.fromPartial(object.filter)
-      : undefined;
-    return message;
-  },
 };
-
-function createBaseListDeadLettersResponse(): ListDeadLettersResponse {
-  return { deadLetters: [], nextPageToken: "" };
-}
 
 export const ListDeadLettersResponse: MessageFns<ListDeadLettersResponse> = {
   encode(message: ListDeadLettersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -712,81 +313,8 @@ export const ListDeadLettersResponse: MessageFns<ListDeadLettersResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListDeadLettersResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListDeadLettersResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.deadLetters.push(DeadLetter.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ListDeadLettersResponse {
-    return {
-      deadLetters: globalThis.Array.isArray(object?.deadLetters)
-        ? object.deadLetters.map((e: any) => DeadLetter.fromJSON(e))
-        : globalThis.Array.isArray(object?.dead_letters)
-        ? object.dead_letters.map((e: any) => DeadLetter.fromJSON(e))
-        : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListDeadLettersResponse): unknown {
-    const obj: any = {};
-    if (message.deadLetters?.length) {
-      obj.deadLetters = message.deadLetters.map((e) => DeadLetter.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListDeadLettersResponse>, I>>(base?: I): ListDeadLettersResponse {
-    return ListDeadLettersResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListDeadLettersResponse>, I>>(object: I): ListDeadLettersResponse {
-    const message = createBaseListDeadLettersResponse();
-    message.deadLetters = object.deadLetters?.map((e) => DeadLetter.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ListDeadLettersResponse {
+    throw new Error("decode not generated for ListDeadLettersResponse");
   },
 };
 
@@ -795,11 +323,8 @@ function createBaseGetDeadLetterRequest(): GetDeadLetterRequest {
 }
 
 export const GetDeadLetterRequest: MessageFns<GetDeadLetterRequest> = {
-  encode(message: GetDeadLetterRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: GetDeadLetterRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for GetDeadLetterRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): GetDeadLetterRequest {
@@ -834,27 +359,6 @@ export const GetDeadLetterRequest: MessageFns<GetDeadLetterRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetDeadLetterRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetDeadLetterRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetDeadLetterRequest>, I>>(base?: I): GetDeadLetterRequest {
-    return GetDeadLetterRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetDeadLetterRequest>, I>>(object: I): GetDeadLetterRequest {
-    const message = createBaseGetDeadLetterRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
 
 function createBaseRequeueDeadLettersRequest(): RequeueDeadLettersRequest {
@@ -862,14 +366,8 @@ function createBaseRequeueDeadLettersRequest(): RequeueDeadLettersRequest {
 }
 
 export const RequeueDeadLettersRequest: MessageFns<RequeueDeadLettersRequest> = {
-  encode(message: RequeueDeadLettersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.filter !== undefined) {
-      DeadLetterFilter.encode(message.filter, writer.uint32(10).fork()).join();
-    }
-    if (message.validateOnly !== false) {
-      writer.uint32(16).bool(message.validateOnly);
-    }
-    return writer;
+  encode(_: RequeueDeadLettersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for RequeueDeadLettersRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): RequeueDeadLettersRequest {
@@ -912,45 +410,7 @@ export const RequeueDeadLettersRequest: MessageFns<RequeueDeadLettersRequest> = 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): RequeueDeadLettersRequest {
-    return {
-      filter: isSet(object.filter) ? DeadLetterFilter.fromJSON(object.filter) : undefined,
-      validateOnly: isSet(object.validateOnly)
-        ? globalThis.Boolean(object.validateOnly)
-        : isSet(object.validate_only)
-        ? globalThis.Boolean(object.validate_only)
-        : false,
-    };
-  },
-
-  toJSON(message: RequeueDeadLettersRequest): unknown {
-    const obj: any = {};
-    if (message.filter !== undefined) {
-      obj.filter = DeadLetterFilter.toJSON(message.filter);
-    }
-    if (message.validateOnly !== false) {
-      obj.validateOnly = message.validateOnly;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RequeueDeadLettersRequest>, I>>(base?: I): RequeueDeadLettersRequest {
-    return RequeueDeadLettersRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RequeueDeadLettersRequest>, I>>(object: I): RequeueDeadLettersRequest {
-    const message = createBaseRequeueDeadLettersRequest();
-    message.filter = (object.filter !== undefined && object.filter !== null)
-      ? DeadLetterFilter.fromPartial(object.filter)
-      : undefined;
-    message.validateOnly = object.validateOnly ?? false;
-    return message;
-  },
 };
-
-function createBaseRequeueDeadLettersResponse(): RequeueDeadLettersResponse {
-  return { requeuedCount: 0, overtakenCount: 0 };
-}
 
 export const RequeueDeadLettersResponse: MessageFns<RequeueDeadLettersResponse> = {
   encode(message: RequeueDeadLettersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -963,81 +423,8 @@ export const RequeueDeadLettersResponse: MessageFns<RequeueDeadLettersResponse> 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): RequeueDeadLettersResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRequeueDeadLettersResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 8) {
-              break;
-            }
-
-            message.requeuedCount = reader.int32();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.overtakenCount = reader.int32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): RequeueDeadLettersResponse {
-    return {
-      requeuedCount: isSet(object.requeuedCount)
-        ? globalThis.Number(object.requeuedCount)
-        : isSet(object.requeued_count)
-        ? globalThis.Number(object.requeued_count)
-        : 0,
-      overtakenCount: isSet(object.overtakenCount)
-        ? globalThis.Number(object.overtakenCount)
-        : isSet(object.overtaken_count)
-        ? globalThis.Number(object.overtaken_count)
-        : 0,
-    };
-  },
-
-  toJSON(message: RequeueDeadLettersResponse): unknown {
-    const obj: any = {};
-    if (message.requeuedCount !== 0) {
-      obj.requeuedCount = Math.round(message.requeuedCount);
-    }
-    if (message.overtakenCount !== 0) {
-      obj.overtakenCount = Math.round(message.overtakenCount);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RequeueDeadLettersResponse>, I>>(base?: I): RequeueDeadLettersResponse {
-    return RequeueDeadLettersResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RequeueDeadLettersResponse>, I>>(object: I): RequeueDeadLettersResponse {
-    const message = createBaseRequeueDeadLettersResponse();
-    message.requeuedCount = object.requeuedCount ?? 0;
-    message.overtakenCount = object.overtakenCount ?? 0;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): RequeueDeadLettersResponse {
+    throw new Error("decode not generated for RequeueDeadLettersResponse");
   },
 };
 
@@ -1046,14 +433,8 @@ function createBasePurgeDeadLettersRequest(): PurgeDeadLettersRequest {
 }
 
 export const PurgeDeadLettersRequest: MessageFns<PurgeDeadLettersRequest> = {
-  encode(message: PurgeDeadLettersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.filter !== undefined) {
-      DeadLetterFilter.encode(message.filter, writer.uint32(10).fork()).join();
-    }
-    if (message.force !== false) {
-      writer.uint32(16).bool(message.force);
-    }
-    return writer;
+  encode(_: PurgeDeadLettersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for PurgeDeadLettersRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): PurgeDeadLettersRequest {
@@ -1096,41 +477,7 @@ export const PurgeDeadLettersRequest: MessageFns<PurgeDeadLettersRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): PurgeDeadLettersRequest {
-    return {
-      filter: isSet(object.filter) ? DeadLetterFilter.fromJSON(object.filter) : undefined,
-      force: isSet(object.force) ? globalThis.Boolean(object.force) : false,
-    };
-  },
-
-  toJSON(message: PurgeDeadLettersRequest): unknown {
-    const obj: any = {};
-    if (message.filter !== undefined) {
-      obj.filter = DeadLetterFilter.toJSON(message.filter);
-    }
-    if (message.force !== false) {
-      obj.force = message.force;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PurgeDeadLettersRequest>, I>>(base?: I): PurgeDeadLettersRequest {
-    return PurgeDeadLettersRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PurgeDeadLettersRequest>, I>>(object: I): PurgeDeadLettersRequest {
-    const message = createBasePurgeDeadLettersRequest();
-    message.filter = (object.filter !== undefined && object.filter !== null)
-      ? DeadLetterFilter.fromPartial(object.filter)
-      : undefined;
-    message.force = object.force ?? false;
-    return message;
-  },
 };
-
-function createBasePurgeDeadLettersResponse(): PurgeDeadLettersResponse {
-  return { purgeCount: 0, purgeSample: [] };
-}
 
 export const PurgeDeadLettersResponse: MessageFns<PurgeDeadLettersResponse> = {
   encode(message: PurgeDeadLettersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1143,104 +490,10 @@ export const PurgeDeadLettersResponse: MessageFns<PurgeDeadLettersResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): PurgeDeadLettersResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePurgeDeadLettersResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 8) {
-              break;
-            }
-
-            message.purgeCount = reader.int32();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.purgeSample.push(reader.string());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): PurgeDeadLettersResponse {
-    return {
-      purgeCount: isSet(object.purgeCount)
-        ? globalThis.Number(object.purgeCount)
-        : isSet(object.purge_count)
-        ? globalThis.Number(object.purge_count)
-        : 0,
-      purgeSample: globalThis.Array.isArray(object?.purgeSample)
-        ? object.purgeSample.map((e: any) => globalThis.String(e))
-        : globalThis.Array.isArray(object?.purge_sample)
-        ? object.purge_sample.map((e: any) => globalThis.String(e))
-        : [],
-    };
-  },
-
-  toJSON(message: PurgeDeadLettersResponse): unknown {
-    const obj: any = {};
-    if (message.purgeCount !== 0) {
-      obj.purgeCount = Math.round(message.purgeCount);
-    }
-    if (message.purgeSample?.length) {
-      obj.purgeSample = message.purgeSample;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PurgeDeadLettersResponse>, I>>(base?: I): PurgeDeadLettersResponse {
-    return PurgeDeadLettersResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PurgeDeadLettersResponse>, I>>(object: I): PurgeDeadLettersResponse {
-    const message = createBasePurgeDeadLettersResponse();
-    message.purgeCount = object.purgeCount ?? 0;
-    message.purgeSample = object.purgeSample?.map((e) => e) || [];
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): PurgeDeadLettersResponse {
+    throw new Error("decode not generated for PurgeDeadLettersResponse");
   },
 };
-
-function bytesFromBase64(b64: string): Uint8Array {
-  return Uint8Array.from(globalThis.Buffer.from(b64, "base64"));
-}
-
-function base64FromBytes(arr: Uint8Array): string {
-  return globalThis.Buffer.from(arr).toString("base64");
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -1254,40 +507,7 @@ function fromTimestamp(t: Timestamp): Date {
   return new globalThis.Date(millis);
 }
 
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function longToNumber(int64: { toString(): string }): number {
-  const num = globalThis.Number(int64.toString());
-  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
-    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
-  }
-  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
-    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
-  }
-  return num;
-}
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -122,28 +122,6 @@ export function delivery_StateFromJSON(object: any): Delivery_State {
   }
 }
 
-export function delivery_StateToJSON(object: Delivery_State): string {
-  switch (object) {
-    case Delivery_State.STATE_UNSPECIFIED:
-      return "STATE_UNSPECIFIED";
-    case Delivery_State.STATE_QUEUED:
-      return "STATE_QUEUED";
-    case Delivery_State.STATE_SENDING:
-      return "STATE_SENDING";
-    case Delivery_State.STATE_RETRY_WAIT:
-      return "STATE_RETRY_WAIT";
-    case Delivery_State.STATE_DELIVERED:
-      return "STATE_DELIVERED";
-    case Delivery_State.STATE_FAILED:
-      return "STATE_FAILED";
-    case Delivery_State.STATE_CANCELLED:
-      return "STATE_CANCELLED";
-    case Delivery_State.UNRECOGNIZED:
-    default:
-      return "UNRECOGNIZED";
-  }
-}
-
 export function delivery_StateToNumber(object: Delivery_State): number {
   switch (object) {
     case Delivery_State.STATE_UNSPECIFIED:
@@ -242,31 +220,6 @@ export interface ResendDeliveryRequest {
   name: string;
 }
 
-function createBaseDelivery(): Delivery {
-  return {
-    name: "",
-    search: "",
-    match: "",
-    property: "",
-    channel: "",
-    kind: "",
-    endpoint: "",
-    endpointUrl: "",
-    state: Delivery_State.STATE_UNSPECIFIED,
-    attemptCount: 0,
-    createTime: undefined,
-    dueTime: undefined,
-    finishTime: undefined,
-    replayCount: 0,
-    attempts: [],
-    body: "",
-    client: "",
-    clientName: "",
-    searchTitle: "",
-    lastError: "",
-  };
-}
-
 export const Delivery: MessageFns<Delivery> = {
   encode(message: Delivery, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
@@ -332,351 +285,10 @@ export const Delivery: MessageFns<Delivery> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Delivery {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDelivery();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.search = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.match = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.property = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.channel = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.kind = reader.string();
-            continue;
-          }
-          case 7: {
-            if (tag !== 58) {
-              break;
-            }
-
-            message.endpoint = reader.string();
-            continue;
-          }
-          case 8: {
-            if (tag !== 66) {
-              break;
-            }
-
-            message.endpointUrl = reader.string();
-            continue;
-          }
-          case 9: {
-            if (tag !== 72) {
-              break;
-            }
-
-            message.state = delivery_StateFromJSON(reader.int32());
-            continue;
-          }
-          case 10: {
-            if (tag !== 80) {
-              break;
-            }
-
-            message.attemptCount = reader.int32();
-            continue;
-          }
-          case 11: {
-            if (tag !== 90) {
-              break;
-            }
-
-            message.createTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 12: {
-            if (tag !== 98) {
-              break;
-            }
-
-            message.dueTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 13: {
-            if (tag !== 106) {
-              break;
-            }
-
-            message.finishTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 14: {
-            if (tag !== 112) {
-              break;
-            }
-
-            message.replayCount = reader.int32();
-            continue;
-          }
-          case 15: {
-            if (tag !== 122) {
-              break;
-            }
-
-            message.attempts.push(Attempt.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 16: {
-            if (tag !== 130) {
-              break;
-            }
-
-            message.body = reader.string();
-            continue;
-          }
-          case 17: {
-            if (tag !== 138) {
-              break;
-            }
-
-            message.client = reader.string();
-            continue;
-          }
-          case 18: {
-            if (tag !== 146) {
-              break;
-            }
-
-            message.clientName = reader.string();
-            continue;
-          }
-          case 19: {
-            if (tag !== 154) {
-              break;
-            }
-
-            message.searchTitle = reader.string();
-            continue;
-          }
-          case 20: {
-            if (tag !== 162) {
-              break;
-            }
-
-            message.lastError = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Delivery {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      search: isSet(object.search) ? globalThis.String(object.search) : "",
-      match: isSet(object.match) ? globalThis.String(object.match) : "",
-      property: isSet(object.property) ? globalThis.String(object.property) : "",
-      channel: isSet(object.channel) ? globalThis.String(object.channel) : "",
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      endpoint: isSet(object.endpoint) ? globalThis.String(object.endpoint) : "",
-      endpointUrl: isSet(object.endpointUrl)
-        ? globalThis.String(object.endpointUrl)
-        : isSet(object.endpoint_url)
-        ? globalThis.String(object.endpoint_url)
-        : "",
-      state: isSet(object.state) ? delivery_StateFromJSON(object.state) : Delivery_State.STATE_UNSPECIFIED,
-      attemptCount: isSet(object.attemptCount)
-        ? globalThis.Number(object.attemptCount)
-        : isSet(object.attempt_count)
-        ? globalThis.Number(object.attempt_count)
-        : 0,
-      createTime: isSet(object.createTime)
-        ? fromJsonTimestamp(object.createTime)
-        : isSet(object.create_time)
-        ? fromJsonTimestamp(object.create_time)
-        : undefined,
-      dueTime: isSet(object.dueTime)
-        ? fromJsonTimestamp(object.dueTime)
-        : isSet(object.due_time)
-        ? fromJsonTimestamp(object.due_time)
-        : undefined,
-      finishTime: isSet(object.finishTime)
-        ? fromJsonTimestamp(object.finishTime)
-        : isSet(object.finish_time)
-        ? fromJsonTimestamp(object.finish_time)
-        : undefined,
-      replayCount: isSet(object.replayCount)
-        ? globalThis.Number(object.replayCount)
-        : isSet(object.replay_count)
-        ? globalThis.Number(object.replay_count)
-        : 0,
-      attempts: globalThis.Array.isArray(object?.attempts)
-        ? object.attempts.map((e: any) => Attempt.fromJSON(e))
-        : [],
-      body: isSet(object.body) ? globalThis.String(object.body) : "",
-      client: isSet(object.client) ? globalThis.String(object.client) : "",
-      clientName: isSet(object.clientName)
-        ? globalThis.String(object.clientName)
-        : isSet(object.client_name)
-        ? globalThis.String(object.client_name)
-        : "",
-      searchTitle: isSet(object.searchTitle)
-        ? globalThis.String(object.searchTitle)
-        : isSet(object.search_title)
-        ? globalThis.String(object.search_title)
-        : "",
-      lastError: isSet(object.lastError)
-        ? globalThis.String(object.lastError)
-        : isSet(object.last_error)
-        ? globalThis.String(object.last_error)
-        : "",
-    };
-  },
-
-  toJSON(message: Delivery): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.search !== "") {
-      obj.search = message.search;
-    }
-    if (message.match !== "") {
-      obj.match = message.match;
-    }
-    if (message.property !== "") {
-      obj.property = message.property;
-    }
-    if (message.channel !== "") {
-      obj.channel = message.channel;
-    }
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.endpoint !== "") {
-      obj.endpoint = message.endpoint;
-    }
-    if (message.endpointUrl !== "") {
-      obj.endpointUrl = message.endpointUrl;
-    }
-    if (message.state !== Delivery_State.STATE_UNSPECIFIED) {
-      obj.state = delivery_StateToJSON(message.state);
-    }
-    if (message.attemptCount !== 0) {
-      obj.attemptCount = Math.round(message.attemptCount);
-    }
-    if (message.createTime !== undefined) {
-      obj.createTime = message.createTime.toISOString();
-    }
-    if (message.dueTime !== undefined) {
-      obj.dueTime = message.dueTime.toISOString();
-    }
-    if (message.finishTime !== undefined) {
-      obj.finishTime = message.finishTime.toISOString();
-    }
-    if (message.replayCount !== 0) {
-      obj.replayCount = Math.round(message.replayCount);
-    }
-    if (message.attempts?.length) {
-      obj.attempts = message.attempts.map((e) => Attempt.toJSON(e));
-    }
-    if (message.body !== "") {
-      obj.body = message.body;
-    }
-    if (message.client !== "") {
-      obj.client = message.client;
-    }
-    if (message.clientName !== "") {
-      obj.clientName = message.clientName;
-    }
-    if (message.searchTitle !== "") {
-      obj.searchTitle = message.searchTitle;
-    }
-    if (message.lastError !== "") {
-      obj.lastError = message.lastError;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Delivery>, I>>(base?: I): Delivery {
-    return Delivery.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Delivery>, I>>(object: I): Delivery {
-    const message = createBaseDelivery();
-    message.name = object.name ?? "";
-    message.search = object.search ?? "";
-    message.match = object.match ?? "";
-    message.property = object.property ?? "";
-    message.channel = object.channel ?? "";
-    message.kind = object.kind ?? "";
-    message.endpoint = object.endpoint ?? "";
-    message.endpointUrl = object.endpointUrl ?? "";
-    message.state = object.state ?? Delivery_State.STATE_UNSPECIFIED;
-    message.attemptCount = object.attemptCount ?? 0;
-    message.createTime = object.createTime ?? undefined;
-    message.dueTime = object.dueTime ?? undefined;
-    message.finishTime = object.finishTime ?? undefined;
-    message.replayCount = object.replayCount ?? 0;
-    message.attempts = object.attempts?.map((e) => Attempt.fromPartial(e)) || [];
-    message.body = object.body ?? "";
-    message.client = object.client ?? "";
-    message.clientName = object.clientName ?? "";
-    message.searchTitle = object.searchTitle ?? "";
-    message.lastError = object.lastError ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Delivery {
+    throw new Error("decode not generated for Delivery");
   },
 };
-
-function createBaseAttempt(): Attempt {
-  return { number: 0, startTime: undefined, durationMs: 0, statusCode: 0, error: "", reason: "", responseHead: "" };
-}
 
 export const Attempt: MessageFns<Attempt> = {
   encode(message: Attempt, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -704,154 +316,8 @@ export const Attempt: MessageFns<Attempt> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Attempt {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseAttempt();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 8) {
-              break;
-            }
-
-            message.number = reader.int32();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.startTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.durationMs = reader.int32();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.statusCode = reader.int32();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.error = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.reason = reader.string();
-            continue;
-          }
-          case 7: {
-            if (tag !== 58) {
-              break;
-            }
-
-            message.responseHead = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Attempt {
-    return {
-      number: isSet(object.number) ? globalThis.Number(object.number) : 0,
-      startTime: isSet(object.startTime)
-        ? fromJsonTimestamp(object.startTime)
-        : isSet(object.start_time)
-        ? fromJsonTimestamp(object.start_time)
-        : undefined,
-      durationMs: isSet(object.durationMs)
-        ? globalThis.Number(object.durationMs)
-        : isSet(object.duration_ms)
-        ? globalThis.Number(object.duration_ms)
-        : 0,
-      statusCode: isSet(object.statusCode)
-        ? globalThis.Number(object.statusCode)
-        : isSet(object.status_code)
-        ? globalThis.Number(object.status_code)
-        : 0,
-      error: isSet(object.error) ? globalThis.String(object.error) : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      responseHead: isSet(object.responseHead)
-        ? globalThis.String(object.responseHead)
-        : isSet(object.response_head)
-        ? globalThis.String(object.response_head)
-        : "",
-    };
-  },
-
-  toJSON(message: Attempt): unknown {
-    const obj: any = {};
-    if (message.number !== 0) {
-      obj.number = Math.round(message.number);
-    }
-    if (message.startTime !== undefined) {
-      obj.startTime = message.startTime.toISOString();
-    }
-    if (message.durationMs !== 0) {
-      obj.durationMs = Math.round(message.durationMs);
-    }
-    if (message.statusCode !== 0) {
-      obj.statusCode = Math.round(message.statusCode);
-    }
-    if (message.error !== "") {
-      obj.error = message.error;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.responseHead !== "") {
-      obj.responseHead = message.responseHead;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Attempt>, I>>(base?: I): Attempt {
-    return Attempt.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Attempt>, I>>(object: I): Attempt {
-    const message = createBaseAttempt();
-    message.number = object.number ?? 0;
-    message.startTime = object.startTime ?? undefined;
-    message.durationMs = object.durationMs ?? 0;
-    message.statusCode = object.statusCode ?? 0;
-    message.error = object.error ?? "";
-    message.reason = object.reason ?? "";
-    message.responseHead = object.responseHead ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Attempt {
+    throw new Error("decode not generated for Attempt");
   },
 };
 
@@ -874,47 +340,8 @@ function createBaseListDeliveriesRequest(): ListDeliveriesRequest {
 }
 
 export const ListDeliveriesRequest: MessageFns<ListDeliveriesRequest> = {
-  encode(message: ListDeliveriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pageSize !== 0) {
-      writer.uint32(8).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(18).string(message.pageToken);
-    }
-    if (message.search !== "") {
-      writer.uint32(26).string(message.search);
-    }
-    if (message.endpoint !== "") {
-      writer.uint32(34).string(message.endpoint);
-    }
-    if (message.state !== Delivery_State.STATE_UNSPECIFIED) {
-      writer.uint32(40).int32(delivery_StateToNumber(message.state));
-    }
-    if (message.startTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.startTime), writer.uint32(50).fork()).join();
-    }
-    if (message.endTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.endTime), writer.uint32(58).fork()).join();
-    }
-    if (message.client !== "") {
-      writer.uint32(66).string(message.client);
-    }
-    if (message.property !== "") {
-      writer.uint32(74).string(message.property);
-    }
-    if (message.advert !== "") {
-      writer.uint32(82).string(message.advert);
-    }
-    if (message.advertUrl !== "") {
-      writer.uint32(90).string(message.advertUrl);
-    }
-    if (message.kind !== "") {
-      writer.uint32(98).string(message.kind);
-    }
-    if (message.channel !== "") {
-      writer.uint32(106).string(message.channel);
-    }
-    return writer;
+  encode(_: ListDeliveriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ListDeliveriesRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ListDeliveriesRequest {
@@ -1045,114 +472,7 @@ export const ListDeliveriesRequest: MessageFns<ListDeliveriesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListDeliveriesRequest {
-    return {
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      search: isSet(object.search) ? globalThis.String(object.search) : "",
-      endpoint: isSet(object.endpoint) ? globalThis.String(object.endpoint) : "",
-      state: isSet(object.state) ? delivery_StateFromJSON(object.state) : Delivery_State.STATE_UNSPECIFIED,
-      startTime: isSet(object.startTime)
-        ? fromJsonTimestamp(object.startTime)
-        : isSet(object.start_time)
-        ? fromJsonTimestamp(object.start_time)
-        : undefined,
-      endTime: isSet(object.endTime)
-        ? fromJsonTimestamp(object.endTime)
-        : isSet(object.end_time)
-        ? fromJsonTimestamp(object.end_time)
-        : undefined,
-      client: isSet(object.client) ? globalThis.String(object.client) : "",
-      property: isSet(object.property) ? globalThis.String(object.property) : "",
-      advert: isSet(object.advert) ? globalThis.String(object.advert) : "",
-      advertUrl: isSet(object.advertUrl)
-        ? globalThis.String(object.advertUrl)
-        : isSet(object.advert_url)
-        ? globalThis.String(object.advert_url)
-        : "",
-      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
-      channel: isSet(object.channel) ? globalThis.String(object.channel) : "",
-    };
-  },
-
-  toJSON(message: ListDeliveriesRequest): unknown {
-    const obj: any = {};
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.search !== "") {
-      obj.search = message.search;
-    }
-    if (message.endpoint !== "") {
-      obj.endpoint = message.endpoint;
-    }
-    if (message.state !== Delivery_State.STATE_UNSPECIFIED) {
-      obj.state = delivery_StateToJSON(message.state);
-    }
-    if (message.startTime !== undefined) {
-      obj.startTime = message.startTime.toISOString();
-    }
-    if (message.endTime !== undefined) {
-      obj.endTime = message.endTime.toISOString();
-    }
-    if (message.client !== "") {
-      obj.client = message.client;
-    }
-    if (message.property !== "") {
-      obj.property = message.property;
-    }
-    if (message.advert !== "") {
-      obj.advert = message.advert;
-    }
-    if (message.advertUrl !== "") {
-      obj.advertUrl = message.advertUrl;
-    }
-    if (message.kind !== "") {
-      obj.kind = message.kind;
-    }
-    if (message.channel !== "") {
-      obj.channel = message.channel;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListDeliveriesRequest>, I>>(base?: I): ListDeliveriesRequest {
-    return ListDeliveriesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListDeliveriesRequest>, I>>(object: I): ListDeliveriesRequest {
-    const message = createBaseListDeliveriesRequest();
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.search = object.search ?? "";
-    message.endpoint = object.endpoint ?? "";
-    message.state = object.state ?? Delivery_State.STATE_UNSPECIFIED;
-    message.startTime = object.startTime ?? undefined;
-    message.endTime = object.endTime ?? undefined;
-    message.client = object.client ?? "";
-    message.property = object.property ?? "";
-    message.advert = object.advert ?? "";
-    message.advertUrl = object.advertUrl ?? "";
-    message.kind = object.kind ?? "";
-    message.channel = object.channel ?? "";
-    return message;
-  },
 };
-
-function createBaseListDeliveriesResponse(): ListDeliveriesResponse {
-  return { deliveries: [], nextPageToken: "" };
-}
 
 export const ListDeliveriesResponse: MessageFns<ListDeliveriesResponse> = {
   encode(message: ListDeliveriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1165,79 +485,8 @@ export const ListDeliveriesResponse: MessageFns<ListDeliveriesResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListDeliveriesResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListDeliveriesResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.deliveries.push(Delivery.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ListDeliveriesResponse {
-    return {
-      deliveries: globalThis.Array.isArray(object?.deliveries)
-        ? object.deliveries.map((e: any) => Delivery.fromJSON(e))
-        : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListDeliveriesResponse): unknown {
-    const obj: any = {};
-    if (message.deliveries?.length) {
-      obj.deliveries = message.deliveries.map((e) => Delivery.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListDeliveriesResponse>, I>>(base?: I): ListDeliveriesResponse {
-    return ListDeliveriesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListDeliveriesResponse>, I>>(object: I): ListDeliveriesResponse {
-    const message = createBaseListDeliveriesResponse();
-    message.deliveries = object.deliveries?.map((e) => Delivery.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ListDeliveriesResponse {
+    throw new Error("decode not generated for ListDeliveriesResponse");
   },
 };
 
@@ -1246,14 +495,8 @@ function createBaseGetDeliveryRequest(): GetDeliveryRequest {
 }
 
 export const GetDeliveryRequest: MessageFns<GetDeliveryRequest> = {
-  encode(message: GetDeliveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    if (message.includeBody !== false) {
-      writer.uint32(16).bool(message.includeBody);
-    }
-    return writer;
+  encode(_: GetDeliveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for GetDeliveryRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): GetDeliveryRequest {
@@ -1296,38 +539,6 @@ export const GetDeliveryRequest: MessageFns<GetDeliveryRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetDeliveryRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      includeBody: isSet(object.includeBody)
-        ? globalThis.Boolean(object.includeBody)
-        : isSet(object.include_body)
-        ? globalThis.Boolean(object.include_body)
-        : false,
-    };
-  },
-
-  toJSON(message: GetDeliveryRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.includeBody !== false) {
-      obj.includeBody = message.includeBody;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetDeliveryRequest>, I>>(base?: I): GetDeliveryRequest {
-    return GetDeliveryRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetDeliveryRequest>, I>>(object: I): GetDeliveryRequest {
-    const message = createBaseGetDeliveryRequest();
-    message.name = object.name ?? "";
-    message.includeBody = object.includeBody ?? false;
-    return message;
-  },
 };
 
 function createBaseResendDeliveryRequest(): ResendDeliveryRequest {
@@ -1335,11 +546,8 @@ function createBaseResendDeliveryRequest(): ResendDeliveryRequest {
 }
 
 export const ResendDeliveryRequest: MessageFns<ResendDeliveryRequest> = {
-  encode(message: ResendDeliveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: ResendDeliveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ResendDeliveryRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ResendDeliveryRequest {
@@ -1374,41 +582,7 @@ export const ResendDeliveryRequest: MessageFns<ResendDeliveryRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResendDeliveryRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: ResendDeliveryRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ResendDeliveryRequest>, I>>(base?: I): ResendDeliveryRequest {
-    return ResendDeliveryRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ResendDeliveryRequest>, I>>(object: I): ResendDeliveryRequest {
-    const message = createBaseResendDeliveryRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -1422,25 +596,7 @@ function fromTimestamp(t: Timestamp): Date {
   return new globalThis.Date(millis);
 }
 
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

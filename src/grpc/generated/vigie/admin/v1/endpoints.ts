@@ -76,21 +76,6 @@ export interface ResumeEndpointRequest {
   name: string;
 }
 
-function createBaseEndpoint(): Endpoint {
-  return {
-    name: "",
-    url: "",
-    pauseTime: undefined,
-    pauseReason: "",
-    openCount: 0,
-    failedCount: 0,
-    oldestDueTime: undefined,
-    failureStreak: 0,
-    lastError: "",
-    lastAttemptTime: undefined,
-  };
-}
-
 export const Endpoint: MessageFns<Endpoint> = {
   encode(message: Endpoint, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
@@ -126,209 +111,8 @@ export const Endpoint: MessageFns<Endpoint> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Endpoint {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseEndpoint();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.url = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pauseTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.pauseReason = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.openCount = reader.int32();
-            continue;
-          }
-          case 6: {
-            if (tag !== 48) {
-              break;
-            }
-
-            message.failedCount = reader.int32();
-            continue;
-          }
-          case 7: {
-            if (tag !== 58) {
-              break;
-            }
-
-            message.oldestDueTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 8: {
-            if (tag !== 64) {
-              break;
-            }
-
-            message.failureStreak = reader.int32();
-            continue;
-          }
-          case 9: {
-            if (tag !== 74) {
-              break;
-            }
-
-            message.lastError = reader.string();
-            continue;
-          }
-          case 10: {
-            if (tag !== 82) {
-              break;
-            }
-
-            message.lastAttemptTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Endpoint {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      url: isSet(object.url) ? globalThis.String(object.url) : "",
-      pauseTime: isSet(object.pauseTime)
-        ? fromJsonTimestamp(object.pauseTime)
-        : isSet(object.pause_time)
-        ? fromJsonTimestamp(object.pause_time)
-        : undefined,
-      pauseReason: isSet(object.pauseReason)
-        ? globalThis.String(object.pauseReason)
-        : isSet(object.pause_reason)
-        ? globalThis.String(object.pause_reason)
-        : "",
-      openCount: isSet(object.openCount)
-        ? globalThis.Number(object.openCount)
-        : isSet(object.open_count)
-        ? globalThis.Number(object.open_count)
-        : 0,
-      failedCount: isSet(object.failedCount)
-        ? globalThis.Number(object.failedCount)
-        : isSet(object.failed_count)
-        ? globalThis.Number(object.failed_count)
-        : 0,
-      oldestDueTime: isSet(object.oldestDueTime)
-        ? fromJsonTimestamp(object.oldestDueTime)
-        : isSet(object.oldest_due_time)
-        ? fromJsonTimestamp(object.oldest_due_time)
-        : undefined,
-      failureStreak: isSet(object.failureStreak)
-        ? globalThis.Number(object.failureStreak)
-        : isSet(object.failure_streak)
-        ? globalThis.Number(object.failure_streak)
-        : 0,
-      lastError: isSet(object.lastError)
-        ? globalThis.String(object.lastError)
-        : isSet(object.last_error)
-        ? globalThis.String(object.last_error)
-        : "",
-      lastAttemptTime: isSet(object.lastAttemptTime)
-        ? fromJsonTimestamp(object.lastAttemptTime)
-        : isSet(object.last_attempt_time)
-        ? fromJsonTimestamp(object.last_attempt_time)
-        : undefined,
-    };
-  },
-
-  toJSON(message: Endpoint): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.url !== "") {
-      obj.url = message.url;
-    }
-    if (message.pauseTime !== undefined) {
-      obj.pauseTime = message.pauseTime.toISOString();
-    }
-    if (message.pauseReason !== "") {
-      obj.pauseReason = message.pauseReason;
-    }
-    if (message.openCount !== 0) {
-      obj.openCount = Math.round(message.openCount);
-    }
-    if (message.failedCount !== 0) {
-      obj.failedCount = Math.round(message.failedCount);
-    }
-    if (message.oldestDueTime !== undefined) {
-      obj.oldestDueTime = message.oldestDueTime.toISOString();
-    }
-    if (message.failureStreak !== 0) {
-      obj.failureStreak = Math.round(message.failureStreak);
-    }
-    if (message.lastError !== "") {
-      obj.lastError = message.lastError;
-    }
-    if (message.lastAttemptTime !== undefined) {
-      obj.lastAttemptTime = message.lastAttemptTime.toISOString();
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Endpoint>, I>>(base?: I): Endpoint {
-    return Endpoint.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Endpoint>, I>>(object: I): Endpoint {
-    const message = createBaseEndpoint();
-    message.name = object.name ?? "";
-    message.url = object.url ?? "";
-    message.pauseTime = object.pauseTime ?? undefined;
-    message.pauseReason = object.pauseReason ?? "";
-    message.openCount = object.openCount ?? 0;
-    message.failedCount = object.failedCount ?? 0;
-    message.oldestDueTime = object.oldestDueTime ?? undefined;
-    message.failureStreak = object.failureStreak ?? 0;
-    message.lastError = object.lastError ?? "";
-    message.lastAttemptTime = object.lastAttemptTime ?? undefined;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Endpoint {
+    throw new Error("decode not generated for Endpoint");
   },
 };
 
@@ -337,17 +121,8 @@ function createBaseListEndpointsRequest(): ListEndpointsRequest {
 }
 
 export const ListEndpointsRequest: MessageFns<ListEndpointsRequest> = {
-  encode(message: ListEndpointsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pageSize !== 0) {
-      writer.uint32(8).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(18).string(message.pageToken);
-    }
-    if (message.pausedOnly !== false) {
-      writer.uint32(24).bool(message.pausedOnly);
-    }
-    return writer;
+  encode(_: ListEndpointsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ListEndpointsRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ListEndpointsRequest {
@@ -398,56 +173,7 @@ export const ListEndpointsRequest: MessageFns<ListEndpointsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListEndpointsRequest {
-    return {
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      pausedOnly: isSet(object.pausedOnly)
-        ? globalThis.Boolean(object.pausedOnly)
-        : isSet(object.paused_only)
-        ? globalThis.Boolean(object.paused_only)
-        : false,
-    };
-  },
-
-  toJSON(message: ListEndpointsRequest): unknown {
-    const obj: any = {};
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.pausedOnly !== false) {
-      obj.pausedOnly = message.pausedOnly;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListEndpointsRequest>, I>>(base?: I): ListEndpointsRequest {
-    return ListEndpointsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListEndpointsRequest>, I>>(object: I): ListEndpointsRequest {
-    const message = createBaseListEndpointsRequest();
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.pausedOnly = object.pausedOnly ?? false;
-    return message;
-  },
 };
-
-function createBaseListEndpointsResponse(): ListEndpointsResponse {
-  return { endpoints: [], nextPageToken: "" };
-}
 
 export const ListEndpointsResponse: MessageFns<ListEndpointsResponse> = {
   encode(message: ListEndpointsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -460,79 +186,8 @@ export const ListEndpointsResponse: MessageFns<ListEndpointsResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListEndpointsResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListEndpointsResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.endpoints.push(Endpoint.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ListEndpointsResponse {
-    return {
-      endpoints: globalThis.Array.isArray(object?.endpoints)
-        ? object.endpoints.map((e: any) => Endpoint.fromJSON(e))
-        : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListEndpointsResponse): unknown {
-    const obj: any = {};
-    if (message.endpoints?.length) {
-      obj.endpoints = message.endpoints.map((e) => Endpoint.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListEndpointsResponse>, I>>(base?: I): ListEndpointsResponse {
-    return ListEndpointsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListEndpointsResponse>, I>>(object: I): ListEndpointsResponse {
-    const message = createBaseListEndpointsResponse();
-    message.endpoints = object.endpoints?.map((e) => Endpoint.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ListEndpointsResponse {
+    throw new Error("decode not generated for ListEndpointsResponse");
   },
 };
 
@@ -541,11 +196,8 @@ function createBaseGetEndpointRequest(): GetEndpointRequest {
 }
 
 export const GetEndpointRequest: MessageFns<GetEndpointRequest> = {
-  encode(message: GetEndpointRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: GetEndpointRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for GetEndpointRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): GetEndpointRequest {
@@ -580,27 +232,6 @@ export const GetEndpointRequest: MessageFns<GetEndpointRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetEndpointRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetEndpointRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetEndpointRequest>, I>>(base?: I): GetEndpointRequest {
-    return GetEndpointRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetEndpointRequest>, I>>(object: I): GetEndpointRequest {
-    const message = createBaseGetEndpointRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
 
 function createBasePauseEndpointRequest(): PauseEndpointRequest {
@@ -608,14 +239,8 @@ function createBasePauseEndpointRequest(): PauseEndpointRequest {
 }
 
 export const PauseEndpointRequest: MessageFns<PauseEndpointRequest> = {
-  encode(message: PauseEndpointRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    if (message.reason !== "") {
-      writer.uint32(18).string(message.reason);
-    }
-    return writer;
+  encode(_: PauseEndpointRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for PauseEndpointRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): PauseEndpointRequest {
@@ -658,34 +283,6 @@ export const PauseEndpointRequest: MessageFns<PauseEndpointRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): PauseEndpointRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-    };
-  },
-
-  toJSON(message: PauseEndpointRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PauseEndpointRequest>, I>>(base?: I): PauseEndpointRequest {
-    return PauseEndpointRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PauseEndpointRequest>, I>>(object: I): PauseEndpointRequest {
-    const message = createBasePauseEndpointRequest();
-    message.name = object.name ?? "";
-    message.reason = object.reason ?? "";
-    return message;
-  },
 };
 
 function createBaseResumeEndpointRequest(): ResumeEndpointRequest {
@@ -693,11 +290,8 @@ function createBaseResumeEndpointRequest(): ResumeEndpointRequest {
 }
 
 export const ResumeEndpointRequest: MessageFns<ResumeEndpointRequest> = {
-  encode(message: ResumeEndpointRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: ResumeEndpointRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ResumeEndpointRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ResumeEndpointRequest {
@@ -732,41 +326,7 @@ export const ResumeEndpointRequest: MessageFns<ResumeEndpointRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResumeEndpointRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: ResumeEndpointRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ResumeEndpointRequest>, I>>(base?: I): ResumeEndpointRequest {
-    return ResumeEndpointRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ResumeEndpointRequest>, I>>(object: I): ResumeEndpointRequest {
-    const message = createBaseResumeEndpointRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -774,31 +334,7 @@ function toTimestamp(date: Date): Timestamp {
   return { seconds, nanos };
 }
 
-function fromTimestamp(t: Timestamp): Date {
-  let millis = (t.seconds || 0) * 1_000;
-  millis += (t.nanos || 0) / 1_000_000;
-  return new globalThis.Date(millis);
-}
-
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -80,27 +80,6 @@ export interface RunFeedRequest {
   name: string;
 }
 
-function createBaseFeed(): Feed {
-  return {
-    name: "",
-    advertCount: 0,
-    lookTime: undefined,
-    giveTime: undefined,
-    readTime: undefined,
-    origin: "",
-    refusal: "",
-    readCount: 0,
-    newCount: 0,
-    changedCount: 0,
-    republishedCount: 0,
-    goneCount: 0,
-    notUnderstoodCount: 0,
-    complaints: [],
-    notices: [],
-    requestTime: undefined,
-  };
-}
-
 export const Feed: MessageFns<Feed> = {
   encode(message: Feed, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
@@ -154,303 +133,8 @@ export const Feed: MessageFns<Feed> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Feed {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseFeed();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.advertCount = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.lookTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.giveTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.readTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.origin = reader.string();
-            continue;
-          }
-          case 7: {
-            if (tag !== 58) {
-              break;
-            }
-
-            message.refusal = reader.string();
-            continue;
-          }
-          case 8: {
-            if (tag !== 64) {
-              break;
-            }
-
-            message.readCount = reader.int32();
-            continue;
-          }
-          case 9: {
-            if (tag !== 72) {
-              break;
-            }
-
-            message.newCount = reader.int32();
-            continue;
-          }
-          case 10: {
-            if (tag !== 80) {
-              break;
-            }
-
-            message.changedCount = reader.int32();
-            continue;
-          }
-          case 11: {
-            if (tag !== 88) {
-              break;
-            }
-
-            message.republishedCount = reader.int32();
-            continue;
-          }
-          case 12: {
-            if (tag !== 96) {
-              break;
-            }
-
-            message.goneCount = reader.int32();
-            continue;
-          }
-          case 13: {
-            if (tag !== 104) {
-              break;
-            }
-
-            message.notUnderstoodCount = reader.int32();
-            continue;
-          }
-          case 14: {
-            if (tag !== 114) {
-              break;
-            }
-
-            message.complaints.push(reader.string());
-            continue;
-          }
-          case 15: {
-            if (tag !== 122) {
-              break;
-            }
-
-            message.notices.push(reader.string());
-            continue;
-          }
-          case 16: {
-            if (tag !== 130) {
-              break;
-            }
-
-            message.requestTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Feed {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      advertCount: isSet(object.advertCount)
-        ? globalThis.Number(object.advertCount)
-        : isSet(object.advert_count)
-        ? globalThis.Number(object.advert_count)
-        : 0,
-      lookTime: isSet(object.lookTime)
-        ? fromJsonTimestamp(object.lookTime)
-        : isSet(object.look_time)
-        ? fromJsonTimestamp(object.look_time)
-        : undefined,
-      giveTime: isSet(object.giveTime)
-        ? fromJsonTimestamp(object.giveTime)
-        : isSet(object.give_time)
-        ? fromJsonTimestamp(object.give_time)
-        : undefined,
-      readTime: isSet(object.readTime)
-        ? fromJsonTimestamp(object.readTime)
-        : isSet(object.read_time)
-        ? fromJsonTimestamp(object.read_time)
-        : undefined,
-      origin: isSet(object.origin) ? globalThis.String(object.origin) : "",
-      refusal: isSet(object.refusal) ? globalThis.String(object.refusal) : "",
-      readCount: isSet(object.readCount)
-        ? globalThis.Number(object.readCount)
-        : isSet(object.read_count)
-        ? globalThis.Number(object.read_count)
-        : 0,
-      newCount: isSet(object.newCount)
-        ? globalThis.Number(object.newCount)
-        : isSet(object.new_count)
-        ? globalThis.Number(object.new_count)
-        : 0,
-      changedCount: isSet(object.changedCount)
-        ? globalThis.Number(object.changedCount)
-        : isSet(object.changed_count)
-        ? globalThis.Number(object.changed_count)
-        : 0,
-      republishedCount: isSet(object.republishedCount)
-        ? globalThis.Number(object.republishedCount)
-        : isSet(object.republished_count)
-        ? globalThis.Number(object.republished_count)
-        : 0,
-      goneCount: isSet(object.goneCount)
-        ? globalThis.Number(object.goneCount)
-        : isSet(object.gone_count)
-        ? globalThis.Number(object.gone_count)
-        : 0,
-      notUnderstoodCount: isSet(object.notUnderstoodCount)
-        ? globalThis.Number(object.notUnderstoodCount)
-        : isSet(object.not_understood_count)
-        ? globalThis.Number(object.not_understood_count)
-        : 0,
-      complaints: globalThis.Array.isArray(object?.complaints)
-        ? object.complaints.map((e: any) => globalThis.String(e))
-        : [],
-      notices: globalThis.Array.isArray(object?.notices)
-        ? object.notices.map((e: any) => globalThis.String(e))
-        : [],
-      requestTime: isSet(object.requestTime)
-        ? fromJsonTimestamp(object.requestTime)
-        : isSet(object.request_time)
-        ? fromJsonTimestamp(object.request_time)
-        : undefined,
-    };
-  },
-
-  toJSON(message: Feed): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.advertCount !== 0) {
-      obj.advertCount = Math.round(message.advertCount);
-    }
-    if (message.lookTime !== undefined) {
-      obj.lookTime = message.lookTime.toISOString();
-    }
-    if (message.giveTime !== undefined) {
-      obj.giveTime = message.giveTime.toISOString();
-    }
-    if (message.readTime !== undefined) {
-      obj.readTime = message.readTime.toISOString();
-    }
-    if (message.origin !== "") {
-      obj.origin = message.origin;
-    }
-    if (message.refusal !== "") {
-      obj.refusal = message.refusal;
-    }
-    if (message.readCount !== 0) {
-      obj.readCount = Math.round(message.readCount);
-    }
-    if (message.newCount !== 0) {
-      obj.newCount = Math.round(message.newCount);
-    }
-    if (message.changedCount !== 0) {
-      obj.changedCount = Math.round(message.changedCount);
-    }
-    if (message.republishedCount !== 0) {
-      obj.republishedCount = Math.round(message.republishedCount);
-    }
-    if (message.goneCount !== 0) {
-      obj.goneCount = Math.round(message.goneCount);
-    }
-    if (message.notUnderstoodCount !== 0) {
-      obj.notUnderstoodCount = Math.round(message.notUnderstoodCount);
-    }
-    if (message.complaints?.length) {
-      obj.complaints = message.complaints;
-    }
-    if (message.notices?.length) {
-      obj.notices = message.notices;
-    }
-    if (message.requestTime !== undefined) {
-      obj.requestTime = message.requestTime.toISOString();
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Feed>, I>>(base?: I): Feed {
-    return Feed.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Feed>, I>>(object: I): Feed {
-    const message = createBaseFeed();
-    message.name = object.name ?? "";
-    message.advertCount = object.advertCount ?? 0;
-    message.lookTime = object.lookTime ?? undefined;
-    message.giveTime = object.giveTime ?? undefined;
-    message.readTime = object.readTime ?? undefined;
-    message.origin = object.origin ?? "";
-    message.refusal = object.refusal ?? "";
-    message.readCount = object.readCount ?? 0;
-    message.newCount = object.newCount ?? 0;
-    message.changedCount = object.changedCount ?? 0;
-    message.republishedCount = object.republishedCount ?? 0;
-    message.goneCount = object.goneCount ?? 0;
-    message.notUnderstoodCount = object.notUnderstoodCount ?? 0;
-    message.complaints = object.complaints?.map((e) => e) || [];
-    message.notices = object.notices?.map((e) => e) || [];
-    message.requestTime = object.requestTime ?? undefined;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Feed {
+    throw new Error("decode not generated for Feed");
   },
 };
 
@@ -459,14 +143,8 @@ function createBaseListFeedsRequest(): ListFeedsRequest {
 }
 
 export const ListFeedsRequest: MessageFns<ListFeedsRequest> = {
-  encode(message: ListFeedsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pageSize !== 0) {
-      writer.uint32(8).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(18).string(message.pageToken);
-    }
-    return writer;
+  encode(_: ListFeedsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ListFeedsRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ListFeedsRequest {
@@ -509,47 +187,7 @@ export const ListFeedsRequest: MessageFns<ListFeedsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListFeedsRequest {
-    return {
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListFeedsRequest): unknown {
-    const obj: any = {};
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListFeedsRequest>, I>>(base?: I): ListFeedsRequest {
-    return ListFeedsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListFeedsRequest>, I>>(object: I): ListFeedsRequest {
-    const message = createBaseListFeedsRequest();
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    return message;
-  },
 };
-
-function createBaseListFeedsResponse(): ListFeedsResponse {
-  return { feeds: [], nextPageToken: "" };
-}
 
 export const ListFeedsResponse: MessageFns<ListFeedsResponse> = {
   encode(message: ListFeedsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -562,77 +200,8 @@ export const ListFeedsResponse: MessageFns<ListFeedsResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListFeedsResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListFeedsResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.feeds.push(Feed.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ListFeedsResponse {
-    return {
-      feeds: globalThis.Array.isArray(object?.feeds) ? object.feeds.map((e: any) => Feed.fromJSON(e)) : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListFeedsResponse): unknown {
-    const obj: any = {};
-    if (message.feeds?.length) {
-      obj.feeds = message.feeds.map((e) => Feed.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListFeedsResponse>, I>>(base?: I): ListFeedsResponse {
-    return ListFeedsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListFeedsResponse>, I>>(object: I): ListFeedsResponse {
-    const message = createBaseListFeedsResponse();
-    message.feeds = object.feeds?.map((e) => Feed.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ListFeedsResponse {
+    throw new Error("decode not generated for ListFeedsResponse");
   },
 };
 
@@ -641,11 +210,8 @@ function createBaseGetFeedRequest(): GetFeedRequest {
 }
 
 export const GetFeedRequest: MessageFns<GetFeedRequest> = {
-  encode(message: GetFeedRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: GetFeedRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for GetFeedRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): GetFeedRequest {
@@ -680,27 +246,6 @@ export const GetFeedRequest: MessageFns<GetFeedRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetFeedRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetFeedRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetFeedRequest>, I>>(base?: I): GetFeedRequest {
-    return GetFeedRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetFeedRequest>, I>>(object: I): GetFeedRequest {
-    const message = createBaseGetFeedRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
 
 function createBaseRunFeedRequest(): RunFeedRequest {
@@ -708,11 +253,8 @@ function createBaseRunFeedRequest(): RunFeedRequest {
 }
 
 export const RunFeedRequest: MessageFns<RunFeedRequest> = {
-  encode(message: RunFeedRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: RunFeedRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for RunFeedRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): RunFeedRequest {
@@ -747,41 +289,7 @@ export const RunFeedRequest: MessageFns<RunFeedRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): RunFeedRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: RunFeedRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RunFeedRequest>, I>>(base?: I): RunFeedRequest {
-    return RunFeedRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RunFeedRequest>, I>>(object: I): RunFeedRequest {
-    const message = createBaseRunFeedRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -789,31 +297,7 @@ function toTimestamp(date: Date): Timestamp {
   return { seconds, nanos };
 }
 
-function fromTimestamp(t: Timestamp): Date {
-  let millis = (t.seconds || 0) * 1_000;
-  millis += (t.nanos || 0) / 1_000_000;
-  return new globalThis.Date(millis);
-}
-
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -178,10 +178,6 @@ export interface DeliveryExplanation {
   explanation: string;
 }
 
-function createBaseIndex(): Index {
-  return { instances: [], storedSearchCount: 0 };
-}
-
 export const Index: MessageFns<Index> = {
   encode(message: Index, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.instances) {
@@ -193,85 +189,10 @@ export const Index: MessageFns<Index> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Index {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseIndex();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.instances.push(IndexInstance.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.storedSearchCount = reader.int32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Index {
-    return {
-      instances: globalThis.Array.isArray(object?.instances)
-        ? object.instances.map((e: any) => IndexInstance.fromJSON(e))
-        : [],
-      storedSearchCount: isSet(object.storedSearchCount)
-        ? globalThis.Number(object.storedSearchCount)
-        : isSet(object.stored_search_count)
-        ? globalThis.Number(object.stored_search_count)
-        : 0,
-    };
-  },
-
-  toJSON(message: Index): unknown {
-    const obj: any = {};
-    if (message.instances?.length) {
-      obj.instances = message.instances.map((e) => IndexInstance.toJSON(e));
-    }
-    if (message.storedSearchCount !== 0) {
-      obj.storedSearchCount = Math.round(message.storedSearchCount);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Index>, I>>(base?: I): Index {
-    return Index.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Index>, I>>(object: I): Index {
-    const message = createBaseIndex();
-    message.instances = object.instances?.map((e) => IndexInstance.fromPartial(e)) || [];
-    message.storedSearchCount = object.storedSearchCount ?? 0;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Index {
+    throw new Error("decode not generated for Index");
   },
 };
-
-function createBaseIndexInstance(): IndexInstance {
-  return { instance: "", searchCount: 0, buildTime: undefined, figures: {} };
-}
 
 export const IndexInstance: MessageFns<IndexInstance> = {
   encode(message: IndexInstance, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -290,143 +211,10 @@ export const IndexInstance: MessageFns<IndexInstance> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): IndexInstance {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseIndexInstance();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.instance = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.searchCount = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.buildTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            const entry4 = IndexInstance_FiguresEntry.decode(reader, reader.uint32());
-            if (entry4.value !== undefined) {
-              message.figures[entry4.key] = entry4.value;
-            }
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): IndexInstance {
-    return {
-      instance: isSet(object.instance) ? globalThis.String(object.instance) : "",
-      searchCount: isSet(object.searchCount)
-        ? globalThis.Number(object.searchCount)
-        : isSet(object.search_count)
-        ? globalThis.Number(object.search_count)
-        : 0,
-      buildTime: isSet(object.buildTime)
-        ? fromJsonTimestamp(object.buildTime)
-        : isSet(object.build_time)
-        ? fromJsonTimestamp(object.build_time)
-        : undefined,
-      figures: isObject(object.figures)
-        ? (globalThis.Object.entries(object.figures) as [string, any][]).reduce(
-          (acc: { [key: string]: number }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.Number(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-    };
-  },
-
-  toJSON(message: IndexInstance): unknown {
-    const obj: any = {};
-    if (message.instance !== "") {
-      obj.instance = message.instance;
-    }
-    if (message.searchCount !== 0) {
-      obj.searchCount = Math.round(message.searchCount);
-    }
-    if (message.buildTime !== undefined) {
-      obj.buildTime = message.buildTime.toISOString();
-    }
-    if (message.figures) {
-      const entries = globalThis.Object.entries(message.figures) as [string, number][];
-      if (entries.length > 0) {
-        obj.figures = {};
-        entries.forEach(([k, v]) => {
-          obj.figures[k] = floatToJson(v);
-        });
-      }
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<IndexInstance>, I>>(base?: I): IndexInstance {
-    return IndexInstance.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<IndexInstance>, I>>(object: I): IndexInstance {
-    const message = createBaseIndexInstance();
-    message.instance = object.instance ?? "";
-    message.searchCount = object.searchCount ?? 0;
-    message.buildTime = object.buildTime ?? undefined;
-    message.figures = (globalThis.Object.entries(object.figures ?? {}) as [string, number][]).reduce(
-      (acc: { [key: string]: number }, [key, value]: [string, number]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.Number(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): IndexInstance {
+    throw new Error("decode not generated for IndexInstance");
   },
 };
-
-function createBaseIndexInstance_FiguresEntry(): IndexInstance_FiguresEntry {
-  return { key: "", value: 0 };
-}
 
 export const IndexInstance_FiguresEntry: MessageFns<IndexInstance_FiguresEntry> = {
   encode(message: IndexInstance_FiguresEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -439,73 +227,8 @@ export const IndexInstance_FiguresEntry: MessageFns<IndexInstance_FiguresEntry> 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): IndexInstance_FiguresEntry {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseIndexInstance_FiguresEntry();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.key = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 17) {
-              break;
-            }
-
-            message.value = reader.double();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): IndexInstance_FiguresEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.Number(object.value) : 0,
-    };
-  },
-
-  toJSON(message: IndexInstance_FiguresEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== 0) {
-      obj.value = floatToJson(message.value);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<IndexInstance_FiguresEntry>, I>>(base?: I): IndexInstance_FiguresEntry {
-    return IndexInstance_FiguresEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<IndexInstance_FiguresEntry>, I>>(object: I): IndexInstance_FiguresEntry {
-    const message = createBaseIndexInstance_FiguresEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? 0;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): IndexInstance_FiguresEntry {
+    throw new Error("decode not generated for IndexInstance_FiguresEntry");
   },
 };
 
@@ -515,7 +238,7 @@ function createBaseGetIndexRequest(): GetIndexRequest {
 
 export const GetIndexRequest: MessageFns<GetIndexRequest> = {
   encode(_: GetIndexRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    return writer;
+    throw new Error("encode not generated for GetIndexRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): GetIndexRequest {
@@ -542,23 +265,6 @@ export const GetIndexRequest: MessageFns<GetIndexRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(_: any): GetIndexRequest {
-    return {};
-  },
-
-  toJSON(_: GetIndexRequest): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetIndexRequest>, I>>(base?: I): GetIndexRequest {
-    return GetIndexRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetIndexRequest>, I>>(_: I): GetIndexRequest {
-    const message = createBaseGetIndexRequest();
-    return message;
-  },
 };
 
 function createBaseRebuildIndexRequest(): RebuildIndexRequest {
@@ -567,7 +273,7 @@ function createBaseRebuildIndexRequest(): RebuildIndexRequest {
 
 export const RebuildIndexRequest: MessageFns<RebuildIndexRequest> = {
   encode(_: RebuildIndexRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    return writer;
+    throw new Error("encode not generated for RebuildIndexRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): RebuildIndexRequest {
@@ -594,23 +300,6 @@ export const RebuildIndexRequest: MessageFns<RebuildIndexRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(_: any): RebuildIndexRequest {
-    return {};
-  },
-
-  toJSON(_: RebuildIndexRequest): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<RebuildIndexRequest>, I>>(base?: I): RebuildIndexRequest {
-    return RebuildIndexRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<RebuildIndexRequest>, I>>(_: I): RebuildIndexRequest {
-    const message = createBaseRebuildIndexRequest();
-    return message;
-  },
 };
 
 function createBaseGetIndexedSearchRequest(): GetIndexedSearchRequest {
@@ -618,11 +307,8 @@ function createBaseGetIndexedSearchRequest(): GetIndexedSearchRequest {
 }
 
 export const GetIndexedSearchRequest: MessageFns<GetIndexedSearchRequest> = {
-  encode(message: GetIndexedSearchRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: GetIndexedSearchRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for GetIndexedSearchRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): GetIndexedSearchRequest {
@@ -657,40 +343,7 @@ export const GetIndexedSearchRequest: MessageFns<GetIndexedSearchRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetIndexedSearchRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetIndexedSearchRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetIndexedSearchRequest>, I>>(base?: I): GetIndexedSearchRequest {
-    return GetIndexedSearchRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetIndexedSearchRequest>, I>>(object: I): GetIndexedSearchRequest {
-    const message = createBaseGetIndexedSearchRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
-
-function createBaseIndexedSearch(): IndexedSearch {
-  return {
-    name: "",
-    number: 0,
-    title: "",
-    client: "",
-    indexed: undefined,
-    criteriaJson: "",
-    notificationEnabled: false,
-  };
-}
 
 export const IndexedSearch: MessageFns<IndexedSearch> = {
   encode(message: IndexedSearch, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -718,146 +371,8 @@ export const IndexedSearch: MessageFns<IndexedSearch> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): IndexedSearch {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseIndexedSearch();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.number = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.title = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.client = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.indexed = reader.bool();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.criteriaJson = reader.string();
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.notificationEnabled = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): IndexedSearch {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      number: isSet(object.number) ? globalThis.Number(object.number) : 0,
-      title: isSet(object.title) ? globalThis.String(object.title) : "",
-      client: isSet(object.client) ? globalThis.String(object.client) : "",
-      indexed: isSet(object.indexed) ? globalThis.Boolean(object.indexed) : undefined,
-      criteriaJson: isSet(object.criteriaJson)
-        ? globalThis.String(object.criteriaJson)
-        : isSet(object.criteria_json)
-        ? globalThis.String(object.criteria_json)
-        : "",
-      notificationEnabled: isSet(object.notificationEnabled)
-        ? globalThis.Boolean(object.notificationEnabled)
-        : isSet(object.notification_enabled)
-        ? globalThis.Boolean(object.notification_enabled)
-        : false,
-    };
-  },
-
-  toJSON(message: IndexedSearch): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.number !== 0) {
-      obj.number = Math.round(message.number);
-    }
-    if (message.title !== "") {
-      obj.title = message.title;
-    }
-    if (message.client !== "") {
-      obj.client = message.client;
-    }
-    if (message.indexed !== undefined) {
-      obj.indexed = message.indexed;
-    }
-    if (message.criteriaJson !== "") {
-      obj.criteriaJson = message.criteriaJson;
-    }
-    if (message.notificationEnabled !== false) {
-      obj.notificationEnabled = message.notificationEnabled;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<IndexedSearch>, I>>(base?: I): IndexedSearch {
-    return IndexedSearch.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<IndexedSearch>, I>>(object: I): IndexedSearch {
-    const message = createBaseIndexedSearch();
-    message.name = object.name ?? "";
-    message.number = object.number ?? 0;
-    message.title = object.title ?? "";
-    message.client = object.client ?? "";
-    message.indexed = object.indexed ?? undefined;
-    message.criteriaJson = object.criteriaJson ?? "";
-    message.notificationEnabled = object.notificationEnabled ?? false;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): IndexedSearch {
+    throw new Error("decode not generated for IndexedSearch");
   },
 };
 
@@ -866,20 +381,8 @@ function createBaseExplainMatchRequest(): ExplainMatchRequest {
 }
 
 export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
-  encode(message: ExplainMatchRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.search !== "") {
-      writer.uint32(10).string(message.search);
-    }
-    if (message.property !== "") {
-      writer.uint32(18).string(message.property);
-    }
-    if (message.advert !== "") {
-      writer.uint32(26).string(message.advert);
-    }
-    if (message.advertUrl !== "") {
-      writer.uint32(34).string(message.advertUrl);
-    }
-    return writer;
+  encode(_: ExplainMatchRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ExplainMatchRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ExplainMatchRequest {
@@ -938,62 +441,7 @@ export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ExplainMatchRequest {
-    return {
-      search: isSet(object.search) ? globalThis.String(object.search) : "",
-      property: isSet(object.property) ? globalThis.String(object.property) : "",
-      advert: isSet(object.advert) ? globalThis.String(object.advert) : "",
-      advertUrl: isSet(object.advertUrl)
-        ? globalThis.String(object.advertUrl)
-        : isSet(object.advert_url)
-        ? globalThis.String(object.advert_url)
-        : "",
-    };
-  },
-
-  toJSON(message: ExplainMatchRequest): unknown {
-    const obj: any = {};
-    if (message.search !== "") {
-      obj.search = message.search;
-    }
-    if (message.property !== "") {
-      obj.property = message.property;
-    }
-    if (message.advert !== "") {
-      obj.advert = message.advert;
-    }
-    if (message.advertUrl !== "") {
-      obj.advertUrl = message.advertUrl;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ExplainMatchRequest>, I>>(base?: I): ExplainMatchRequest {
-    return ExplainMatchRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ExplainMatchRequest>, I>>(object: I): ExplainMatchRequest {
-    const message = createBaseExplainMatchRequest();
-    message.search = object.search ?? "";
-    message.property = object.property ?? "";
-    message.advert = object.advert ?? "";
-    message.advertUrl = object.advertUrl ?? "";
-    return message;
-  },
 };
-
-function createBaseExplainMatchResponse(): ExplainMatchResponse {
-  return {
-    satisfied: false,
-    verdicts: [],
-    pair: undefined,
-    deliveries: [],
-    reasons: [],
-    search: "",
-    searchTitle: "",
-    property: "",
-  };
-}
 
 export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
   encode(message: ExplainMatchResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1024,161 +472,8 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ExplainMatchResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseExplainMatchResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 8) {
-              break;
-            }
-
-            message.satisfied = reader.bool();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.verdicts.push(CriterionVerdict.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pair = PairRecord.decode(reader, reader.uint32());
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.deliveries.push(DeliveryExplanation.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.reasons.push(Reason.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.search = reader.string();
-            continue;
-          }
-          case 7: {
-            if (tag !== 58) {
-              break;
-            }
-
-            message.searchTitle = reader.string();
-            continue;
-          }
-          case 8: {
-            if (tag !== 66) {
-              break;
-            }
-
-            message.property = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ExplainMatchResponse {
-    return {
-      satisfied: isSet(object.satisfied) ? globalThis.Boolean(object.satisfied) : false,
-      verdicts: globalThis.Array.isArray(object?.verdicts)
-        ? object.verdicts.map((e: any) => CriterionVerdict.fromJSON(e))
-        : [],
-      pair: isSet(object.pair) ? PairRecord.fromJSON(object.pair) : undefined,
-      deliveries: globalThis.Array.isArray(object?.deliveries)
-        ? object.deliveries.map((e: any) => DeliveryExplanation.fromJSON(e))
-        : [],
-      reasons: globalThis.Array.isArray(object?.reasons) ? object.reasons.map((e: any) => Reason.fromJSON(e)) : [],
-      search: isSet(object.search) ? globalThis.String(object.search) : "",
-      searchTitle: isSet(object.searchTitle)
-        ? globalThis.String(object.searchTitle)
-        : isSet(object.search_title)
-        ? globalThis.String(object.search_title)
-        : "",
-      property: isSet(object.property) ? globalThis.String(object.property) : "",
-    };
-  },
-
-  toJSON(message: ExplainMatchResponse): unknown {
-    const obj: any = {};
-    if (message.satisfied !== false) {
-      obj.satisfied = message.satisfied;
-    }
-    if (message.verdicts?.length) {
-      obj.verdicts = message.verdicts.map((e) => CriterionVerdict.toJSON(e));
-    }
-    if (message.pair !== undefined) {
-      obj.pair = PairRecord.toJSON(message.pair);
-    }
-    if (message.deliveries?.length) {
-      obj.deliveries = message.deliveries.map((e) => DeliveryExplanation.toJSON(e));
-    }
-    if (message.reasons?.length) {
-      obj.reasons = message.reasons.map((e) => Reason.toJSON(e));
-    }
-    if (message.search !== "") {
-      obj.search = message.search;
-    }
-    if (message.searchTitle !== "") {
-      obj.searchTitle = message.searchTitle;
-    }
-    if (message.property !== "") {
-      obj.property = message.property;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ExplainMatchResponse>, I>>(base?: I): ExplainMatchResponse {
-    return ExplainMatchResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ExplainMatchResponse>, I>>(object: I): ExplainMatchResponse {
-    const message = createBaseExplainMatchResponse();
-    message.satisfied = object.satisfied ?? false;
-    message.verdicts = object.verdicts?.map((e) => CriterionVerdict.fromPartial(e)) || [];
-    message.pair = (object.pair !== undefined && object.pair !== null)
-      ? PairRecord.fromPartial(object.pair)
-      : undefined;
-    message.deliveries = object.deliveries?.map((e) => DeliveryExplanation.fromPartial(e)) || [];
-    message.reasons = object.reasons?.map((e) => Reason.fromPartial(e)) || [];
-    message.search = object.search ?? "";
-    message.searchTitle = object.searchTitle ?? "";
-    message.property = object.property ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ExplainMatchResponse {
+    throw new Error("decode not generated for ExplainMatchResponse");
   },
 };
 
@@ -1187,26 +482,8 @@ function createBaseExplainPropertyRequest(): ExplainPropertyRequest {
 }
 
 export const ExplainPropertyRequest: MessageFns<ExplainPropertyRequest> = {
-  encode(message: ExplainPropertyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.client !== "") {
-      writer.uint32(10).string(message.client);
-    }
-    if (message.property !== "") {
-      writer.uint32(18).string(message.property);
-    }
-    if (message.advert !== "") {
-      writer.uint32(26).string(message.advert);
-    }
-    if (message.advertUrl !== "") {
-      writer.uint32(34).string(message.advertUrl);
-    }
-    if (message.pageSize !== 0) {
-      writer.uint32(40).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(50).string(message.pageToken);
-    }
-    return writer;
+  encode(_: ExplainPropertyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ExplainPropertyRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ExplainPropertyRequest {
@@ -1281,71 +558,7 @@ export const ExplainPropertyRequest: MessageFns<ExplainPropertyRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ExplainPropertyRequest {
-    return {
-      client: isSet(object.client) ? globalThis.String(object.client) : "",
-      property: isSet(object.property) ? globalThis.String(object.property) : "",
-      advert: isSet(object.advert) ? globalThis.String(object.advert) : "",
-      advertUrl: isSet(object.advertUrl)
-        ? globalThis.String(object.advertUrl)
-        : isSet(object.advert_url)
-        ? globalThis.String(object.advert_url)
-        : "",
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ExplainPropertyRequest): unknown {
-    const obj: any = {};
-    if (message.client !== "") {
-      obj.client = message.client;
-    }
-    if (message.property !== "") {
-      obj.property = message.property;
-    }
-    if (message.advert !== "") {
-      obj.advert = message.advert;
-    }
-    if (message.advertUrl !== "") {
-      obj.advertUrl = message.advertUrl;
-    }
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ExplainPropertyRequest>, I>>(base?: I): ExplainPropertyRequest {
-    return ExplainPropertyRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ExplainPropertyRequest>, I>>(object: I): ExplainPropertyRequest {
-    const message = createBaseExplainPropertyRequest();
-    message.client = object.client ?? "";
-    message.property = object.property ?? "";
-    message.advert = object.advert ?? "";
-    message.advertUrl = object.advertUrl ?? "";
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    return message;
-  },
 };
-
-function createBaseExplainPropertyResponse(): ExplainPropertyResponse {
-  return { property: "", explanations: [], nextPageToken: "", totalSize: 0 };
-}
 
 export const ExplainPropertyResponse: MessageFns<ExplainPropertyResponse> = {
   encode(message: ExplainPropertyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1364,115 +577,10 @@ export const ExplainPropertyResponse: MessageFns<ExplainPropertyResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ExplainPropertyResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseExplainPropertyResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.property = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.explanations.push(ExplainMatchResponse.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.totalSize = reader.int32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ExplainPropertyResponse {
-    return {
-      property: isSet(object.property) ? globalThis.String(object.property) : "",
-      explanations: globalThis.Array.isArray(object?.explanations)
-        ? object.explanations.map((e: any) => ExplainMatchResponse.fromJSON(e))
-        : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-      totalSize: isSet(object.totalSize)
-        ? globalThis.Number(object.totalSize)
-        : isSet(object.total_size)
-        ? globalThis.Number(object.total_size)
-        : 0,
-    };
-  },
-
-  toJSON(message: ExplainPropertyResponse): unknown {
-    const obj: any = {};
-    if (message.property !== "") {
-      obj.property = message.property;
-    }
-    if (message.explanations?.length) {
-      obj.explanations = message.explanations.map((e) => ExplainMatchResponse.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    if (message.totalSize !== 0) {
-      obj.totalSize = Math.round(message.totalSize);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ExplainPropertyResponse>, I>>(base?: I): ExplainPropertyResponse {
-    return ExplainPropertyResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ExplainPropertyResponse>, I>>(object: I): ExplainPropertyResponse {
-    const message = createBaseExplainPropertyResponse();
-    message.property = object.property ?? "";
-    message.explanations = object.explanations?.map((e) => ExplainMatchResponse.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    message.totalSize = object.totalSize ?? 0;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ExplainPropertyResponse {
+    throw new Error("decode not generated for ExplainPropertyResponse");
   },
 };
-
-function createBaseCriterionVerdict(): CriterionVerdict {
-  return { criterion: "", holds: false, expected: "", actual: "" };
-}
 
 export const CriterionVerdict: MessageFns<CriterionVerdict> = {
   encode(message: CriterionVerdict, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1491,105 +599,10 @@ export const CriterionVerdict: MessageFns<CriterionVerdict> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): CriterionVerdict {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseCriterionVerdict();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.criterion = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.holds = reader.bool();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.expected = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.actual = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): CriterionVerdict {
-    return {
-      criterion: isSet(object.criterion) ? globalThis.String(object.criterion) : "",
-      holds: isSet(object.holds) ? globalThis.Boolean(object.holds) : false,
-      expected: isSet(object.expected) ? globalThis.String(object.expected) : "",
-      actual: isSet(object.actual) ? globalThis.String(object.actual) : "",
-    };
-  },
-
-  toJSON(message: CriterionVerdict): unknown {
-    const obj: any = {};
-    if (message.criterion !== "") {
-      obj.criterion = message.criterion;
-    }
-    if (message.holds !== false) {
-      obj.holds = message.holds;
-    }
-    if (message.expected !== "") {
-      obj.expected = message.expected;
-    }
-    if (message.actual !== "") {
-      obj.actual = message.actual;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<CriterionVerdict>, I>>(base?: I): CriterionVerdict {
-    return CriterionVerdict.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<CriterionVerdict>, I>>(object: I): CriterionVerdict {
-    const message = createBaseCriterionVerdict();
-    message.criterion = object.criterion ?? "";
-    message.holds = object.holds ?? false;
-    message.expected = object.expected ?? "";
-    message.actual = object.actual ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): CriterionVerdict {
+    throw new Error("decode not generated for CriterionVerdict");
   },
 };
-
-function createBaseReason(): Reason {
-  return { code: "", sentence: "", time: undefined };
-}
 
 export const Reason: MessageFns<Reason> = {
   encode(message: Reason, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1605,92 +618,10 @@ export const Reason: MessageFns<Reason> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Reason {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseReason();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.code = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.sentence = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.time = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Reason {
-    return {
-      code: isSet(object.code) ? globalThis.String(object.code) : "",
-      sentence: isSet(object.sentence) ? globalThis.String(object.sentence) : "",
-      time: isSet(object.time) ? fromJsonTimestamp(object.time) : undefined,
-    };
-  },
-
-  toJSON(message: Reason): unknown {
-    const obj: any = {};
-    if (message.code !== "") {
-      obj.code = message.code;
-    }
-    if (message.sentence !== "") {
-      obj.sentence = message.sentence;
-    }
-    if (message.time !== undefined) {
-      obj.time = message.time.toISOString();
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Reason>, I>>(base?: I): Reason {
-    return Reason.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Reason>, I>>(object: I): Reason {
-    const message = createBaseReason();
-    message.code = object.code ?? "";
-    message.sentence = object.sentence ?? "";
-    message.time = object.time ?? undefined;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Reason {
+    throw new Error("decode not generated for Reason");
   },
 };
-
-function createBasePairRecord(): PairRecord {
-  return { match: "", beginTime: undefined, updateTime: undefined };
-}
 
 export const PairRecord: MessageFns<PairRecord> = {
   encode(message: PairRecord, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1706,100 +637,10 @@ export const PairRecord: MessageFns<PairRecord> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): PairRecord {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePairRecord();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.match = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.beginTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.updateTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): PairRecord {
-    return {
-      match: isSet(object.match) ? globalThis.String(object.match) : "",
-      beginTime: isSet(object.beginTime)
-        ? fromJsonTimestamp(object.beginTime)
-        : isSet(object.begin_time)
-        ? fromJsonTimestamp(object.begin_time)
-        : undefined,
-      updateTime: isSet(object.updateTime)
-        ? fromJsonTimestamp(object.updateTime)
-        : isSet(object.update_time)
-        ? fromJsonTimestamp(object.update_time)
-        : undefined,
-    };
-  },
-
-  toJSON(message: PairRecord): unknown {
-    const obj: any = {};
-    if (message.match !== "") {
-      obj.match = message.match;
-    }
-    if (message.beginTime !== undefined) {
-      obj.beginTime = message.beginTime.toISOString();
-    }
-    if (message.updateTime !== undefined) {
-      obj.updateTime = message.updateTime.toISOString();
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PairRecord>, I>>(base?: I): PairRecord {
-    return PairRecord.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PairRecord>, I>>(object: I): PairRecord {
-    const message = createBasePairRecord();
-    message.match = object.match ?? "";
-    message.beginTime = object.beginTime ?? undefined;
-    message.updateTime = object.updateTime ?? undefined;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): PairRecord {
+    throw new Error("decode not generated for PairRecord");
   },
 };
-
-function createBaseDeliveryExplanation(): DeliveryExplanation {
-  return { delivery: undefined, explanation: "" };
-}
 
 export const DeliveryExplanation: MessageFns<DeliveryExplanation> = {
   encode(message: DeliveryExplanation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1812,94 +653,10 @@ export const DeliveryExplanation: MessageFns<DeliveryExplanation> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeliveryExplanation {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeliveryExplanation();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.delivery = Delivery.decode(reader, reader.uint32());
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.explanation = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): DeliveryExplanation {
-    return {
-      delivery: isSet(object.delivery) ? Delivery.fromJSON(object.delivery) : undefined,
-      explanation: isSet(object.explanation) ? globalThis.String(object.explanation) : "",
-    };
-  },
-
-  toJSON(message: DeliveryExplanation): unknown {
-    const obj: any = {};
-    if (message.delivery !== undefined) {
-      obj.delivery = Delivery.toJSON(message.delivery);
-    }
-    if (message.explanation !== "") {
-      obj.explanation = message.explanation;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeliveryExplanation>, I>>(base?: I): DeliveryExplanation {
-    return DeliveryExplanation.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeliveryExplanation>, I>>(object: I): DeliveryExplanation {
-    const message = createBaseDeliveryExplanation();
-    message.delivery = (object.delivery !== undefined && object.delivery !== null)
-      ? Delivery.fromPartial(object.delivery)
-      : undefined;
-    message.explanation = object.explanation ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): DeliveryExplanation {
+    throw new Error("decode not generated for DeliveryExplanation");
   },
 };
-
-function floatToJson(value: number | null | undefined): number | string | null | undefined {
-  return typeof value === "number" && !globalThis.Number.isFinite(value) ? globalThis.String(value) : value;
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -1907,35 +664,7 @@ function toTimestamp(date: Date): Timestamp {
   return { seconds, nanos };
 }
 
-function fromTimestamp(t: Timestamp): Date {
-  let millis = (t.seconds || 0) * 1_000;
-  millis += (t.nanos || 0) / 1_000_000;
-  return new globalThis.Date(millis);
-}
-
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -103,24 +103,6 @@ export function recovery_StateFromJSON(object: any): Recovery_State {
   }
 }
 
-export function recovery_StateToJSON(object: Recovery_State): string {
-  switch (object) {
-    case Recovery_State.STATE_UNSPECIFIED:
-      return "STATE_UNSPECIFIED";
-    case Recovery_State.STATE_COUNTING:
-      return "STATE_COUNTING";
-    case Recovery_State.STATE_RUNNING:
-      return "STATE_RUNNING";
-    case Recovery_State.STATE_FINISHED:
-      return "STATE_FINISHED";
-    case Recovery_State.STATE_STOPPED:
-      return "STATE_STOPPED";
-    case Recovery_State.UNRECOGNIZED:
-    default:
-      return "UNRECOGNIZED";
-  }
-}
-
 export function recovery_StateToNumber(object: Recovery_State): number {
   switch (object) {
     case Recovery_State.STATE_UNSPECIFIED:
@@ -191,26 +173,6 @@ export interface StopRecoveryRequest {
   name: string;
 }
 
-function createBaseRecovery(): Recovery {
-  return {
-    name: "",
-    client: "",
-    startTime: undefined,
-    endTime: undefined,
-    search: "",
-    endpointUrl: "",
-    includeDelivered: false,
-    state: Recovery_State.STATE_UNSPECIFIED,
-    matchedCount: 0,
-    sentCount: 0,
-    deliveredCount: 0,
-    failedCount: 0,
-    remainingCount: 0,
-    createTime: undefined,
-    finishTime: undefined,
-  };
-}
-
 export const Recovery: MessageFns<Recovery> = {
   encode(message: Recovery, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
@@ -261,286 +223,8 @@ export const Recovery: MessageFns<Recovery> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Recovery {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRecovery();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.client = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.startTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.endTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.search = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.endpointUrl = reader.string();
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.includeDelivered = reader.bool();
-            continue;
-          }
-          case 8: {
-            if (tag !== 64) {
-              break;
-            }
-
-            message.state = recovery_StateFromJSON(reader.int32());
-            continue;
-          }
-          case 9: {
-            if (tag !== 72) {
-              break;
-            }
-
-            message.matchedCount = reader.int32();
-            continue;
-          }
-          case 10: {
-            if (tag !== 80) {
-              break;
-            }
-
-            message.sentCount = reader.int32();
-            continue;
-          }
-          case 11: {
-            if (tag !== 88) {
-              break;
-            }
-
-            message.deliveredCount = reader.int32();
-            continue;
-          }
-          case 12: {
-            if (tag !== 96) {
-              break;
-            }
-
-            message.failedCount = reader.int32();
-            continue;
-          }
-          case 13: {
-            if (tag !== 104) {
-              break;
-            }
-
-            message.remainingCount = reader.int32();
-            continue;
-          }
-          case 14: {
-            if (tag !== 114) {
-              break;
-            }
-
-            message.createTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 15: {
-            if (tag !== 122) {
-              break;
-            }
-
-            message.finishTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Recovery {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      client: isSet(object.client) ? globalThis.String(object.client) : "",
-      startTime: isSet(object.startTime)
-        ? fromJsonTimestamp(object.startTime)
-        : isSet(object.start_time)
-        ? fromJsonTimestamp(object.start_time)
-        : undefined,
-      endTime: isSet(object.endTime)
-        ? fromJsonTimestamp(object.endTime)
-        : isSet(object.end_time)
-        ? fromJsonTimestamp(object.end_time)
-        : undefined,
-      search: isSet(object.search) ? globalThis.String(object.search) : "",
-      endpointUrl: isSet(object.endpointUrl)
-        ? globalThis.String(object.endpointUrl)
-        : isSet(object.endpoint_url)
-        ? globalThis.String(object.endpoint_url)
-        : "",
-      includeDelivered: isSet(object.includeDelivered)
-        ? globalThis.Boolean(object.includeDelivered)
-        : isSet(object.include_delivered)
-        ? globalThis.Boolean(object.include_delivered)
-        : false,
-      state: isSet(object.state) ? recovery_StateFromJSON(object.state) : Recovery_State.STATE_UNSPECIFIED,
-      matchedCount: isSet(object.matchedCount)
-        ? globalThis.Number(object.matchedCount)
-        : isSet(object.matched_count)
-        ? globalThis.Number(object.matched_count)
-        : 0,
-      sentCount: isSet(object.sentCount)
-        ? globalThis.Number(object.sentCount)
-        : isSet(object.sent_count)
-        ? globalThis.Number(object.sent_count)
-        : 0,
-      deliveredCount: isSet(object.deliveredCount)
-        ? globalThis.Number(object.deliveredCount)
-        : isSet(object.delivered_count)
-        ? globalThis.Number(object.delivered_count)
-        : 0,
-      failedCount: isSet(object.failedCount)
-        ? globalThis.Number(object.failedCount)
-        : isSet(object.failed_count)
-        ? globalThis.Number(object.failed_count)
-        : 0,
-      remainingCount: isSet(object.remainingCount)
-        ? globalThis.Number(object.remainingCount)
-        : isSet(object.remaining_count)
-        ? globalThis.Number(object.remaining_count)
-        : 0,
-      createTime: isSet(object.createTime)
-        ? fromJsonTimestamp(object.createTime)
-        : isSet(object.create_time)
-        ? fromJsonTimestamp(object.create_time)
-        : undefined,
-      finishTime: isSet(object.finishTime)
-        ? fromJsonTimestamp(object.finishTime)
-        : isSet(object.finish_time)
-        ? fromJsonTimestamp(object.finish_time)
-        : undefined,
-    };
-  },
-
-  toJSON(message: Recovery): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.client !== "") {
-      obj.client = message.client;
-    }
-    if (message.startTime !== undefined) {
-      obj.startTime = message.startTime.toISOString();
-    }
-    if (message.endTime !== undefined) {
-      obj.endTime = message.endTime.toISOString();
-    }
-    if (message.search !== "") {
-      obj.search = message.search;
-    }
-    if (message.endpointUrl !== "") {
-      obj.endpointUrl = message.endpointUrl;
-    }
-    if (message.includeDelivered !== false) {
-      obj.includeDelivered = message.includeDelivered;
-    }
-    if (message.state !== Recovery_State.STATE_UNSPECIFIED) {
-      obj.state = recovery_StateToJSON(message.state);
-    }
-    if (message.matchedCount !== 0) {
-      obj.matchedCount = Math.round(message.matchedCount);
-    }
-    if (message.sentCount !== 0) {
-      obj.sentCount = Math.round(message.sentCount);
-    }
-    if (message.deliveredCount !== 0) {
-      obj.deliveredCount = Math.round(message.deliveredCount);
-    }
-    if (message.failedCount !== 0) {
-      obj.failedCount = Math.round(message.failedCount);
-    }
-    if (message.remainingCount !== 0) {
-      obj.remainingCount = Math.round(message.remainingCount);
-    }
-    if (message.createTime !== undefined) {
-      obj.createTime = message.createTime.toISOString();
-    }
-    if (message.finishTime !== undefined) {
-      obj.finishTime = message.finishTime.toISOString();
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Recovery>, I>>(base?: I): Recovery {
-    return Recovery.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Recovery>, I>>(object: I): Recovery {
-    const message = createBaseRecovery();
-    message.name = object.name ?? "";
-    message.client = object.client ?? "";
-    message.startTime = object.startTime ?? undefined;
-    message.endTime = object.endTime ?? undefined;
-    message.search = object.search ?? "";
-    message.endpointUrl = object.endpointUrl ?? "";
-    message.includeDelivered = object.includeDelivered ?? false;
-    message.state = object.state ?? Recovery_State.STATE_UNSPECIFIED;
-    message.matchedCount = object.matchedCount ?? 0;
-    message.sentCount = object.sentCount ?? 0;
-    message.deliveredCount = object.deliveredCount ?? 0;
-    message.failedCount = object.failedCount ?? 0;
-    message.remainingCount = object.remainingCount ?? 0;
-    message.createTime = object.createTime ?? undefined;
-    message.finishTime = object.finishTime ?? undefined;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Recovery {
+    throw new Error("decode not generated for Recovery");
   },
 };
 
@@ -557,29 +241,8 @@ function createBaseStartRecoveryRequest(): StartRecoveryRequest {
 }
 
 export const StartRecoveryRequest: MessageFns<StartRecoveryRequest> = {
-  encode(message: StartRecoveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.client !== "") {
-      writer.uint32(10).string(message.client);
-    }
-    if (message.startTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.startTime), writer.uint32(18).fork()).join();
-    }
-    if (message.endTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.endTime), writer.uint32(26).fork()).join();
-    }
-    if (message.search !== "") {
-      writer.uint32(34).string(message.search);
-    }
-    if (message.endpointUrl !== "") {
-      writer.uint32(42).string(message.endpointUrl);
-    }
-    if (message.includeDelivered !== false) {
-      writer.uint32(48).bool(message.includeDelivered);
-    }
-    if (message.validateOnly !== false) {
-      writer.uint32(56).bool(message.validateOnly);
-    }
-    return writer;
+  encode(_: StartRecoveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for StartRecoveryRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): StartRecoveryRequest {
@@ -662,79 +325,6 @@ export const StartRecoveryRequest: MessageFns<StartRecoveryRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): StartRecoveryRequest {
-    return {
-      client: isSet(object.client) ? globalThis.String(object.client) : "",
-      startTime: isSet(object.startTime)
-        ? fromJsonTimestamp(object.startTime)
-        : isSet(object.start_time)
-        ? fromJsonTimestamp(object.start_time)
-        : undefined,
-      endTime: isSet(object.endTime)
-        ? fromJsonTimestamp(object.endTime)
-        : isSet(object.end_time)
-        ? fromJsonTimestamp(object.end_time)
-        : undefined,
-      search: isSet(object.search) ? globalThis.String(object.search) : "",
-      endpointUrl: isSet(object.endpointUrl)
-        ? globalThis.String(object.endpointUrl)
-        : isSet(object.endpoint_url)
-        ? globalThis.String(object.endpoint_url)
-        : "",
-      includeDelivered: isSet(object.includeDelivered)
-        ? globalThis.Boolean(object.includeDelivered)
-        : isSet(object.include_delivered)
-        ? globalThis.Boolean(object.include_delivered)
-        : false,
-      validateOnly: isSet(object.validateOnly)
-        ? globalThis.Boolean(object.validateOnly)
-        : isSet(object.validate_only)
-        ? globalThis.Boolean(object.validate_only)
-        : false,
-    };
-  },
-
-  toJSON(message: StartRecoveryRequest): unknown {
-    const obj: any = {};
-    if (message.client !== "") {
-      obj.client = message.client;
-    }
-    if (message.startTime !== undefined) {
-      obj.startTime = message.startTime.toISOString();
-    }
-    if (message.endTime !== undefined) {
-      obj.endTime = message.endTime.toISOString();
-    }
-    if (message.search !== "") {
-      obj.search = message.search;
-    }
-    if (message.endpointUrl !== "") {
-      obj.endpointUrl = message.endpointUrl;
-    }
-    if (message.includeDelivered !== false) {
-      obj.includeDelivered = message.includeDelivered;
-    }
-    if (message.validateOnly !== false) {
-      obj.validateOnly = message.validateOnly;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<StartRecoveryRequest>, I>>(base?: I): StartRecoveryRequest {
-    return StartRecoveryRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<StartRecoveryRequest>, I>>(object: I): StartRecoveryRequest {
-    const message = createBaseStartRecoveryRequest();
-    message.client = object.client ?? "";
-    message.startTime = object.startTime ?? undefined;
-    message.endTime = object.endTime ?? undefined;
-    message.search = object.search ?? "";
-    message.endpointUrl = object.endpointUrl ?? "";
-    message.includeDelivered = object.includeDelivered ?? false;
-    message.validateOnly = object.validateOnly ?? false;
-    return message;
-  },
 };
 
 function createBaseGetRecoveryRequest(): GetRecoveryRequest {
@@ -742,11 +332,8 @@ function createBaseGetRecoveryRequest(): GetRecoveryRequest {
 }
 
 export const GetRecoveryRequest: MessageFns<GetRecoveryRequest> = {
-  encode(message: GetRecoveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: GetRecoveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for GetRecoveryRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): GetRecoveryRequest {
@@ -781,27 +368,6 @@ export const GetRecoveryRequest: MessageFns<GetRecoveryRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetRecoveryRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: GetRecoveryRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetRecoveryRequest>, I>>(base?: I): GetRecoveryRequest {
-    return GetRecoveryRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetRecoveryRequest>, I>>(object: I): GetRecoveryRequest {
-    const message = createBaseGetRecoveryRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
 
 function createBaseListRecoveriesRequest(): ListRecoveriesRequest {
@@ -809,17 +375,8 @@ function createBaseListRecoveriesRequest(): ListRecoveriesRequest {
 }
 
 export const ListRecoveriesRequest: MessageFns<ListRecoveriesRequest> = {
-  encode(message: ListRecoveriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pageSize !== 0) {
-      writer.uint32(8).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(18).string(message.pageToken);
-    }
-    if (message.client !== "") {
-      writer.uint32(26).string(message.client);
-    }
-    return writer;
+  encode(_: ListRecoveriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ListRecoveriesRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ListRecoveriesRequest {
@@ -870,52 +427,7 @@ export const ListRecoveriesRequest: MessageFns<ListRecoveriesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListRecoveriesRequest {
-    return {
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-      client: isSet(object.client) ? globalThis.String(object.client) : "",
-    };
-  },
-
-  toJSON(message: ListRecoveriesRequest): unknown {
-    const obj: any = {};
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    if (message.client !== "") {
-      obj.client = message.client;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListRecoveriesRequest>, I>>(base?: I): ListRecoveriesRequest {
-    return ListRecoveriesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListRecoveriesRequest>, I>>(object: I): ListRecoveriesRequest {
-    const message = createBaseListRecoveriesRequest();
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    message.client = object.client ?? "";
-    return message;
-  },
 };
-
-function createBaseListRecoveriesResponse(): ListRecoveriesResponse {
-  return { recoveries: [], nextPageToken: "" };
-}
 
 export const ListRecoveriesResponse: MessageFns<ListRecoveriesResponse> = {
   encode(message: ListRecoveriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -928,79 +440,8 @@ export const ListRecoveriesResponse: MessageFns<ListRecoveriesResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListRecoveriesResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListRecoveriesResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.recoveries.push(Recovery.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ListRecoveriesResponse {
-    return {
-      recoveries: globalThis.Array.isArray(object?.recoveries)
-        ? object.recoveries.map((e: any) => Recovery.fromJSON(e))
-        : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListRecoveriesResponse): unknown {
-    const obj: any = {};
-    if (message.recoveries?.length) {
-      obj.recoveries = message.recoveries.map((e) => Recovery.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListRecoveriesResponse>, I>>(base?: I): ListRecoveriesResponse {
-    return ListRecoveriesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListRecoveriesResponse>, I>>(object: I): ListRecoveriesResponse {
-    const message = createBaseListRecoveriesResponse();
-    message.recoveries = object.recoveries?.map((e) => Recovery.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ListRecoveriesResponse {
+    throw new Error("decode not generated for ListRecoveriesResponse");
   },
 };
 
@@ -1009,11 +450,8 @@ function createBaseStopRecoveryRequest(): StopRecoveryRequest {
 }
 
 export const StopRecoveryRequest: MessageFns<StopRecoveryRequest> = {
-  encode(message: StopRecoveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: StopRecoveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for StopRecoveryRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): StopRecoveryRequest {
@@ -1048,41 +486,7 @@ export const StopRecoveryRequest: MessageFns<StopRecoveryRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): StopRecoveryRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: StopRecoveryRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<StopRecoveryRequest>, I>>(base?: I): StopRecoveryRequest {
-    return StopRecoveryRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<StopRecoveryRequest>, I>>(object: I): StopRecoveryRequest {
-    const message = createBaseStopRecoveryRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -1096,25 +500,7 @@ function fromTimestamp(t: Timestamp): Date {
   return new globalThis.Date(millis);
 }
 
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -107,10 +107,6 @@ export interface DeletePointSourceRequest {
   name: string;
 }
 
-function createBaseSiteCategory(): SiteCategory {
-  return { name: "", displayName: "" };
-}
-
 export const SiteCategory: MessageFns<SiteCategory> = {
   encode(message: SiteCategory, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.name !== "") {
@@ -122,77 +118,8 @@ export const SiteCategory: MessageFns<SiteCategory> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): SiteCategory {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseSiteCategory();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.displayName = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): SiteCategory {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      displayName: isSet(object.displayName)
-        ? globalThis.String(object.displayName)
-        : isSet(object.display_name)
-        ? globalThis.String(object.display_name)
-        : "",
-    };
-  },
-
-  toJSON(message: SiteCategory): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.displayName !== "") {
-      obj.displayName = message.displayName;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<SiteCategory>, I>>(base?: I): SiteCategory {
-    return SiteCategory.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<SiteCategory>, I>>(object: I): SiteCategory {
-    const message = createBaseSiteCategory();
-    message.name = object.name ?? "";
-    message.displayName = object.displayName ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): SiteCategory {
+    throw new Error("decode not generated for SiteCategory");
   },
 };
 
@@ -201,14 +128,8 @@ function createBaseListSiteCategoriesRequest(): ListSiteCategoriesRequest {
 }
 
 export const ListSiteCategoriesRequest: MessageFns<ListSiteCategoriesRequest> = {
-  encode(message: ListSiteCategoriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pageSize !== 0) {
-      writer.uint32(8).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(18).string(message.pageToken);
-    }
-    return writer;
+  encode(_: ListSiteCategoriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ListSiteCategoriesRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ListSiteCategoriesRequest {
@@ -251,47 +172,7 @@ export const ListSiteCategoriesRequest: MessageFns<ListSiteCategoriesRequest> = 
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListSiteCategoriesRequest {
-    return {
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListSiteCategoriesRequest): unknown {
-    const obj: any = {};
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListSiteCategoriesRequest>, I>>(base?: I): ListSiteCategoriesRequest {
-    return ListSiteCategoriesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListSiteCategoriesRequest>, I>>(object: I): ListSiteCategoriesRequest {
-    const message = createBaseListSiteCategoriesRequest();
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    return message;
-  },
 };
-
-function createBaseListSiteCategoriesResponse(): ListSiteCategoriesResponse {
-  return { siteCategories: [], nextPageToken: "" };
-}
 
 export const ListSiteCategoriesResponse: MessageFns<ListSiteCategoriesResponse> = {
   encode(message: ListSiteCategoriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -304,81 +185,8 @@ export const ListSiteCategoriesResponse: MessageFns<ListSiteCategoriesResponse> 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListSiteCategoriesResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListSiteCategoriesResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.siteCategories.push(SiteCategory.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ListSiteCategoriesResponse {
-    return {
-      siteCategories: globalThis.Array.isArray(object?.siteCategories)
-        ? object.siteCategories.map((e: any) => SiteCategory.fromJSON(e))
-        : globalThis.Array.isArray(object?.site_categories)
-        ? object.site_categories.map((e: any) => SiteCategory.fromJSON(e))
-        : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListSiteCategoriesResponse): unknown {
-    const obj: any = {};
-    if (message.siteCategories?.length) {
-      obj.siteCategories = message.siteCategories.map((e) => SiteCategory.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListSiteCategoriesResponse>, I>>(base?: I): ListSiteCategoriesResponse {
-    return ListSiteCategoriesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListSiteCategoriesResponse>, I>>(object: I): ListSiteCategoriesResponse {
-    const message = createBaseListSiteCategoriesResponse();
-    message.siteCategories = object.siteCategories?.map((e) => SiteCategory.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ListSiteCategoriesResponse {
+    throw new Error("decode not generated for ListSiteCategoriesResponse");
   },
 };
 
@@ -387,11 +195,8 @@ function createBaseSetSiteCategoriesRequest(): SetSiteCategoriesRequest {
 }
 
 export const SetSiteCategoriesRequest: MessageFns<SetSiteCategoriesRequest> = {
-  encode(message: SetSiteCategoriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.displayNames) {
-      writer.uint32(10).string(v!);
-    }
-    return writer;
+  encode(_: SetSiteCategoriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for SetSiteCategoriesRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): SetSiteCategoriesRequest {
@@ -426,38 +231,7 @@ export const SetSiteCategoriesRequest: MessageFns<SetSiteCategoriesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): SetSiteCategoriesRequest {
-    return {
-      displayNames: globalThis.Array.isArray(object?.displayNames)
-        ? object.displayNames.map((e: any) => globalThis.String(e))
-        : globalThis.Array.isArray(object?.display_names)
-        ? object.display_names.map((e: any) => globalThis.String(e))
-        : [],
-    };
-  },
-
-  toJSON(message: SetSiteCategoriesRequest): unknown {
-    const obj: any = {};
-    if (message.displayNames?.length) {
-      obj.displayNames = message.displayNames;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<SetSiteCategoriesRequest>, I>>(base?: I): SetSiteCategoriesRequest {
-    return SetSiteCategoriesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<SetSiteCategoriesRequest>, I>>(object: I): SetSiteCategoriesRequest {
-    const message = createBaseSetSiteCategoriesRequest();
-    message.displayNames = object.displayNames?.map((e) => e) || [];
-    return message;
-  },
 };
-
-function createBaseSetSiteCategoriesResponse(): SetSiteCategoriesResponse {
-  return { siteCategories: [] };
-}
 
 export const SetSiteCategoriesResponse: MessageFns<SetSiteCategoriesResponse> = {
   encode(message: SetSiteCategoriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -467,70 +241,10 @@ export const SetSiteCategoriesResponse: MessageFns<SetSiteCategoriesResponse> = 
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): SetSiteCategoriesResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseSetSiteCategoriesResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.siteCategories.push(SiteCategory.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): SetSiteCategoriesResponse {
-    return {
-      siteCategories: globalThis.Array.isArray(object?.siteCategories)
-        ? object.siteCategories.map((e: any) => SiteCategory.fromJSON(e))
-        : globalThis.Array.isArray(object?.site_categories)
-        ? object.site_categories.map((e: any) => SiteCategory.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: SetSiteCategoriesResponse): unknown {
-    const obj: any = {};
-    if (message.siteCategories?.length) {
-      obj.siteCategories = message.siteCategories.map((e) => SiteCategory.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<SetSiteCategoriesResponse>, I>>(base?: I): SetSiteCategoriesResponse {
-    return SetSiteCategoriesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<SetSiteCategoriesResponse>, I>>(object: I): SetSiteCategoriesResponse {
-    const message = createBaseSetSiteCategoriesResponse();
-    message.siteCategories = object.siteCategories?.map((e) => SiteCategory.fromPartial(e)) || [];
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): SetSiteCategoriesResponse {
+    throw new Error("decode not generated for SetSiteCategoriesResponse");
   },
 };
-
-function createBasePointSource(): PointSource {
-  return { name: "", pointCount: 0, importTime: undefined };
-}
 
 export const PointSource: MessageFns<PointSource> = {
   encode(message: PointSource, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -546,94 +260,8 @@ export const PointSource: MessageFns<PointSource> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): PointSource {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBasePointSource();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.pointCount = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.importTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): PointSource {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      pointCount: isSet(object.pointCount)
-        ? globalThis.Number(object.pointCount)
-        : isSet(object.point_count)
-        ? globalThis.Number(object.point_count)
-        : 0,
-      importTime: isSet(object.importTime)
-        ? fromJsonTimestamp(object.importTime)
-        : isSet(object.import_time)
-        ? fromJsonTimestamp(object.import_time)
-        : undefined,
-    };
-  },
-
-  toJSON(message: PointSource): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.pointCount !== 0) {
-      obj.pointCount = Math.round(message.pointCount);
-    }
-    if (message.importTime !== undefined) {
-      obj.importTime = message.importTime.toISOString();
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PointSource>, I>>(base?: I): PointSource {
-    return PointSource.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PointSource>, I>>(object: I): PointSource {
-    const message = createBasePointSource();
-    message.name = object.name ?? "";
-    message.pointCount = object.pointCount ?? 0;
-    message.importTime = object.importTime ?? undefined;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): PointSource {
+    throw new Error("decode not generated for PointSource");
   },
 };
 
@@ -642,23 +270,8 @@ function createBasePointOfInterest(): PointOfInterest {
 }
 
 export const PointOfInterest: MessageFns<PointOfInterest> = {
-  encode(message: PointOfInterest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.facility !== "") {
-      writer.uint32(10).string(message.facility);
-    }
-    if (message.lat !== 0) {
-      writer.uint32(17).double(message.lat);
-    }
-    if (message.lon !== 0) {
-      writer.uint32(25).double(message.lon);
-    }
-    if (message.displayName !== "") {
-      writer.uint32(34).string(message.displayName);
-    }
-    globalThis.Object.entries(message.attributes).forEach(([key, value]: [string, string]) => {
-      PointOfInterest_AttributesEntry.encode({ key: key as any, value }, writer.uint32(42).fork()).join();
-    });
-    return writer;
+  encode(_: PointOfInterest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for PointOfInterest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): PointOfInterest {
@@ -728,80 +341,6 @@ export const PointOfInterest: MessageFns<PointOfInterest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): PointOfInterest {
-    return {
-      facility: isSet(object.facility) ? globalThis.String(object.facility) : "",
-      lat: isSet(object.lat) ? globalThis.Number(object.lat) : 0,
-      lon: isSet(object.lon) ? globalThis.Number(object.lon) : 0,
-      displayName: isSet(object.displayName)
-        ? globalThis.String(object.displayName)
-        : isSet(object.display_name)
-        ? globalThis.String(object.display_name)
-        : "",
-      attributes: isObject(object.attributes)
-        ? (globalThis.Object.entries(object.attributes) as [string, any][]).reduce(
-          (acc: { [key: string]: string }, [key, value]: [string, any]) => {
-            globalThis.Object.defineProperty(acc, key, {
-              value: globalThis.String(value),
-              enumerable: true,
-              configurable: true,
-              writable: true,
-            });
-            return acc;
-          },
-          {},
-        )
-        : {},
-    };
-  },
-
-  toJSON(message: PointOfInterest): unknown {
-    const obj: any = {};
-    if (message.facility !== "") {
-      obj.facility = message.facility;
-    }
-    if (message.lat !== 0) {
-      obj.lat = floatToJson(message.lat);
-    }
-    if (message.lon !== 0) {
-      obj.lon = floatToJson(message.lon);
-    }
-    if (message.displayName !== "") {
-      obj.displayName = message.displayName;
-    }
-    if (message.attributes) {
-      const entries = globalThis.Object.entries(message.attributes) as [string, string][];
-      if (entries.length > 0) {
-        obj.attributes = {};
-        entries.forEach(([k, v]) => {
-          obj.attributes[k] = v;
-        });
-      }
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PointOfInterest>, I>>(base?: I): PointOfInterest {
-    return PointOfInterest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PointOfInterest>, I>>(object: I): PointOfInterest {
-    const message = createBasePointOfInterest();
-    message.facility = object.facility ?? "";
-    message.lat = object.lat ?? 0;
-    message.lon = object.lon ?? 0;
-    message.displayName = object.displayName ?? "";
-    message.attributes = (globalThis.Object.entries(object.attributes ?? {}) as [string, string][]).reduce(
-      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
-        if (value !== undefined) {
-          acc[key] = globalThis.String(value);
-        }
-        return acc;
-      },
-      {},
-    );
-    return message;
-  },
 };
 
 function createBasePointOfInterest_AttributesEntry(): PointOfInterest_AttributesEntry {
@@ -859,36 +398,6 @@ export const PointOfInterest_AttributesEntry: MessageFns<PointOfInterest_Attribu
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): PointOfInterest_AttributesEntry {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      value: isSet(object.value) ? globalThis.String(object.value) : "",
-    };
-  },
-
-  toJSON(message: PointOfInterest_AttributesEntry): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.value !== "") {
-      obj.value = message.value;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PointOfInterest_AttributesEntry>, I>>(base?: I): PointOfInterest_AttributesEntry {
-    return PointOfInterest_AttributesEntry.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PointOfInterest_AttributesEntry>, I>>(
-    object: I,
-  ): PointOfInterest_AttributesEntry {
-    const message = createBasePointOfInterest_AttributesEntry();
-    message.key = object.key ?? "";
-    message.value = object.value ?? "";
-    return message;
-  },
 };
 
 function createBaseListPointSourcesRequest(): ListPointSourcesRequest {
@@ -896,14 +405,8 @@ function createBaseListPointSourcesRequest(): ListPointSourcesRequest {
 }
 
 export const ListPointSourcesRequest: MessageFns<ListPointSourcesRequest> = {
-  encode(message: ListPointSourcesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.pageSize !== 0) {
-      writer.uint32(8).int32(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      writer.uint32(18).string(message.pageToken);
-    }
-    return writer;
+  encode(_: ListPointSourcesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ListPointSourcesRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ListPointSourcesRequest {
@@ -946,47 +449,7 @@ export const ListPointSourcesRequest: MessageFns<ListPointSourcesRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListPointSourcesRequest {
-    return {
-      pageSize: isSet(object.pageSize)
-        ? globalThis.Number(object.pageSize)
-        : isSet(object.page_size)
-        ? globalThis.Number(object.page_size)
-        : 0,
-      pageToken: isSet(object.pageToken)
-        ? globalThis.String(object.pageToken)
-        : isSet(object.page_token)
-        ? globalThis.String(object.page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListPointSourcesRequest): unknown {
-    const obj: any = {};
-    if (message.pageSize !== 0) {
-      obj.pageSize = Math.round(message.pageSize);
-    }
-    if (message.pageToken !== "") {
-      obj.pageToken = message.pageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListPointSourcesRequest>, I>>(base?: I): ListPointSourcesRequest {
-    return ListPointSourcesRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListPointSourcesRequest>, I>>(object: I): ListPointSourcesRequest {
-    const message = createBaseListPointSourcesRequest();
-    message.pageSize = object.pageSize ?? 0;
-    message.pageToken = object.pageToken ?? "";
-    return message;
-  },
 };
-
-function createBaseListPointSourcesResponse(): ListPointSourcesResponse {
-  return { pointSources: [], nextPageToken: "" };
-}
 
 export const ListPointSourcesResponse: MessageFns<ListPointSourcesResponse> = {
   encode(message: ListPointSourcesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -999,81 +462,8 @@ export const ListPointSourcesResponse: MessageFns<ListPointSourcesResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): ListPointSourcesResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseListPointSourcesResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.pointSources.push(PointSource.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.nextPageToken = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): ListPointSourcesResponse {
-    return {
-      pointSources: globalThis.Array.isArray(object?.pointSources)
-        ? object.pointSources.map((e: any) => PointSource.fromJSON(e))
-        : globalThis.Array.isArray(object?.point_sources)
-        ? object.point_sources.map((e: any) => PointSource.fromJSON(e))
-        : [],
-      nextPageToken: isSet(object.nextPageToken)
-        ? globalThis.String(object.nextPageToken)
-        : isSet(object.next_page_token)
-        ? globalThis.String(object.next_page_token)
-        : "",
-    };
-  },
-
-  toJSON(message: ListPointSourcesResponse): unknown {
-    const obj: any = {};
-    if (message.pointSources?.length) {
-      obj.pointSources = message.pointSources.map((e) => PointSource.toJSON(e));
-    }
-    if (message.nextPageToken !== "") {
-      obj.nextPageToken = message.nextPageToken;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ListPointSourcesResponse>, I>>(base?: I): ListPointSourcesResponse {
-    return ListPointSourcesResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ListPointSourcesResponse>, I>>(object: I): ListPointSourcesResponse {
-    const message = createBaseListPointSourcesResponse();
-    message.pointSources = object.pointSources?.map((e) => PointSource.fromPartial(e)) || [];
-    message.nextPageToken = object.nextPageToken ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): ListPointSourcesResponse {
+    throw new Error("decode not generated for ListPointSourcesResponse");
   },
 };
 
@@ -1082,17 +472,8 @@ function createBaseImportPointsOfInterestRequest(): ImportPointsOfInterestReques
 }
 
 export const ImportPointsOfInterestRequest: MessageFns<ImportPointsOfInterestRequest> = {
-  encode(message: ImportPointsOfInterestRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.source !== "") {
-      writer.uint32(10).string(message.source);
-    }
-    for (const v of message.points) {
-      PointOfInterest.encode(v!, writer.uint32(18).fork()).join();
-    }
-    if (message.last !== false) {
-      writer.uint32(24).bool(message.last);
-    }
-    return writer;
+  encode(_: ImportPointsOfInterestRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ImportPointsOfInterestRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ImportPointsOfInterestRequest {
@@ -1143,43 +524,6 @@ export const ImportPointsOfInterestRequest: MessageFns<ImportPointsOfInterestReq
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ImportPointsOfInterestRequest {
-    return {
-      source: isSet(object.source) ? globalThis.String(object.source) : "",
-      points: globalThis.Array.isArray(object?.points)
-        ? object.points.map((e: any) => PointOfInterest.fromJSON(e))
-        : [],
-      last: isSet(object.last) ? globalThis.Boolean(object.last) : false,
-    };
-  },
-
-  toJSON(message: ImportPointsOfInterestRequest): unknown {
-    const obj: any = {};
-    if (message.source !== "") {
-      obj.source = message.source;
-    }
-    if (message.points?.length) {
-      obj.points = message.points.map((e) => PointOfInterest.toJSON(e));
-    }
-    if (message.last !== false) {
-      obj.last = message.last;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ImportPointsOfInterestRequest>, I>>(base?: I): ImportPointsOfInterestRequest {
-    return ImportPointsOfInterestRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ImportPointsOfInterestRequest>, I>>(
-    object: I,
-  ): ImportPointsOfInterestRequest {
-    const message = createBaseImportPointsOfInterestRequest();
-    message.source = object.source ?? "";
-    message.points = object.points?.map((e) => PointOfInterest.fromPartial(e)) || [];
-    message.last = object.last ?? false;
-    return message;
-  },
 };
 
 function createBaseDeletePointSourceRequest(): DeletePointSourceRequest {
@@ -1187,11 +531,8 @@ function createBaseDeletePointSourceRequest(): DeletePointSourceRequest {
 }
 
 export const DeletePointSourceRequest: MessageFns<DeletePointSourceRequest> = {
-  encode(message: DeletePointSourceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: DeletePointSourceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for DeletePointSourceRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): DeletePointSourceRequest {
@@ -1226,45 +567,7 @@ export const DeletePointSourceRequest: MessageFns<DeletePointSourceRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DeletePointSourceRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: DeletePointSourceRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeletePointSourceRequest>, I>>(base?: I): DeletePointSourceRequest {
-    return DeletePointSourceRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeletePointSourceRequest>, I>>(object: I): DeletePointSourceRequest {
-    const message = createBaseDeletePointSourceRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
-
-function floatToJson(value: number | null | undefined): number | string | null | undefined {
-  return typeof value === "number" && !globalThis.Number.isFinite(value) ? globalThis.String(value) : value;
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -1272,35 +575,7 @@ function toTimestamp(date: Date): Timestamp {
   return { seconds, nanos };
 }
 
-function fromTimestamp(t: Timestamp): Date {
-  let millis = (t.seconds || 0) * 1_000;
-  millis += (t.nanos || 0) / 1_000_000;
-  return new globalThis.Date(millis);
-}
-
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }

@@ -164,24 +164,6 @@ export function stage_StateFromJSON(object: any): Stage_State {
   }
 }
 
-export function stage_StateToJSON(object: Stage_State): string {
-  switch (object) {
-    case Stage_State.STATE_UNSPECIFIED:
-      return "STATE_UNSPECIFIED";
-    case Stage_State.STATE_RUNNING:
-      return "STATE_RUNNING";
-    case Stage_State.STATE_PAUSING:
-      return "STATE_PAUSING";
-    case Stage_State.STATE_PAUSED:
-      return "STATE_PAUSED";
-    case Stage_State.STATE_ABSENT:
-      return "STATE_ABSENT";
-    case Stage_State.UNRECOGNIZED:
-    default:
-      return "UNRECOGNIZED";
-  }
-}
-
 export function stage_StateToNumber(object: Stage_State): number {
   switch (object) {
     case Stage_State.STATE_UNSPECIFIED:
@@ -265,23 +247,6 @@ export interface DrainStageRequest {
   reason: string;
 }
 
-function createBaseStatus(): Status {
-  return {
-    version: "",
-    readTime: undefined,
-    instances: [],
-    stages: [],
-    streams: [],
-    openDeliveries: [],
-    failedDeliveryCount: 0,
-    oldestDueTime: undefined,
-    deadLetterCount: 0,
-    pausedEndpointCount: 0,
-    index: undefined,
-    intakeLead: undefined,
-  };
-}
-
 export const Status: MessageFns<Status> = {
   encode(message: Status, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.version !== "") {
@@ -323,241 +288,10 @@ export const Status: MessageFns<Status> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Status {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseStatus();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.version = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.readTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.instances.push(Instance.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.stages.push(Stage.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.streams.push(Stream.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.openDeliveries.push(DeliveryStateCount.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.failedDeliveryCount = reader.int32();
-            continue;
-          }
-          case 8: {
-            if (tag !== 66) {
-              break;
-            }
-
-            message.oldestDueTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 9: {
-            if (tag !== 72) {
-              break;
-            }
-
-            message.deadLetterCount = reader.int32();
-            continue;
-          }
-          case 10: {
-            if (tag !== 80) {
-              break;
-            }
-
-            message.pausedEndpointCount = reader.int32();
-            continue;
-          }
-          case 11: {
-            if (tag !== 90) {
-              break;
-            }
-
-            message.index = Index.decode(reader, reader.uint32());
-            continue;
-          }
-          case 12: {
-            if (tag !== 98) {
-              break;
-            }
-
-            message.intakeLead = IntakeLead.decode(reader, reader.uint32());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Status {
-    return {
-      version: isSet(object.version) ? globalThis.String(object.version) : "",
-      readTime: isSet(object.readTime)
-        ? fromJsonTimestamp(object.readTime)
-        : isSet(object.read_time)
-        ? fromJsonTimestamp(object.read_time)
-        : undefined,
-      instances: globalThis.Array.isArray(object?.instances)
-        ? object.instances.map((e: any) => Instance.fromJSON(e))
-        : [],
-      stages: globalThis.Array.isArray(object?.stages) ? object.stages.map((e: any) => Stage.fromJSON(e)) : [],
-      streams: globalThis.Array.isArray(object?.streams) ? object.streams.map((e: any) => Stream.fromJSON(e)) : [],
-      openDeliveries: globalThis.Array.isArray(object?.openDeliveries)
-        ? object.openDeliveries.map((e: any) => DeliveryStateCount.fromJSON(e))
-        : globalThis.Array.isArray(object?.open_deliveries)
-        ? object.open_deliveries.map((e: any) => DeliveryStateCount.fromJSON(e))
-        : [],
-      failedDeliveryCount: isSet(object.failedDeliveryCount)
-        ? globalThis.Number(object.failedDeliveryCount)
-        : isSet(object.failed_delivery_count)
-        ? globalThis.Number(object.failed_delivery_count)
-        : 0,
-      oldestDueTime: isSet(object.oldestDueTime)
-        ? fromJsonTimestamp(object.oldestDueTime)
-        : isSet(object.oldest_due_time)
-        ? fromJsonTimestamp(object.oldest_due_time)
-        : undefined,
-      deadLetterCount: isSet(object.deadLetterCount)
-        ? globalThis.Number(object.deadLetterCount)
-        : isSet(object.dead_letter_count)
-        ? globalThis.Number(object.dead_letter_count)
-        : 0,
-      pausedEndpointCount: isSet(object.pausedEndpointCount)
-        ? globalThis.Number(object.pausedEndpointCount)
-        : isSet(object.paused_endpoint_count)
-        ? globalThis.Number(object.paused_endpoint_count)
-        : 0,
-      index: isSet(object.index) ? Index.fromJSON(object.index) : undefined,
-      intakeLead: isSet(object.intakeLead)
-        ? IntakeLead.fromJSON(object.intakeLead)
-        : isSet(object.intake_lead)
-        ? IntakeLead.fromJSON(object.intake_lead)
-        : undefined,
-    };
-  },
-
-  toJSON(message: Status): unknown {
-    const obj: any = {};
-    if (message.version !== "") {
-      obj.version = message.version;
-    }
-    if (message.readTime !== undefined) {
-      obj.readTime = message.readTime.toISOString();
-    }
-    if (message.instances?.length) {
-      obj.instances = message.instances.map((e) => Instance.toJSON(e));
-    }
-    if (message.stages?.length) {
-      obj.stages = message.stages.map((e) => Stage.toJSON(e));
-    }
-    if (message.streams?.length) {
-      obj.streams = message.streams.map((e) => Stream.toJSON(e));
-    }
-    if (message.openDeliveries?.length) {
-      obj.openDeliveries = message.openDeliveries.map((e) => DeliveryStateCount.toJSON(e));
-    }
-    if (message.failedDeliveryCount !== 0) {
-      obj.failedDeliveryCount = Math.round(message.failedDeliveryCount);
-    }
-    if (message.oldestDueTime !== undefined) {
-      obj.oldestDueTime = message.oldestDueTime.toISOString();
-    }
-    if (message.deadLetterCount !== 0) {
-      obj.deadLetterCount = Math.round(message.deadLetterCount);
-    }
-    if (message.pausedEndpointCount !== 0) {
-      obj.pausedEndpointCount = Math.round(message.pausedEndpointCount);
-    }
-    if (message.index !== undefined) {
-      obj.index = Index.toJSON(message.index);
-    }
-    if (message.intakeLead !== undefined) {
-      obj.intakeLead = IntakeLead.toJSON(message.intakeLead);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Status>, I>>(base?: I): Status {
-    return Status.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Status>, I>>(object: I): Status {
-    const message = createBaseStatus();
-    message.version = object.version ?? "";
-    message.readTime = object.readTime ?? undefined;
-    message.instances = object.instances?.map((e) => Instance.fromPartial(e)) || [];
-    message.stages = object.stages?.map((e) => Stage.fromPartial(e)) || [];
-    message.streams = object.streams?.map((e) => Stream.fromPartial(e)) || [];
-    message.openDeliveries = object.openDeliveries?.map((e) => DeliveryStateCount.fromPartial(e)) || [];
-    message.failedDeliveryCount = object.failedDeliveryCount ?? 0;
-    message.oldestDueTime = object.oldestDueTime ?? undefined;
-    message.deadLetterCount = object.deadLetterCount ?? 0;
-    message.pausedEndpointCount = object.pausedEndpointCount ?? 0;
-    message.index = (object.index !== undefined && object.index !== null) ? Index.fromPartial(object.index) : undefined;
-    message.intakeLead = (object.intakeLead !== undefined && object.intakeLead !== null)
-      ? IntakeLead.fromPartial(object.intakeLead)
-      : undefined;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Status {
+    throw new Error("decode not generated for Status");
   },
 };
-
-function createBaseIntakeLead(): IntakeLead {
-  return { beginTime: undefined, gapSeconds: 0, leaderlessSeconds: 0 };
-}
 
 export const IntakeLead: MessageFns<IntakeLead> = {
   encode(message: IntakeLead, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -573,114 +307,10 @@ export const IntakeLead: MessageFns<IntakeLead> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): IntakeLead {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseIntakeLead();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.beginTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 2: {
-            if (tag !== 17) {
-              break;
-            }
-
-            message.gapSeconds = reader.double();
-            continue;
-          }
-          case 3: {
-            if (tag !== 25) {
-              break;
-            }
-
-            message.leaderlessSeconds = reader.double();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): IntakeLead {
-    return {
-      beginTime: isSet(object.beginTime)
-        ? fromJsonTimestamp(object.beginTime)
-        : isSet(object.begin_time)
-        ? fromJsonTimestamp(object.begin_time)
-        : undefined,
-      gapSeconds: isSet(object.gapSeconds)
-        ? globalThis.Number(object.gapSeconds)
-        : isSet(object.gap_seconds)
-        ? globalThis.Number(object.gap_seconds)
-        : 0,
-      leaderlessSeconds: isSet(object.leaderlessSeconds)
-        ? globalThis.Number(object.leaderlessSeconds)
-        : isSet(object.leaderless_seconds)
-        ? globalThis.Number(object.leaderless_seconds)
-        : 0,
-    };
-  },
-
-  toJSON(message: IntakeLead): unknown {
-    const obj: any = {};
-    if (message.beginTime !== undefined) {
-      obj.beginTime = message.beginTime.toISOString();
-    }
-    if (message.gapSeconds !== 0) {
-      obj.gapSeconds = floatToJson(message.gapSeconds);
-    }
-    if (message.leaderlessSeconds !== 0) {
-      obj.leaderlessSeconds = floatToJson(message.leaderlessSeconds);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<IntakeLead>, I>>(base?: I): IntakeLead {
-    return IntakeLead.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<IntakeLead>, I>>(object: I): IntakeLead {
-    const message = createBaseIntakeLead();
-    message.beginTime = object.beginTime ?? undefined;
-    message.gapSeconds = object.gapSeconds ?? 0;
-    message.leaderlessSeconds = object.leaderlessSeconds ?? 0;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): IntakeLead {
+    throw new Error("decode not generated for IntakeLead");
   },
 };
-
-function createBaseInstance(): Instance {
-  return {
-    name: "",
-    host: "",
-    processId: 0,
-    roles: [],
-    version: "",
-    startTime: undefined,
-    seenTime: undefined,
-    leadsIntake: false,
-    failingActors: [],
-  };
-}
 
 export const Instance: MessageFns<Instance> = {
   encode(message: Instance, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -714,190 +344,10 @@ export const Instance: MessageFns<Instance> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Instance {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseInstance();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.host = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.processId = reader.int32();
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.roles.push(reader.string());
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.version = reader.string();
-            continue;
-          }
-          case 6: {
-            if (tag !== 50) {
-              break;
-            }
-
-            message.startTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 7: {
-            if (tag !== 58) {
-              break;
-            }
-
-            message.seenTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 8: {
-            if (tag !== 64) {
-              break;
-            }
-
-            message.leadsIntake = reader.bool();
-            continue;
-          }
-          case 9: {
-            if (tag !== 74) {
-              break;
-            }
-
-            message.failingActors.push(FailingActor.decode(reader, reader.uint32()));
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Instance {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      host: isSet(object.host) ? globalThis.String(object.host) : "",
-      processId: isSet(object.processId)
-        ? globalThis.Number(object.processId)
-        : isSet(object.process_id)
-        ? globalThis.Number(object.process_id)
-        : 0,
-      roles: globalThis.Array.isArray(object?.roles) ? object.roles.map((e: any) => globalThis.String(e)) : [],
-      version: isSet(object.version) ? globalThis.String(object.version) : "",
-      startTime: isSet(object.startTime)
-        ? fromJsonTimestamp(object.startTime)
-        : isSet(object.start_time)
-        ? fromJsonTimestamp(object.start_time)
-        : undefined,
-      seenTime: isSet(object.seenTime)
-        ? fromJsonTimestamp(object.seenTime)
-        : isSet(object.seen_time)
-        ? fromJsonTimestamp(object.seen_time)
-        : undefined,
-      leadsIntake: isSet(object.leadsIntake)
-        ? globalThis.Boolean(object.leadsIntake)
-        : isSet(object.leads_intake)
-        ? globalThis.Boolean(object.leads_intake)
-        : false,
-      failingActors: globalThis.Array.isArray(object?.failingActors)
-        ? object.failingActors.map((e: any) => FailingActor.fromJSON(e))
-        : globalThis.Array.isArray(object?.failing_actors)
-        ? object.failing_actors.map((e: any) => FailingActor.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: Instance): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.host !== "") {
-      obj.host = message.host;
-    }
-    if (message.processId !== 0) {
-      obj.processId = Math.round(message.processId);
-    }
-    if (message.roles?.length) {
-      obj.roles = message.roles;
-    }
-    if (message.version !== "") {
-      obj.version = message.version;
-    }
-    if (message.startTime !== undefined) {
-      obj.startTime = message.startTime.toISOString();
-    }
-    if (message.seenTime !== undefined) {
-      obj.seenTime = message.seenTime.toISOString();
-    }
-    if (message.leadsIntake !== false) {
-      obj.leadsIntake = message.leadsIntake;
-    }
-    if (message.failingActors?.length) {
-      obj.failingActors = message.failingActors.map((e) => FailingActor.toJSON(e));
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Instance>, I>>(base?: I): Instance {
-    return Instance.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Instance>, I>>(object: I): Instance {
-    const message = createBaseInstance();
-    message.name = object.name ?? "";
-    message.host = object.host ?? "";
-    message.processId = object.processId ?? 0;
-    message.roles = object.roles?.map((e) => e) || [];
-    message.version = object.version ?? "";
-    message.startTime = object.startTime ?? undefined;
-    message.seenTime = object.seenTime ?? undefined;
-    message.leadsIntake = object.leadsIntake ?? false;
-    message.failingActors = object.failingActors?.map((e) => FailingActor.fromPartial(e)) || [];
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Instance {
+    throw new Error("decode not generated for Instance");
   },
 };
-
-function createBaseFailingActor(): FailingActor {
-  return { actor: "", failingSeconds: 0, reason: "" };
-}
 
 export const FailingActor: MessageFns<FailingActor> = {
   encode(message: FailingActor, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -913,103 +363,10 @@ export const FailingActor: MessageFns<FailingActor> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): FailingActor {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseFailingActor();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.actor = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.failingSeconds = reader.int32();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.reason = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): FailingActor {
-    return {
-      actor: isSet(object.actor) ? globalThis.String(object.actor) : "",
-      failingSeconds: isSet(object.failingSeconds)
-        ? globalThis.Number(object.failingSeconds)
-        : isSet(object.failing_seconds)
-        ? globalThis.Number(object.failing_seconds)
-        : 0,
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-    };
-  },
-
-  toJSON(message: FailingActor): unknown {
-    const obj: any = {};
-    if (message.actor !== "") {
-      obj.actor = message.actor;
-    }
-    if (message.failingSeconds !== 0) {
-      obj.failingSeconds = Math.round(message.failingSeconds);
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<FailingActor>, I>>(base?: I): FailingActor {
-    return FailingActor.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<FailingActor>, I>>(object: I): FailingActor {
-    const message = createBaseFailingActor();
-    message.actor = object.actor ?? "";
-    message.failingSeconds = object.failingSeconds ?? 0;
-    message.reason = object.reason ?? "";
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): FailingActor {
+    throw new Error("decode not generated for FailingActor");
   },
 };
-
-function createBaseStage(): Stage {
-  return {
-    name: "",
-    state: Stage_State.STATE_UNSPECIFIED,
-    pauseTime: undefined,
-    pauseReason: "",
-    inFlight: 0,
-    instanceCount: 0,
-  };
-}
 
 export const Stage: MessageFns<Stage> = {
   encode(message: Stage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1034,147 +391,10 @@ export const Stage: MessageFns<Stage> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Stage {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseStage();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.state = stage_StateFromJSON(reader.int32());
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.pauseTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
-            continue;
-          }
-          case 4: {
-            if (tag !== 34) {
-              break;
-            }
-
-            message.pauseReason = reader.string();
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.inFlight = reader.int32();
-            continue;
-          }
-          case 6: {
-            if (tag !== 48) {
-              break;
-            }
-
-            message.instanceCount = reader.int32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Stage {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      state: isSet(object.state) ? stage_StateFromJSON(object.state) : Stage_State.STATE_UNSPECIFIED,
-      pauseTime: isSet(object.pauseTime)
-        ? fromJsonTimestamp(object.pauseTime)
-        : isSet(object.pause_time)
-        ? fromJsonTimestamp(object.pause_time)
-        : undefined,
-      pauseReason: isSet(object.pauseReason)
-        ? globalThis.String(object.pauseReason)
-        : isSet(object.pause_reason)
-        ? globalThis.String(object.pause_reason)
-        : "",
-      inFlight: isSet(object.inFlight)
-        ? globalThis.Number(object.inFlight)
-        : isSet(object.in_flight)
-        ? globalThis.Number(object.in_flight)
-        : 0,
-      instanceCount: isSet(object.instanceCount)
-        ? globalThis.Number(object.instanceCount)
-        : isSet(object.instance_count)
-        ? globalThis.Number(object.instance_count)
-        : 0,
-    };
-  },
-
-  toJSON(message: Stage): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.state !== Stage_State.STATE_UNSPECIFIED) {
-      obj.state = stage_StateToJSON(message.state);
-    }
-    if (message.pauseTime !== undefined) {
-      obj.pauseTime = message.pauseTime.toISOString();
-    }
-    if (message.pauseReason !== "") {
-      obj.pauseReason = message.pauseReason;
-    }
-    if (message.inFlight !== 0) {
-      obj.inFlight = Math.round(message.inFlight);
-    }
-    if (message.instanceCount !== 0) {
-      obj.instanceCount = Math.round(message.instanceCount);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Stage>, I>>(base?: I): Stage {
-    return Stage.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Stage>, I>>(object: I): Stage {
-    const message = createBaseStage();
-    message.name = object.name ?? "";
-    message.state = object.state ?? Stage_State.STATE_UNSPECIFIED;
-    message.pauseTime = object.pauseTime ?? undefined;
-    message.pauseReason = object.pauseReason ?? "";
-    message.inFlight = object.inFlight ?? 0;
-    message.instanceCount = object.instanceCount ?? 0;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Stage {
+    throw new Error("decode not generated for Stage");
   },
 };
-
-function createBaseStream(): Stream {
-  return { name: "", messageCount: 0, byteCount: 0, pendingCount: 0, ackPendingCount: 0, consumerCount: 0 };
-}
 
 export const Stream: MessageFns<Stream> = {
   encode(message: Stream, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1199,151 +419,10 @@ export const Stream: MessageFns<Stream> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): Stream {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseStream();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.name = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.messageCount = longToNumber(reader.int64());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.byteCount = longToNumber(reader.int64());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.pendingCount = longToNumber(reader.int64());
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.ackPendingCount = longToNumber(reader.int64());
-            continue;
-          }
-          case 6: {
-            if (tag !== 48) {
-              break;
-            }
-
-            message.consumerCount = reader.int32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): Stream {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      messageCount: isSet(object.messageCount)
-        ? globalThis.Number(object.messageCount)
-        : isSet(object.message_count)
-        ? globalThis.Number(object.message_count)
-        : 0,
-      byteCount: isSet(object.byteCount)
-        ? globalThis.Number(object.byteCount)
-        : isSet(object.byte_count)
-        ? globalThis.Number(object.byte_count)
-        : 0,
-      pendingCount: isSet(object.pendingCount)
-        ? globalThis.Number(object.pendingCount)
-        : isSet(object.pending_count)
-        ? globalThis.Number(object.pending_count)
-        : 0,
-      ackPendingCount: isSet(object.ackPendingCount)
-        ? globalThis.Number(object.ackPendingCount)
-        : isSet(object.ack_pending_count)
-        ? globalThis.Number(object.ack_pending_count)
-        : 0,
-      consumerCount: isSet(object.consumerCount)
-        ? globalThis.Number(object.consumerCount)
-        : isSet(object.consumer_count)
-        ? globalThis.Number(object.consumer_count)
-        : 0,
-    };
-  },
-
-  toJSON(message: Stream): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.messageCount !== 0) {
-      obj.messageCount = Math.round(message.messageCount);
-    }
-    if (message.byteCount !== 0) {
-      obj.byteCount = Math.round(message.byteCount);
-    }
-    if (message.pendingCount !== 0) {
-      obj.pendingCount = Math.round(message.pendingCount);
-    }
-    if (message.ackPendingCount !== 0) {
-      obj.ackPendingCount = Math.round(message.ackPendingCount);
-    }
-    if (message.consumerCount !== 0) {
-      obj.consumerCount = Math.round(message.consumerCount);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<Stream>, I>>(base?: I): Stream {
-    return Stream.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<Stream>, I>>(object: I): Stream {
-    const message = createBaseStream();
-    message.name = object.name ?? "";
-    message.messageCount = object.messageCount ?? 0;
-    message.byteCount = object.byteCount ?? 0;
-    message.pendingCount = object.pendingCount ?? 0;
-    message.ackPendingCount = object.ackPendingCount ?? 0;
-    message.consumerCount = object.consumerCount ?? 0;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): Stream {
+    throw new Error("decode not generated for Stream");
   },
 };
-
-function createBaseDeliveryStateCount(): DeliveryStateCount {
-  return { state: "", count: 0 };
-}
 
 export const DeliveryStateCount: MessageFns<DeliveryStateCount> = {
   encode(message: DeliveryStateCount, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1356,73 +435,8 @@ export const DeliveryStateCount: MessageFns<DeliveryStateCount> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): DeliveryStateCount {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseDeliveryStateCount();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.state = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.count = reader.int32();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): DeliveryStateCount {
-    return {
-      state: isSet(object.state) ? globalThis.String(object.state) : "",
-      count: isSet(object.count) ? globalThis.Number(object.count) : 0,
-    };
-  },
-
-  toJSON(message: DeliveryStateCount): unknown {
-    const obj: any = {};
-    if (message.state !== "") {
-      obj.state = message.state;
-    }
-    if (message.count !== 0) {
-      obj.count = Math.round(message.count);
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DeliveryStateCount>, I>>(base?: I): DeliveryStateCount {
-    return DeliveryStateCount.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DeliveryStateCount>, I>>(object: I): DeliveryStateCount {
-    const message = createBaseDeliveryStateCount();
-    message.state = object.state ?? "";
-    message.count = object.count ?? 0;
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): DeliveryStateCount {
+    throw new Error("decode not generated for DeliveryStateCount");
   },
 };
 
@@ -1431,11 +445,8 @@ function createBaseAdoptStreamsRequest(): AdoptStreamsRequest {
 }
 
 export const AdoptStreamsRequest: MessageFns<AdoptStreamsRequest> = {
-  encode(message: AdoptStreamsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.validateOnly !== false) {
-      writer.uint32(8).bool(message.validateOnly);
-    }
-    return writer;
+  encode(_: AdoptStreamsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for AdoptStreamsRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): AdoptStreamsRequest {
@@ -1470,38 +481,7 @@ export const AdoptStreamsRequest: MessageFns<AdoptStreamsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): AdoptStreamsRequest {
-    return {
-      validateOnly: isSet(object.validateOnly)
-        ? globalThis.Boolean(object.validateOnly)
-        : isSet(object.validate_only)
-        ? globalThis.Boolean(object.validate_only)
-        : false,
-    };
-  },
-
-  toJSON(message: AdoptStreamsRequest): unknown {
-    const obj: any = {};
-    if (message.validateOnly !== false) {
-      obj.validateOnly = message.validateOnly;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<AdoptStreamsRequest>, I>>(base?: I): AdoptStreamsRequest {
-    return AdoptStreamsRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<AdoptStreamsRequest>, I>>(object: I): AdoptStreamsRequest {
-    const message = createBaseAdoptStreamsRequest();
-    message.validateOnly = object.validateOnly ?? false;
-    return message;
-  },
 };
-
-function createBaseAdoptStreamsResponse(): AdoptStreamsResponse {
-  return { adopted: [] };
-}
 
 export const AdoptStreamsResponse: MessageFns<AdoptStreamsResponse> = {
   encode(message: AdoptStreamsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
@@ -1511,60 +491,8 @@ export const AdoptStreamsResponse: MessageFns<AdoptStreamsResponse> = {
     return writer;
   },
 
-  decode(input: BinaryReader | Uint8Array, length?: number): AdoptStreamsResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseAdoptStreamsResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.adopted.push(reader.string());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  fromJSON(object: any): AdoptStreamsResponse {
-    return {
-      adopted: globalThis.Array.isArray(object?.adopted) ? object.adopted.map((e: any) => globalThis.String(e)) : [],
-    };
-  },
-
-  toJSON(message: AdoptStreamsResponse): unknown {
-    const obj: any = {};
-    if (message.adopted?.length) {
-      obj.adopted = message.adopted;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<AdoptStreamsResponse>, I>>(base?: I): AdoptStreamsResponse {
-    return AdoptStreamsResponse.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<AdoptStreamsResponse>, I>>(object: I): AdoptStreamsResponse {
-    const message = createBaseAdoptStreamsResponse();
-    message.adopted = object.adopted?.map((e) => e) || [];
-    return message;
+  decode(_: BinaryReader | Uint8Array, length?: number): AdoptStreamsResponse {
+    throw new Error("decode not generated for AdoptStreamsResponse");
   },
 };
 
@@ -1574,7 +502,7 @@ function createBaseGetStatusRequest(): GetStatusRequest {
 
 export const GetStatusRequest: MessageFns<GetStatusRequest> = {
   encode(_: GetStatusRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    return writer;
+    throw new Error("encode not generated for GetStatusRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): GetStatusRequest {
@@ -1601,23 +529,6 @@ export const GetStatusRequest: MessageFns<GetStatusRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(_: any): GetStatusRequest {
-    return {};
-  },
-
-  toJSON(_: GetStatusRequest): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<GetStatusRequest>, I>>(base?: I): GetStatusRequest {
-    return GetStatusRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<GetStatusRequest>, I>>(_: I): GetStatusRequest {
-    const message = createBaseGetStatusRequest();
-    return message;
-  },
 };
 
 function createBasePauseStageRequest(): PauseStageRequest {
@@ -1625,14 +536,8 @@ function createBasePauseStageRequest(): PauseStageRequest {
 }
 
 export const PauseStageRequest: MessageFns<PauseStageRequest> = {
-  encode(message: PauseStageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    if (message.reason !== "") {
-      writer.uint32(18).string(message.reason);
-    }
-    return writer;
+  encode(_: PauseStageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for PauseStageRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): PauseStageRequest {
@@ -1675,34 +580,6 @@ export const PauseStageRequest: MessageFns<PauseStageRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): PauseStageRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-    };
-  },
-
-  toJSON(message: PauseStageRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<PauseStageRequest>, I>>(base?: I): PauseStageRequest {
-    return PauseStageRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<PauseStageRequest>, I>>(object: I): PauseStageRequest {
-    const message = createBasePauseStageRequest();
-    message.name = object.name ?? "";
-    message.reason = object.reason ?? "";
-    return message;
-  },
 };
 
 function createBaseResumeStageRequest(): ResumeStageRequest {
@@ -1710,11 +587,8 @@ function createBaseResumeStageRequest(): ResumeStageRequest {
 }
 
 export const ResumeStageRequest: MessageFns<ResumeStageRequest> = {
-  encode(message: ResumeStageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    return writer;
+  encode(_: ResumeStageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for ResumeStageRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): ResumeStageRequest {
@@ -1749,27 +623,6 @@ export const ResumeStageRequest: MessageFns<ResumeStageRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResumeStageRequest {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: ResumeStageRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<ResumeStageRequest>, I>>(base?: I): ResumeStageRequest {
-    return ResumeStageRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<ResumeStageRequest>, I>>(object: I): ResumeStageRequest {
-    const message = createBaseResumeStageRequest();
-    message.name = object.name ?? "";
-    return message;
-  },
 };
 
 function createBaseDrainStageRequest(): DrainStageRequest {
@@ -1777,14 +630,8 @@ function createBaseDrainStageRequest(): DrainStageRequest {
 }
 
 export const DrainStageRequest: MessageFns<DrainStageRequest> = {
-  encode(message: DrainStageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    if (message.reason !== "") {
-      writer.uint32(18).string(message.reason);
-    }
-    return writer;
+  encode(_: DrainStageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    throw new Error("encode not generated for DrainStageRequest");
   },
 
   decode(input: BinaryReader | Uint8Array, length?: number): DrainStageRequest {
@@ -1827,52 +674,7 @@ export const DrainStageRequest: MessageFns<DrainStageRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): DrainStageRequest {
-    return {
-      name: isSet(object.name) ? globalThis.String(object.name) : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-    };
-  },
-
-  toJSON(message: DrainStageRequest): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    return obj;
-  },
-
-  create<I extends Exact<DeepPartial<DrainStageRequest>, I>>(base?: I): DrainStageRequest {
-    return DrainStageRequest.fromPartial(base ?? ({} as any));
-  },
-  fromPartial<I extends Exact<DeepPartial<DrainStageRequest>, I>>(object: I): DrainStageRequest {
-    const message = createBaseDrainStageRequest();
-    message.name = object.name ?? "";
-    message.reason = object.reason ?? "";
-    return message;
-  },
 };
-
-function floatToJson(value: number | null | undefined): number | string | null | undefined {
-  return typeof value === "number" && !globalThis.Number.isFinite(value) ? globalThis.String(value) : value;
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-type KeysOfUnion<T> = T extends T ? keyof T : never;
-type Exact<P, I extends P> = P extends Builtin ? P
-  : P & { [K in keyof P]: Exact<P[K], I[K]> } & { [K in Exclude<keyof I, KeysOfUnion<P>>]: never };
 
 function toTimestamp(date: Date): Timestamp {
   const seconds = Math.trunc(date.getTime() / 1_000);
@@ -1880,42 +682,7 @@ function toTimestamp(date: Date): Timestamp {
   return { seconds, nanos };
 }
 
-function fromTimestamp(t: Timestamp): Date {
-  let millis = (t.seconds || 0) * 1_000;
-  millis += (t.nanos || 0) / 1_000_000;
-  return new globalThis.Date(millis);
-}
-
-function fromJsonTimestamp(o: any): Date {
-  if (o instanceof globalThis.Date) {
-    return o;
-  } else if (typeof o === "string") {
-    return new globalThis.Date(o);
-  } else {
-    return fromTimestamp(Timestamp.fromJSON(o));
-  }
-}
-
-function longToNumber(int64: { toString(): string }): number {
-  const num = globalThis.Number(int64.toString());
-  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
-    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
-  }
-  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
-    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
-  }
-  return num;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
-
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create<I extends Exact<DeepPartial<T>, I>>(base?: I): T;
-  fromPartial<I extends Exact<DeepPartial<T>, I>>(object: I): T;
 }
