@@ -29,6 +29,7 @@ export type PointFormat = (typeof POINT_FORMATS)[number];
 /** Throws `ImportFileError` on a file of another kind. */
 export function detectPointFormat({ head, path, ...file }: ImportFile): PointFormat {
   const text = head.toString('utf8').replace(/^\uFEFF/, '');
+  // oxlint-disable-next-line eslint/no-control-regex -- exactly that one separates records
   const json = text.replace(/^[\s\u001E]+/, '');
   if (json.startsWith('{')) {
     if (text.startsWith(RECORD_SEPARATOR)) return 'geojson-seq';
