@@ -102,50 +102,54 @@ function refusalOf(
 }
 
 /**
- * Makes the next attempt of each due now, and resolves with the due ones: none that is being sent. They are locked and
- * may be sent. A first attempt keeps its place, but at another endpoint others hold it back: the next claim decides, for
- * it and for what waited for it. Served by the primary keys.
+ * Makes the next attempt of each due now, and resolves with the due ones. They are locked and may be sent. A first attempt
+ * keeps its place, but at another endpoint others hold it back: the next claim decides, for it and for what waited for
+ * it. The endpoint may already have what is being sent, and request a resend because of that: a new series begins when
+ * the present attempt has ended, and until then its row keeps the endpoint of that attempt. Served by the primary keys.
  */
 export async function resend(
   connection: Queryable,
   candidates: readonly ResendCandidate[],
 ): Promise<readonly DueDelivery[]> {
-  const waiting = candidates.filter(({ state }) => state !== 'sending');
-  if (waiting.length === 0) return [];
+  if (candidates.length === 0) return [];
   const { rows } = await connection.query<{ id: Uuid; endpointKey: string; lane: number }>(
     `with again as materialized (
-       select * from unnest($1::uuid[], $2::text[], $3::text[], $4::boolean[], $5::smallint[])
-         as row(id, endpoint, key, is_final, attempt_count)
-     ), turned as (
+       select *, is_final or is_sending as is_new_series
+       from unnest($1::uuid[], $2::text[], $3::text[], $4::boolean[], $5::boolean[], $6::smallint[])
+         as row(id, endpoint, key, is_final, is_sending, attempt_count)
+     ), redirected as (
        update deliveries d set endpoint = again.endpoint, endpoint_key = again.key,
-         attempts_spent = case when again.is_final then again.attempt_count else attempts_spent end,
-         replay_count = replay_count + again.is_final::integer
+         attempts_spent = case when is_new_series then again.attempt_count else attempts_spent end,
+         replay_count = replay_count + is_new_series::integer
        from again where d.id = again.id returning d.id, search_number, match_id, sequence
      ), forgotten as (
        delete from final_outcomes using again where delivery_id = again.id and again.is_final
+     ), marked as (
+       update open_deliveries o set is_resent = true from again where o.id = again.id and is_sending
      ), moved as (
        update open_deliveries o set endpoint_key = again.key, due_at = clock_timestamp(),
          lane = case o.lane when ${LANE.waiting_retry} then ${LANE.due_again} when ${LANE.held} then ${LANE.due} else o.lane end
-       from again where o.id = again.id and not again.is_final returning o.id, o.endpoint_key, o.lane
+       from again where o.id = again.id and not is_new_series returning o.id, o.endpoint_key, o.lane
      ), begun as (
        insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key)
-       select turned.id, turned.match_id, turned.search_number, searches.generation, ${LANE.due_again}, again.attempt_count,
-         coalesce(turned.sequence > 1, false), again.key
-       from turned join again on again.id = turned.id join searches on searches.number = turned.search_number
-       where again.is_final returning id, endpoint_key, lane
+       select again.id, match_id, search_number, searches.generation, ${LANE.due_again}, again.attempt_count,
+         coalesce(sequence > 1, false), again.key
+       from redirected join again using (id) join searches on searches.number = search_number
+       where is_final returning id, endpoint_key, lane
      )
      select id, endpoint_key as "endpointKey", lane from moved union all select id, endpoint_key, lane from begun order by id`,
     [
-      waiting.map(({ id }) => id),
-      waiting.map(({ endpoint }) => endpoint),
-      waiting.map(({ endpointKey }) => endpointKey),
-      waiting.map(({ state }) => isFinal(state)),
-      waiting.map(({ attemptCount }) => attemptCount),
+      candidates.map(({ id }) => id),
+      candidates.map(({ endpoint }) => endpoint),
+      candidates.map(({ endpointKey }) => endpointKey),
+      candidates.map(({ state }) => isFinal(state)),
+      candidates.map(({ state }) => state === 'sending'),
+      candidates.map(({ attemptCount }) => attemptCount),
     ],
   );
   const due = rows.map((row) => ({ ...row, lane: laneOf(row.lane) }));
   const firsts = new Set(due.flatMap(({ id, lane }) => (lane === 'first' ? [id] : [])));
-  const moved = waiting.filter(({ id }) => firsts.has(id));
+  const moved = candidates.filter(({ id }) => firsts.has(id));
   return [...due, ...(await releaseHeld(connection, moved))];
 }
 
@@ -160,27 +164,10 @@ export async function resendDelivery(database: Database, clientId: Uuid, id: Uui
     if (candidate === undefined) {
       return (await isMailItem(connection, clientId, id)) ? { type: 'refused', refusal: 'e-mail' } : null;
     }
-    const { refusal, state } = candidate;
+    const { refusal } = candidate;
     if (refusal !== null) return { type: 'refused', refusal };
-    if (state === 'sending') await sendAfterAttempt(connection, candidate);
     return { type: 'sent', due: await resend(connection, [candidate]) };
   });
-}
-
-/**
- * The endpoint may already have what is being sent, and request a resend because of that: a new series begins when the
- * present attempt has ended. Until then its row keeps the endpoint of that attempt. Served by the primary keys.
- */
-async function sendAfterAttempt(
-  connection: Queryable,
-  { id, endpoint, endpointKey, attemptCount }: ResendCandidate,
-): Promise<void> {
-  await connection.query(
-    `with resent as (update open_deliveries set is_resent = true where id = $1)
-     update deliveries set endpoint = $2, endpoint_key = $3, attempts_spent = $4, replay_count = replay_count + 1
-     where id = $1`,
-    [id, endpoint, endpointKey, attemptCount],
-  );
 }
 
 /** Served by the primary keys. */
