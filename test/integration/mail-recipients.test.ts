@@ -202,6 +202,13 @@ describe('the link to unsubscribe', () => {
     assert.equal((await ask('POST', `${path.slice(0, -2)}zz?again`)).status, 404);
   });
 
+  it('works with the twelve digits that earlier e-mails have before the token', async () => {
+    const { iri, token } = await sent('earlier@example.org');
+    assert.equal((await ask('GET', `/unsubscribe/0123456789ab.${token}`)).status, 200);
+    assert.equal((await ask('POST', `/unsubscribe/0123456789ab.${token}`)).status, 200);
+    assert.equal(await statusOf(iri), 'unsubscribed');
+  });
+
   it('is of no use to anybody who guesses', async () => {
     const { iri, token } = await sent('guessed@example.org');
     const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`;
