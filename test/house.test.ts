@@ -43,11 +43,12 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'csv.ts': [],
   'log.ts': [],
   'version.ts': [],
+  'descriptors.ts': ['config.ts'],
   'metrics.ts': ['engine/actor', 'engine/domain'],
   local: ['engine/actor'],
   cli: [
     ...['engine', 'local', 'rest', 'grpc', 'feature.ts', 'features.ts'],
-    ...['config.ts', 'config-conflicts.ts', 'csv.ts', 'log.ts', 'version.ts', 'service.ts'],
+    ...['config.ts', 'config-conflicts.ts', 'csv.ts', 'descriptors.ts', 'log.ts', 'version.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],
 };

@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { availableParallelism, totalmem } from 'node:os';
 import type { Config } from '../config.ts';
+import { DESCRIPTORS_REMEDY, descriptorShortage, fitDescriptors, readDescriptorLimit } from '../descriptors.ts';
 import { adoptConsole, createLog, type Log } from '../log.ts';
 import { type Service, StartBrokenOffError, startService } from '../service.ts';
 import { unsupportedNode, VERSION } from '../version.ts';
@@ -20,8 +21,11 @@ export async function serve(config: Config): Promise<void> {
   if (config.unknownNames.length > 0) log.warn({ names: config.unknownNames }, 'environment names that no setting has');
   const unsupported = unsupportedNode(process.versions.node, new Date());
   if (unsupported !== null) log.warn(unsupported);
-  log.info({ version: VERSION, roles: config.roles, ...machine(config) }, 'starting');
-  const service = await startService(config, log, stopping).catch((error: Error) => {
+  const descriptors = readDescriptorLimit();
+  log.info({ version: VERSION, roles: config.roles, descriptors, ...machine(config) }, 'starting');
+  const shortage = descriptorShortage(config, descriptors);
+  if (shortage !== null) log.warn(`${shortage}: ${DESCRIPTORS_REMEDY}`);
+  const service = await startService(fitDescriptors(config, descriptors), log, stopping).catch((error: Error) => {
     if (error instanceof StartBrokenOffError) return null;
     throw error;
   });

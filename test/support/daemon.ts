@@ -57,6 +57,8 @@ export interface DaemonOptions {
   readonly onStarting?: (daemon: ChildProcess) => void;
   /** The directory of another version. */
   readonly root?: string;
+  /** As `ulimit -n` sets it. */
+  readonly descriptorsMax?: number;
 }
 
 /** Resolves when the daemon says it is ready; rejects with its output when it ends before. */
@@ -64,9 +66,9 @@ export async function startDaemon(
   cleanup: Cleanup,
   servers: ServerUrls,
   settings: Settings = {},
-  { onStarting = () => undefined, root = ROOT }: DaemonOptions = {},
+  { onStarting = () => undefined, ...options }: DaemonOptions = {},
 ): Promise<Daemon> {
-  const daemon = spawnVigie(['serve'], servers, { settings, root });
+  const daemon = spawnVigie(['serve'], servers, { settings, ...options });
   cleanup.after(async () => {
     if (daemon.exitCode === null && daemon.signalCode === null) daemon.kill('SIGKILL');
   });
@@ -141,13 +143,19 @@ export async function createApiKey({ postgres: { url } }: ServerUrls, client = '
 export function spawnVigie(
   args: readonly string[],
   servers: ServerUrls,
-  { settings = {}, root = ROOT }: { readonly settings?: Settings; readonly root?: string } = {},
+  {
+    settings = {},
+    root = ROOT,
+    descriptorsMax,
+  }: Omit<DaemonOptions, 'onStarting'> & { readonly settings?: Settings } = {},
 ): ChildProcessWithoutNullStreams {
   const options = { cwd: root, env: environmentOf(servers, settings) };
   const main = TUNING in settings ? 'test/support/tuned-daemon' : 'src/main';
   const program =
     root === ROOT ? [...LOADER, fileURLToPath(moduleUrl(main))] : ['--import=tsx', join(root, `${main}.ts`)];
-  return spawn(process.execPath, [...program, ...args], options);
+  if (descriptorsMax === undefined) return spawn(process.execPath, [...program, ...args], options);
+  const limited = `ulimit -n ${descriptorsMax} && exec "$0" "$@"`;
+  return spawn('sh', ['-c', limited, process.execPath, ...program, ...args], options);
 }
 
 /** Of a daemon or a command of a test. */

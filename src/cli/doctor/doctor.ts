@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { type Config, readConfig } from '../../config.ts';
 import { assertServable } from '../../config-conflicts.ts';
+import { DESCRIPTORS_REMEDY, descriptorShortage, readDescriptorLimit } from '../../descriptors.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import { startClockWatch } from '../../engine/maintenance/clock-watch.ts';
 import { assertReachable, type DatabasePool, openDatabase } from '../../engine/store/database.ts';
@@ -39,7 +40,7 @@ export async function examine(config: Config, options: MailCheckOptions, now: Da
     mailCertificate(config, now),
     checkMail(config, options),
   ]);
-  return [...checkProgram(config, now), ...asked.flat()];
+  return [...checkProgram(config, now), checkDescriptors(config, readDescriptorLimit()), ...asked.flat()];
 }
 
 async function checkServers(config: Config, now: Date): Promise<readonly Finding[]> {
@@ -134,6 +135,14 @@ export function checkProgram(config: Config, now: Date): readonly Finding[] {
       : about.lookAt(`Vigie ${VERSION}; ${unsupported}`),
     ...(problems.length + unknown.length === 0 ? [fine('they go together')] : [...problems, ...unknown]),
   ];
+}
+
+/** Of a process that is started here. */
+export function checkDescriptors(config: Config, limit: number | null): Finding {
+  const { fine, lookAt, unknown } = findingsAbout('descriptors');
+  if (limit === null) return unknown('their limit cannot be read here');
+  const shortage = descriptorShortage(config, limit);
+  return shortage === null ? fine(`${limit} (ulimit -n)`) : lookAt(shortage, DESCRIPTORS_REMEDY);
 }
 
 /** One each, of a `ConfigError`. */

@@ -1,0 +1,66 @@
+/** A low limit of file descriptors: what finds none is refused at once, and the pipeline keeps its own. */
+
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import { test } from 'node:test';
+import { checkDescriptors } from '../../src/cli/doctor/doctor.ts';
+import { readConfig } from '../../src/config.ts';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const FEW = 256;
+const REQUESTS = 400;
+
+/** The status, or why there is none. */
+function ask(agent: Agent, url: string, key: string): Promise<number | string> {
+  return new Promise((resolve) => {
+    const asked = request(url, { agent, headers: { 'X-API-KEY': key } }, (answer) => {
+      answer.resume().on('end', () => resolve(answer.statusCode ?? 0));
+    });
+    asked.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? 'error')).end();
+  });
+}
+
+test('with 256 descriptors none of 400 requests hangs, and adverts are taken in and delivered', async (t) => {
+  const servers = await startTestServers(t);
+  const receiver = await startWebhookReceiver(t);
+  const daemon = await startDaemon(t, servers, {}, { descriptorsMax: FEW });
+  const key = await createApiKey(servers);
+  await restClient(daemon, key).createSearch({
+    title: 'all of Toulon',
+    notificationEnabled: true,
+    withCoherentPrice: null,
+    endpointRecipient: receiver.urlOf('/matches'),
+  });
+  // Connections stay open after their answers.
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  const asking = Promise.all(Array.from({ length: REQUESTS }, () => ask(agent, `${daemon.apiUrl}/searches`, key)));
+  const crawler = await connectCrawler(t, servers.nats.url);
+  const ids = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
+  await crawler.publish(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 200_000 }));
+  await until(
+    async () => receiver.posts.length,
+    (count) => count === 1,
+  );
+  const answers = await asking;
+  assert.ok(answers.includes('ECONNRESET'), 'what is too much is closed at once');
+  assert.ok(answers.some((answer) => typeof answer === 'number'));
+  assert.equal((await fetch(`${daemon.operationsUrl}/readyz`)).status, 200);
+  const warned = daemon.log.find(({ message }) => String(message).startsWith(`${FEW} file descriptors`));
+  assert.match(
+    String(warned?.message),
+    /^256 file descriptors \(ulimit -n\) are few: at most \d+ connections of clients/,
+  );
+  assert.equal(daemon.log.find(({ message }) => message === 'starting')?.descriptors, FEW);
+});
+
+test('the doctor says what the limit is, and what to do about a low one', () => {
+  const { level, text, remedy } = checkDescriptors(readConfig({}), FEW);
+  assert.deepEqual([level, text.startsWith('256 file descriptors'), /10000/.test(remedy)], ['look at', true, true]);
+  assert.equal(checkDescriptors(readConfig({}), 10_000).level, 'fine');
+});
