@@ -232,7 +232,7 @@ test('a client is deleted by its name', async () => {
   await admin('clients', 'create', 'Éphémère');
   await admin('clients', 'delete', 'Éphémère');
   assert.doesNotMatch((await admin('clients', 'list')).stdout, /Éphémère/);
-  await fails(['clients', 'delete', 'Éphémère'], 1, /no client that is called Éphémère/);
+  await fails(['clients', 'delete', 'Éphémère'], 3, /no client that is called Éphémère/);
 });
 
 test('limits of a client are shown with what it has, changed, and undone', async () => {
