@@ -10,7 +10,7 @@ import { entryBytes, mailText, roomFor } from '../src/features/mail/mail-text.ts
 import { changesOf, expireAt, type MessageParts, OTHER_ADVERT, PROPERTY, TOULON, upsertAt } from './support/adverts.ts';
 import { FOOT, LINK, spaced, startReader } from './support/mail-reader.ts';
 
-const IN_TOULON = { insee: TOULON.insee, zipcode: null, name: null };
+const IN_TOULON = { insee: TOULON.insee, zipcode: '83000', name: null };
 const UNLIKE_ANY = { advertUuid: OTHER_ADVERT };
 
 /** An advert of one flat; `of` is its agency, and A and B are two adverts. */

@@ -44,7 +44,7 @@ test('who only wants to run it installs what running needs, and the tests find o
   >;
   for (const name of ['start', 'demo', 'vigie']) assert.match(scripts[name] ?? '', /^npm run -s setup:run && exec /);
   for (const name of ['test', 'test:long'])
-    assert.match(scripts[name] ?? '', /^npm run -s setup && npm run -s build && exec /);
+    assert.match(scripts[name] ?? '', /^echo [^;]*; npm run -s setup && npm run -s build && exec /);
   const [, witness = ''] = /^flock .*'test -d node_modules\/(\S+) -a /.exec(scripts.setup ?? '') ?? [];
   assert.ok(witness in devDependencies, `${witness} is there when the packages of development are`);
   assert.match(

@@ -55,20 +55,20 @@ function at(number: number, place: Readonly<Record<string, unknown>>) {
 test('imported centres take effect at once in every instance', async (t) => {
   const { servers, daemon, crawler, client, inseeOf, importCoordinates } = await openScene(t);
   const other = await startHere(t, servers, { VIGIE_ROLES: 'api' });
-  const { id } = await client.createSearch({ title: 'one village', includedInseeCodes: ['01001'] });
-  const around = { locations: { lat: 46.301, lon: 4.931 } };
+  const { id } = await client.createSearch({ title: 'one arrondissement', includedInseeCodes: ['75120'] });
+  const around = { locations: { lat: 48.8401, lon: 2.2931 } };
   const [first, second] = [numberedUuid('property', 1), numberedUuid('property', 2)];
   await crawler.publish(at(1, around));
   await until(
     () => inseeOf(daemon, first),
-    (insee) => insee !== null && insee !== '01001',
+    (insee) => insee === '75115',
   );
 
-  await importCoordinates('01001,46.3,4.93\n');
+  await importCoordinates('75120,48.84,2.293\n');
   for (const instance of [daemon, other]) {
     await until(
       () => inseeOf(instance, first),
-      (insee) => insee === '01001',
+      (insee) => insee === '75120',
     );
   }
   await crawler.publish(at(2, around));

@@ -146,18 +146,23 @@ export async function importPointsOfInterest(
   const source = options.source || sourceName(options.path);
   const tally = new ImportTally();
   let bytesRead = 0;
+  const report = (): void => onProgress({ bytesRead, bytesTotal: file.sizeBytes, read: tally.read });
   const batches = readPointFile(file, format, tally, (count) => {
     bytesRead += count;
-    onProgress({ bytesRead, bytesTotal: file.sizeBytes, read: tally.read });
+    report();
   });
-  const imported = await replaceSource(source, refuseNone(batches, options.path));
+  const imported = await replaceSource(source, refuseNone(batches, options.path, report));
   return { source, format, imported, ...tally.summary() };
 }
 
-/** A file without a single point is more likely the wrong file than the wish to remove all points of the source. */
+/**
+ * A file without a single point is more likely the wrong file than the wish to remove all points of the source. `onEnd` may
+ * throw: it is called after the last batch was stored, before the transaction ends.
+ */
 async function* refuseNone(
   batches: AsyncIterable<readonly PointOfInterest[]>,
   path: string,
+  onEnd: () => void,
 ): AsyncGenerator<readonly PointOfInterest[]> {
   let count = 0;
   for await (const batch of batches) {
@@ -165,6 +170,7 @@ async function* refuseNone(
     if (batch.length > 0) yield batch;
   }
   if (count === 0) throw new ImportFileError(`${path} holds no point of interest`);
+  onEnd();
 }
 
 function sourceName(path: string): string {
