@@ -43,8 +43,8 @@ test('the trace of a crawler reaches the endpoint, on the first attempt and on a
   assert.equal(receiver.posts[2]?.headers.traceparent, undefined, 'no trace is made up');
 });
 
-test('the log at its usual level holds one line per request, with its id and without its key', async (t) => {
-  const { daemon, key } = await startScene(t);
+test('the log at debug holds one line per request, with its id and without its key', async (t) => {
+  const { daemon, key } = await startScene(t, { VIGIE_LOG_LEVEL: 'debug' });
   const response = await fetch(`${daemon.apiUrl}/searches?title=secret`, {
     headers: { 'X-API-KEY': key, 'X-Request-Id': 'one-of-mine' },
   });
