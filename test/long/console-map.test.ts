@@ -42,7 +42,7 @@ async function askWhy({ page, rest, publish, go, picture }: ConsoleScene): Promi
   await page.do('wait', { selector: '.named a' });
   assert.match(
     await page.do('text', { selector: '.named' }),
-    /Villa à Hyères\s+Apartment · Toulon \(83000\) · €450,000/,
+    /Villa à Hyères\s+Apartment · Toulon · €450,000/,
   );
   const reason = `document.querySelector('.criteria li[data-holds=false]')?.textContent`;
   await page.do('until', {
