@@ -40,10 +40,7 @@ async function askWhy({ page, rest, publish, go, picture }: ConsoleScene): Promi
   await page.do('wait', { selector: `main option[value="${search}"]` });
   await page.do('choose', { selector: 'main select', value: search });
   await page.do('wait', { selector: '.named a' });
-  assert.match(
-    await page.do('text', { selector: '.named' }),
-    /Villa à Hyères\s+Apartment · Toulon · €450,000/,
-  );
+  assert.match(await page.do('text', { selector: '.named' }), /Villa à Hyères\s+Apartment · Toulon · €450,000/);
   const reason = `document.querySelector('.criteria li[data-holds=false]')?.textContent`;
   await page.do('until', {
     expression: `${reason}?.includes('The property is 13.3\u00a0km outside the area searched.')`,
