@@ -82,7 +82,7 @@ export async function beginSession(client: pg.ClientBase, own: SessionSettings):
          when starts_with(name, 'enable_') then boot_val
          when name = 'synchronous_commit' and setting = 'off' then 'on'
          when name = 'default_toast_compression' and 'lz4' = any(enumvals) then 'lz4'
-       end as usual) on true
+       end as usual) as shipped on true
      where coalesce(wanted, usual) is not null`,
     [Object.keys(settings), Object.values(settings).map(String)],
   );
