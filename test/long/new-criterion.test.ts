@@ -50,7 +50,6 @@ test('the compiler names every place of a new kind of event', { timeout: 600_000
     'src/console/page/views/webhook-test.tsx',
     'src/engine/domain/change.ts',
     'src/features/explanations/pair-history.ts',
-    'src/features/mail/mail-text.ts',
     'src/features/mail/mail-words.ts',
     'src/rest/description/alert-schemas.ts',
     'src/rest/webhook-tester.ts',

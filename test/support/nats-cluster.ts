@@ -135,7 +135,8 @@ function configuration({ name, port, monitorPort, routePort }: Ports, routes: re
     `  port: ${routePort}`,
     // Members learn this address of each other; nothing listens there, so that no route passes by the proxies.
     '  advertise: "127.0.0.1:1"',
-    `  routes: [${routes.map(({ proxy }) => `"nats://127.0.0.1:${proxy.port}"`).join(', ')}]`,
+    // Its own address as well: a member counts them to know how many there are, and two would begin without the third.
+    `  routes: [${[routePort, ...routes.map(({ proxy }) => proxy.port)].map((each) => `"nats://127.0.0.1:${each}"`).join(', ')}]`,
     '}',
     '',
   ].join('\n');
