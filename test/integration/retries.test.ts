@@ -2,12 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from 'nats';
+import { connect, type NatsConnection } from 'nats';
+import { LANE } from '../../src/engine/store/delivery-states.ts';
 import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { type Cleanup, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -94,12 +95,7 @@ test('with the defaults the second attempt is due one hour after the end of the 
     `due in ${row.due_in_ms} ms: the hour counts from the recording at the latest`,
   );
 
-  const { port, username, password, hostname } = new URL(servers.nats.url);
-  const connection = await connect({
-    servers: `${hostname}:${port}`,
-    ...(username ? { user: username, pass: password } : {}),
-  });
-  t.after(() => connection.close());
+  const connection = await connectNats(t, servers);
   const manager = await connection.jetstreamManager();
   const waiting = await until(
     async () => {
@@ -112,6 +108,46 @@ test('with the defaults the second attempt is due one hour after the end of the 
   assert.equal(receiver.posts.length, 1);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
+
+test('a message of an earlier attempt, which a killed server keeps, does not hold a retry back', async (t) => {
+  const servers = await startTestServers(t);
+  const receiver = await startWebhookReceiver(t);
+  const daemon = await startHere(t, servers);
+  const rest = restClient(daemon, await createApiKey(servers));
+  receiver.script('/recovering', failing, fine);
+  await rest.createSearch({ title: 'x', notificationEnabled: true, endpointRecipient: receiver.urlOf('/recovering') });
+  await (await connectCrawler(t, servers.nats.url)).publish(change);
+
+  const connection = await connectNats(t, servers);
+  const manager = await connection.jetstreamManager();
+  const { subject, data } = await until(
+    () =>
+      manager.streams.getMessage('RETRIES', { last_by_subj: 'retries.*.*' }).catch(() => ({ subject: '', data: null })),
+    (found) => found.data !== null,
+  );
+  const [endpointKey, , dueAtMs] = Buffer.from(data ?? '')
+    .toString()
+    .split(' ');
+  await manager.streams.purge('RETRIES');
+  await connection.jetstream().publish(subject, `${endpointKey} 0 ${dueAtMs}`);
+  const database = connectDatabase(t, servers.postgres.url);
+  await until(
+    () =>
+      database.query(`update open_deliveries set due_at = now() - interval '6 s' where lane = ${LANE.waiting_retry}`),
+    ({ rowCount }) => rowCount === 1,
+  );
+  await until(
+    async () => receiver.posts.length,
+    (count) => count === 2,
+  );
+});
+
+async function connectNats(cleanup: Cleanup, { nats }: TestServers): Promise<NatsConnection> {
+  const { host, username, password } = new URL(nats.url);
+  const connection = await connect({ servers: host, ...(username ? { user: username, pass: password } : {}) });
+  cleanup.after(() => connection.close());
+  return connection;
+}
 
 /** Milliseconds from the answer of one attempt to the arrival of the next. */
 function gapsOf(posts: readonly ReceivedPost[]): number[] {

@@ -7,7 +7,7 @@ import { parseUuid, type Uuid } from '../domain/ids.ts';
 import type { Broker } from './connection.ts';
 import { type Publication, publishAll } from './publish.ts';
 import type { PulledMessage } from './pull.ts';
-import { isMissing, retrySubject } from './topology.ts';
+import { isMissing, retryConsumer, retryPartition, retrySubject } from './topology.ts';
 
 export interface RetryMessage {
   readonly id: Uuid;
@@ -32,7 +32,7 @@ function publicationOf(broker: Broker, { id, endpointKey, attemptCount, dueAtMs 
 }
 
 /** Null for a message that another program has published into the stream. */
-export function retryOf({ subject, bytes }: PulledMessage): RetryMessage | null {
+export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'bytes'>): RetryMessage | null {
   const [, , idText = ''] = subject.split('.');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   const said = /^([0-9a-f]{16,}) (\d{1,5}) (\d{1,15})$/.exec(text);
@@ -41,15 +41,21 @@ export function retryOf({ subject, bytes }: PulledMessage): RetryMessage | null 
   return { id, endpointKey: said[1] as string, attemptCount: Number(said[2]), dueAtMs: Number(said[3]) };
 }
 
-/** Whether the stream holds a message of the delivery. Rejects when NATS is away. */
+/**
+ * Whether the stream holds the message of this attempt and will hand it out. Rejects when NATS is away. A nats-server
+ * below 2.10 that was killed has acknowledged messages again, which no consumer gets any more.
+ */
 export async function holdsRetry(
   broker: Broker,
-  { id, endpointKey }: Pick<RetryMessage, 'id' | 'endpointKey'>,
+  { id, endpointKey, attemptCount }: Omit<RetryMessage, 'dueAtMs'>,
 ): Promise<boolean> {
   const { manager, names } = broker;
   try {
-    await manager.streams.getMessage(names.retriesStream, { last_by_subj: retrySubject(broker, endpointKey, id) });
-    return true;
+    const [{ subject, data, seq }, { ack_floor }] = await Promise.all([
+      manager.streams.getMessage(names.retriesStream, { last_by_subj: retrySubject(broker, endpointKey, id) }),
+      manager.consumers.info(names.retriesStream, retryConsumer(retryPartition(endpointKey))),
+    ]);
+    return seq > ack_floor.stream_seq && retryOf({ subject, bytes: data })?.attemptCount === attemptCount;
   } catch (error) {
     if (isMissing(error)) return false;
     throw error;

@@ -46,8 +46,12 @@ export function retryConsumer(partition: number): string {
 }
 
 /** `endpointKey`: hexadecimal; its first eight digits, the same for all who name a URL, choose the partition. */
+export function retryPartition(endpointKey: string): number {
+  return Number.parseInt(endpointKey.slice(0, 8), 16) % RETRY_PARTITIONS;
+}
+
 export function retrySubject({ names }: Named, endpointKey: string, id: Uuid): string {
-  return `${names.retries}.${Number.parseInt(endpointKey.slice(0, 8), 16) % RETRY_PARTITIONS}.${id}`;
+  return `${names.retries}.${retryPartition(endpointKey)}.${id}`;
 }
 
 /** Every stream that the daemon makes where it is missing. */
