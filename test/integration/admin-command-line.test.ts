@@ -176,8 +176,6 @@ test('what a client says of itself is enough to find what it was sent, and to se
     (stdout) => /^state +delivered$/m.test(stdout),
   );
   await fails(['recoveries', 'start', '--since', '1h'], 2, /say whose and since when: --client, --since/);
-  const both = ['--client', 'tests', '--all-clients'];
-  await fails(['recoveries', 'start', ...both, '--since', '1h'], 2, /say whose and since when: --client, --since/);
   const start = ['recoveries', 'start', '--client', 'tests', '--since', '1h', '--delivered'];
   const done = await admin(...start, '--watch');
   assert.match(
@@ -193,27 +191,6 @@ test('what a client says of itself is enough to find what it was sent, and to se
   for (const verb of ['show', 'watch', 'stop']) {
     assert.match((await admin('recoveries', verb, recovery)).stdout, /^state +finished$/m, verb);
   }
-});
-
-test('one command recovers what all clients were to be told, and leaves alone who misses nothing', async () => {
-  await createApiKey(scene.servers, 'Comblée');
-  const all = ['recoveries', 'start', '--all-clients', '--since', '1h', '--delivered'];
-  await fails([...all, '--search', scene.search.id], 2, /--search goes with --client/);
-  await admin('stages', 'pause', 'deliver');
-  const startedBy = async (...args: string[]) =>
-    (JSON.parse((await admin(...all, ...args, '--json')).stdout) as { recoveries: Record<string, unknown>[] })
-      .recoveries;
-  const [planned, ...others] = await startedBy('--dry-run');
-  assert.deepEqual([planned?.name, planned?.matchedCount, others], ['', 1, []]);
-  const [started, ...further] = await startedBy();
-  assert.deepEqual([started?.client, further], [planned?.client, []]);
-  assert.deepEqual(
-    (await startedBy()).map(({ name }) => name),
-    [started?.name],
-    'what is under way goes on',
-  );
-  await admin('recoveries', 'stop', String(started?.name));
-  await admin('stages', 'resume', 'deliver');
 });
 
 test('a list as CSV has the states as they are asked for, and nothing cut', async () => {

@@ -12,17 +12,7 @@ import { startProgress } from '../progress.ts';
 import { escapedJson, InterruptedError, interruptSignal, print, printable, styled } from '../terminal.ts';
 import { type AdminClient, call, callError, follow } from './client.ts';
 import { type Command, commandOf } from './command.ts';
-import {
-  columns,
-  idOf,
-  listOf,
-  printFacts,
-  printJson,
-  printMore,
-  printTable,
-  textOf,
-  withoutBlanks,
-} from './output.ts';
+import { idOf, listOf, printFacts, printJson, printMore, textOf, withoutBlanks } from './output.ts';
 import { fieldsOf, methodNamed, optionsOf, requestOf } from './request.ts';
 
 const FIELDS = fieldsOf(methodNamed('ExplainProperty').input, []);
@@ -100,7 +90,6 @@ function showAll({ property, explanations, totalSize, ...page }: JsonObject): vo
 }
 
 const CHECK_EVERY_MS = 1_000;
-const PAGE_SIZE_MAX = 1_000;
 const START_FIELDS = fieldsOf(methodNamed('StartRecovery').input, []);
 const COLUMNS =
   'RECOVERY=name STATE=state MATCHED=matchedCount DELIVERED=deliveredCount FAILED=failedCount ' +
@@ -144,29 +133,6 @@ function show(recovery: JsonObject, isJson: boolean): void {
   else printFacts(recovery);
 }
 
-async function* allClients(client: AdminClient): AsyncGenerator<JsonObject> {
-  for (let pageToken = ''; ; ) {
-    const page = await call(client, 'ListClients', { pageSize: PAGE_SIZE_MAX, pageToken });
-    yield* listOf(page.clients);
-    pageToken = textOf(page.nextPageToken);
-    if (pageToken === '') return;
-  }
-}
-
-/** For each client with something to resend; an open recovery continues. */
-async function startedOfAll(client: AdminClient, request: JsonObject): Promise<readonly JsonObject[]> {
-  const started: JsonObject[] = [];
-  for await (const { name = '' } of allClients(client)) {
-    const planned = await call(client, 'StartRecovery', { ...request, client: name, validateOnly: true });
-    if (Number(planned.matchedCount) === 0) continue;
-    const { recoveries } = await call(client, 'ListRecoveries', { client: name, pageSize: 1 });
-    const open = listOf(recoveries).find(isOpen);
-    const isPlan = request.validateOnly === true;
-    started.push(isPlan ? planned : (open ?? (await call(client, 'StartRecovery', { ...request, client: name }))));
-  }
-  return started;
-}
-
 const START: Command = {
   words: 'recoveries start',
   summary: 'resend what a client should have received since a moment and has not',
@@ -176,21 +142,13 @@ const START: Command = {
     'item of an e-mail is sent again by itself, with `deliveries resend`.',
   options: {
     ...optionsOf(START_FIELDS),
-    'all-clients': flag('in place of --client: of every client that has something to be sent again, one for each'),
     watch: flag('stay until it has ended, and show how far it is'),
   },
   example: 'vigie admin recoveries start --client Acme --since 6h --watch',
   async run(client, input) {
     const request = requestOf(START_FIELDS, input);
-    const isOfAll = input.flag('all-clients');
-    if (isOfAll === (request.client !== undefined) || request.startTime === undefined) {
-      throw new UsageError('say whose and since when: --client, --since; or --all-clients, --since');
-    }
-    if (isOfAll) {
-      const taken = ['search', 'endpoint-url', 'watch'].find((option) => input.values[option] !== undefined);
-      if (taken !== undefined) throw new UsageError(`--${taken} goes with --client`);
-      const recoveries = await startedOfAll(client, request);
-      return input.isJson ? printJson({ recoveries }) : printTable(recoveries, columns(COLUMNS));
+    if (request.client === undefined || request.startTime === undefined) {
+      throw new UsageError('say whose and since when: --client, --since');
     }
     const started = await call(client, 'StartRecovery', request);
     if (request.validateOnly === true) return show(started, input.isJson);
