@@ -1,8 +1,8 @@
-/** NATS checks of the manual, and how full the streams are. */
+/** NATS checks of the manual, and whether streams and consumers can do their work. */
 
 import { statfs } from 'node:fs/promises';
 import type { Broker } from '../../engine/broker/connection.ts';
-import { inspectTopology, readStreamFigures } from '../../engine/broker/topology-inspection.ts';
+import { inspectTopology } from '../../engine/broker/topology-inspection.ts';
 import { bytesText, type Finding, findingsAbout } from './finding.ts';
 
 const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
@@ -10,32 +10,21 @@ const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
 /** Earlier servers cannot sync each write. */
 const SYNCING_SINCE = [2, 10] as const;
 const MESSAGE_BYTES_LEAST = 1_048_576;
-/** The threshold of the alarm `VigieAdvertsFull`. */
 const NEARLY_FULL = 0.85;
-const FULL = 0.98;
 const FREE_SHARE_LEAST = 0.05;
 
 /** `embeddedIn`: the directory of the embedded server; null when NATS is configured. Rejects when it goes away. */
 export async function checkBroker(broker: Broker, embeddedIn: string | null): Promise<readonly Finding[]> {
   const { faults, cautions, foreign } = await inspectTopology(broker);
-  const figures = await readStreamFigures(broker);
   const streams = [
     ...(foreign === null ? [] : [wrong(foreign)]),
     ...faults.map((fault) => wrong(fault, 'edit it with the nats CLI, or delete it while the daemons are stopped')),
     ...cautions.map((caution) => lookAt(caution)),
-    ...figures.flatMap(({ name, bytes, bytesMax }) => {
-      const share = bytesMax === 0 ? 0 : bytes / bytesMax;
-      if (share < NEARLY_FULL) return [];
-      const said = `stream ${name} has ${bytesText(bytes)} of ${bytesText(bytesMax)}`;
-      return [
-        (share < FULL ? lookAt : wrong)(said, 'see what waits there (vigie admin status), or raise its max_bytes'),
-      ];
-    }),
   ];
   return [
     ...serverFindings(broker, embeddedIn),
     ...(await accountFindings(broker)),
-    ...(streams.length === 0 ? [fine('streams and consumers are in order, none is nearly full')] : streams),
+    ...(streams.length === 0 ? [fine('streams and consumers are in order')] : streams),
     await diskFinding(embeddedIn),
   ];
 }

@@ -1,10 +1,9 @@
-/** PostgreSQL checks of the manual, how long its disk lasts, and which endpoints fail. */
+/** PostgreSQL checks of the manual, how long its disk lasts, and how old the last backup is. */
 
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../engine/store/database.ts';
-import { listAdminEndpoints } from '../../engine/store/endpoints-admin.ts';
 import { readNewestMigration } from '../../engine/store/installation.ts';
 import { listInstances } from '../../engine/store/instances.ts';
 import { readLastBackup } from '../../local/postgres-backup.ts';
@@ -28,8 +27,6 @@ const MAX_WAL_LEAST = 4 * GIBIBYTE;
 const SHARED_BUFFERS_LEAST = GIBIBYTE / 2;
 /** In addition to the two pools of an instance: explanations, the worker thread, leadership, unknown keys. */
 const OTHER_CONNECTIONS = 6;
-const ENDPOINTS_READ_MAX = 1_000;
-const ENDPOINTS_SHOWN_MAX = 5;
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** A restore takes in again what the stream of adverts holds, which may be a day: time to make the next one. */
@@ -75,7 +72,6 @@ export async function checkDatabase(scene: DatabaseScene): Promise<readonly Find
           ]),
       ...failing.map(({ actor, reason }) => about.wrong(`${host}:${processId} fails at ${actor}: ${reason}`)),
     ]),
-    ...(await endpointFindings(scene.database)),
   ];
 }
 
@@ -209,20 +205,4 @@ function growthText(perDay: number | null, days: number | null): string {
   if (perDay === null) return 'and how fast it grows shows after a day';
   const daily = `and some ${bytesText(perDay)} a day`;
   return days === null ? `${daily} for ever` : `${daily}, kept for up to ${days} days: ${bytesText(perDay * days)}`;
-}
-
-async function endpointFindings(database: Database): Promise<readonly Finding[]> {
-  const about = findingsAbout('endpoints');
-  const page = { pausedOnly: false, offset: 0, limit: ENDPOINTS_READ_MAX };
-  const all = await listAdminEndpoints(database, page);
-  const bad = all.filter(({ failureStreak, pausedAt }) => failureStreak > 0 || pausedAt !== null);
-  if (bad.length === 0) return [about.fine(`none of ${all.length} fails`)];
-  const lines = bad.slice(0, ENDPOINTS_SHOWN_MAX).map(({ key, url, pausedAt, failureStreak, lastError, openCount }) => {
-    const failed = failureStreak > 0 ? `failed ${failureStreak} times in a row (${lastError ?? 'no answer'})` : '';
-    const state = [pausedAt === null ? '' : 'is paused', failed].filter((each) => each !== '').join(', ');
-    const remedy = pausedAt === null ? `vigie admin endpoints show ${key}` : `vigie admin endpoints resume ${key}`;
-    return about.lookAt(`${url} ${state}, ${openCount} deliveries wait`, remedy);
-  });
-  const more = bad.length - lines.length;
-  return more === 0 ? lines : [...lines, about.lookAt(`${more} more`, 'vigie admin endpoints list')];
 }

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { type Config, readConfig } from '../../config.ts';
 import { assertServable } from '../../config-conflicts.ts';
 import { DESCRIPTORS_REMEDY, descriptorShortage, readDescriptorLimit } from '../../descriptors.ts';
-import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
-import { startClockWatch } from '../../engine/maintenance/clock-watch.ts';
+import { connectBroker } from '../../engine/broker/connection.ts';
 import { assertReachable, type DatabasePool, openDatabase } from '../../engine/store/database.ts';
 import { readDatabaseLabel, readNewestMigration } from '../../engine/store/installation.ts';
 import { assertNotFormer } from '../../engine/store/schema.ts';
@@ -61,7 +60,6 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
         : await checkBroker(nats.opened, embedded(config.natsUrl === null, 'nats'))),
       ...(database.opened === null ? [] : await databaseCertificate(database.opened, now)),
       ...(nats.opened === null ? [] : await brokerCertificate(nats.opened, now)),
-      ...(await clockFindings(database.opened, nats.opened)),
     ];
   } finally {
     await Promise.all([nats.opened?.close(), database.opened?.end()]);
@@ -106,19 +104,6 @@ async function openChecked(url: string): Promise<DatabasePool> {
 /** Null for a database that no daemon has prepared. */
 async function labelOf(database: DatabasePool, url: string) {
   return (await readNewestMigration(database)) === 0 ? null : readDatabaseLabel(database, url);
-}
-
-async function clockFindings(database: DatabasePool | null, broker: Broker | null): Promise<readonly Finding[]> {
-  const { fine, lookAt, unknown } = findingsAbout('clocks');
-  if (database === null || broker === null) return [unknown('those of the servers cannot be read')];
-  const watch = await startClockWatch({ database, broker, nowMs: Date.now, onChange: () => undefined });
-  await watch.stop();
-  const missing = ['PostgreSQL', 'NATS'].filter((name) => !watch.aheadSeconds.has(name));
-  const agreeing = `those of this machine${['PostgreSQL', 'NATS'].map((name) => (missing.includes(name) ? '' : ` and ${name}`)).join('')} agree`;
-  return [
-    watch.difference === null ? fine(agreeing) : lookAt(watch.difference),
-    ...missing.map((name) => unknown(`that of ${name} cannot be read from here`)),
-  ];
 }
 
 const ANSWER_MAX_MS = 5_000;
