@@ -5,7 +5,7 @@ import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ErrorCode, NatsError } from 'nats';
 import { pino } from 'pino';
 import { BrokerSilentError } from '../src/engine/broker/outage.ts';
-import { createTransientErrors, type TransientErrors } from '../src/roles/foundation.ts';
+import { createTransientErrors, type TransientErrors } from '../src/roles/transient-errors.ts';
 
 const QUIET_MS = 30_000;
 let lines: Record<string, unknown>[];

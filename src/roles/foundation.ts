@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { type Config, ConfigError } from '../config.ts';
-import { type ActorFailure, createSupervisor, FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
+import { createSupervisor, FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
 import { startTask } from '../engine/actor/task.ts';
 import { pause } from '../engine/actor/waiting.ts';
 import { createWorkerThreads } from '../engine/actor/worker-thread.ts';
@@ -10,7 +10,7 @@ import { createDueAnnouncer, onChange } from '../engine/broker/announcements.ts'
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { type JetStreamWatch, startJetStreamWatch } from '../engine/broker/jetstream-watch.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
-import { BrokerSilentError, brokerUnreachable, isBrokerOutage, isBrokerSilence } from '../engine/broker/outage.ts';
+import { brokerUnreachable, isBrokerOutage } from '../engine/broker/outage.ts';
 import { untilElected } from '../engine/broker/topology.ts';
 import { NO_NAMESPACE } from '../engine/domain/namespace.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
@@ -25,17 +25,18 @@ import { createDocumentCache } from '../engine/store/document-cache.ts';
 import { readDatabaseLabel, recordNamespace } from '../engine/store/installation.ts';
 import type { FailingPart } from '../engine/store/instances.ts';
 import { noteClockBehind, readDatabaseIdentity } from '../engine/store/intake-position.ts';
-import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
+import { isDatabaseOutage } from '../engine/store/outage.ts';
 import { renumberRestored } from '../engine/store/search-feed.ts';
 import { checkSessions } from '../engine/store/session-check.ts';
 import { openServers } from '../local/servers.ts';
 import type { Log } from '../log.ts';
-import { createMetrics, type Metrics } from '../metrics.ts';
+import { createMetrics } from '../metrics.ts';
 import { createObservers } from '../observers.ts';
 import type { Shutdown } from '../shutdown.ts';
 import { VERSION } from '../version.ts';
 import { createStalls, type Stalls } from './measures.ts';
 import type { Parts } from './parts.ts';
+import { createTransientErrors, type TransientErrors } from './transient-errors.ts';
 
 const STALLS_CHECK_EVERY_MS = 1_000;
 
@@ -77,24 +78,22 @@ export async function openFoundation(
   return { parts, databaseUrl, natsUrl, natsCredentialsFile, failed: Promise.race([servers.lost, actorFailed]) };
 }
 
+/** What the parts below need to be opened. */
+type Base = Pick<Parts, 'config' | 'log' | 'metrics' | 'closing' | 'fail' | 'onTransientError'>;
+
 /** `fail`: called with the reason for which the service cannot continue. */
 async function openParts(
   config: Config,
   log: Log,
-  shutdown: Shutdown,
+  { ending, draining, closing }: Shutdown,
   { databaseUrl, natsUrl }: { readonly databaseUrl: string; readonly natsUrl: string },
   fail: (reason: string) => void,
 ): Promise<Parts> {
-  const { ending, draining, closing } = shutdown;
   const metrics = createMetrics(VERSION);
-  const transientErrors = createTransientErrors(log);
-  const { onTransientError } = transientErrors;
-  const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, log, onTransientError, closing);
-  const threads = createWorkerThreads({
-    settings: { databaseUrl, connectionsMax: config.questionConnectionsMax, statementTimeoutMs: QUESTION_STATEMENT_MS },
-    onLost: (error) => onTransientError('query worker', error),
-  });
-  closing('query worker', threads.stop);
+  const { onTransientError, onFailure, onBrokerStatus } = createTransientErrors(log);
+  const base: Base = { config, log, metrics, closing, fail, onTransientError };
+  const { database, pipelineDatabase } = await openDatabases(base, databaseUrl);
+  const askThread = openQueryThreads(base, databaseUrl);
   const renumbered = await renumberRestored(database);
   if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
   const broker = await connectBroker({
@@ -103,48 +102,47 @@ async function openParts(
     database: await readDatabaseLabel(database, databaseUrl),
     namespace: config.namespace,
     name: config.namespace === null ? `vigie ${VERSION}` : `vigie ${VERSION} ${config.namespace}`,
-    onStatus: transientErrors.onBrokerStatus,
+    onStatus: onBrokerStatus,
   });
   closing('broker', () => broker.close());
-  const jetStream = watchJetStream(broker, log, closing);
+  const jetStream = watchJetStream(base, broker);
   await untilElected(broker);
-  const supervisor = openSupervisor(config, metrics, transientErrors, fail);
-  const checks: Parts['checks'] = {};
-  const failing = () => failingParts(supervisor, checks);
-  const clock = () => new Date();
-  const instance = { roles: config.roles, version: VERSION };
-  const databaseIdentity = await readDatabaseIdentity(database);
-  const databaseLocation = { databaseIdentity, address: addressOf(databaseUrl) };
-  const topology = await watchTopology(broker, databaseLocation, log, onTransientError, closing);
-  checks.streams = () => topology.reason;
-  const clocks = await watchClocks({ config, broker, database, log, metrics, closing });
-  const isHeld = () => (topology.found?.foreign ?? null) !== null;
-  const heartbeat = await startInstanceHeartbeat({
-    ...{ broker, database, ...instance, clock, failing, isHeld, onTransientError, onOutdated: fail },
-  });
-  closing('heartbeat', () => heartbeat.stop());
-  const reference = await loadReference();
-  const coordinates = await keepCoordinates(database, reference.relocate, onTransientError);
-  closing('commune centres', () => coordinates.stop());
-  onChange(broker, 'coordinates', coordinates.ask);
+  const supervisor = openSupervisor(base, onFailure);
+  const databaseLocation = {
+    databaseIdentity: await readDatabaseIdentity(database),
+    address: addressOf(databaseUrl),
+  };
+  const topology = await watchTopology(base, broker, databaseLocation);
+  const checks: Parts['checks'] = { streams: () => topology.reason };
+  const clocks = await watchClocks(base, broker, database);
+  const heartbeat = await openHeartbeat(base, { broker, database, topology, supervisor, checks });
   const feed = createActivityFeed({ broker, database, instanceId: heartbeat.id });
   return {
-    ...{ config, log, metrics, database, pipelineDatabase, askThread: threads.ask, broker, jetStream },
-    ...{ databaseLocation, topology, clocks, feed, heartbeat, reference, announcer: createDueAnnouncer(broker) },
-    ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
-    ...{ supervisor, checks, fail, onTransientError, stalls: watchStalls(metrics, closing) },
+    ...base,
+    ending,
+    draining,
+    announced: announcement(ending, config.drainAnnounceMs),
+    database,
+    pipelineDatabase,
+    databaseLocation,
     documents: createDocumentCache(pipelineDatabase),
+    askThread,
+    broker,
+    announcer: createDueAnnouncer(broker),
+    jetStream,
+    topology,
+    clocks,
+    reference: await openReference(base, broker, database),
+    supervisor,
+    checks,
+    stalls: watchStalls(base),
+    heartbeat,
+    feed,
     observers: createObservers(metrics, log, feed),
   };
 }
 
-async function openDatabases(
-  config: Config,
-  url: string,
-  log: Log,
-  onTransientError: Parts['onTransientError'],
-  closing: Parts['closing'],
-): Promise<Pick<Parts, 'database' | 'pipelineDatabase'>> {
+async function openDatabases({ config, log, closing, onTransientError }: Base, url: string) {
   const connecting = {
     url,
     connectionsMax: config.databaseConnectionsMax,
@@ -165,6 +163,47 @@ async function openDatabases(
   return { database, pipelineDatabase };
 }
 
+function openQueryThreads({ config, closing, onTransientError }: Base, databaseUrl: string): Parts['askThread'] {
+  const threads = createWorkerThreads({
+    settings: { databaseUrl, connectionsMax: config.questionConnectionsMax, statementTimeoutMs: QUESTION_STATEMENT_MS },
+    onLost: (error) => onTransientError('query worker', error),
+  });
+  closing('query worker', threads.stop);
+  return threads.ask;
+}
+
+async function openHeartbeat(
+  { config, closing, fail, onTransientError }: Base,
+  opened: Pick<Parts, 'broker' | 'database' | 'topology' | 'supervisor' | 'checks'>,
+): Promise<Parts['heartbeat']> {
+  const { broker, database, topology, supervisor, checks } = opened;
+  const heartbeat = await startInstanceHeartbeat({
+    broker,
+    database,
+    roles: config.roles,
+    version: VERSION,
+    clock: () => new Date(),
+    failing: () => failingParts(supervisor, checks),
+    isHeld: () => (topology.found?.foreign ?? null) !== null,
+    onTransientError,
+    onOutdated: fail,
+  });
+  closing('heartbeat', () => heartbeat.stop());
+  return heartbeat;
+}
+
+async function openReference(
+  { closing, onTransientError }: Base,
+  broker: Broker,
+  database: Parts['database'],
+): Promise<Parts['reference']> {
+  const reference = await loadReference();
+  const coordinates = await keepCoordinates(database, reference.relocate, onTransientError);
+  closing('commune centres', () => coordinates.stop());
+  onChange(broker, 'coordinates', coordinates.ask);
+  return reference;
+}
+
 async function assertNamespace(database: Queryable, namespace: string | null): Promise<void> {
   const stored = await recordNamespace(database, namespace);
   if (stored === (namespace ?? NO_NAMESPACE)) return;
@@ -172,14 +211,9 @@ async function assertNamespace(database: Queryable, namespace: string | null): P
   throw ConfigError.of([`${configured}, and DATABASE_URL is the database of the namespace ${stored}`]);
 }
 
-function openSupervisor(
-  { retryPausesMs }: Config,
-  metrics: Metrics,
-  { onFailure }: TransientErrors,
-  fail: (reason: string) => void,
-): Supervisor {
+function openSupervisor({ config, metrics, fail }: Base, onFailure: TransientErrors['onFailure']): Supervisor {
   return createSupervisor({
-    retryPausesMs,
+    retryPausesMs: config.retryPausesMs,
     isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
     onFailure(failure) {
       metrics.failures.inc({ actor: failure.actor });
@@ -199,7 +233,7 @@ function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly
   return [...supervisor.failing(FAILING_MS), ...resting];
 }
 
-function watchJetStream(broker: Broker, log: Log, closing: Parts['closing']): JetStreamWatch {
+function watchJetStream({ log, closing }: Base, broker: Broker): JetStreamWatch {
   const watch = startJetStreamWatch({
     broker,
     onMove: (silentMs) =>
@@ -212,14 +246,11 @@ function watchJetStream(broker: Broker, log: Log, closing: Parts['closing']): Je
   return watch;
 }
 
-async function watchClocks({
-  config,
-  broker,
-  database,
-  log,
-  metrics,
-  closing,
-}: Pick<Parts, 'config' | 'broker' | 'database' | 'log' | 'metrics' | 'closing'>): Promise<ClockWatch> {
+async function watchClocks(
+  { config, log, metrics, closing }: Base,
+  broker: Broker,
+  database: Parts['database'],
+): Promise<ClockWatch> {
   const clocks = await startClockWatch({
     broker,
     database,
@@ -243,11 +274,9 @@ async function watchClocks({
 }
 
 async function watchTopology(
+  { log, closing, onTransientError }: Base,
   broker: Broker,
   databaseLocation: Parts['databaseLocation'],
-  log: Log,
-  onTransientError: Parts['onTransientError'],
-  closing: Parts['closing'],
 ): Promise<TopologyWatch> {
   const topology = await startTopologyWatch({
     broker,
@@ -264,7 +293,7 @@ async function watchTopology(
   return topology;
 }
 
-function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {
+function watchStalls({ metrics, closing }: Base): Stalls {
   const stalls = createStalls();
   const checking = startTask({ what: 'stalls', everyMs: STALLS_CHECK_EVERY_MS, work: stalls.check });
   closing('stalls', checking.stop);
@@ -282,87 +311,6 @@ function announcement(ending: AbortSignal, announceMs: number): () => Promise<vo
   if (ending.aborted) return () => Promise.resolve();
   const announced = once(ending, 'abort').then(() => pause(announceMs));
   return () => announced;
-}
-
-export interface TransientErrors {
-  /** `what`: the work that met the error and retries by itself. */
-  readonly onTransientError: (what: string, error: Error) => void;
-  readonly onFailure: (failure: ActorFailure) => void;
-  /** Called when the connection to NATS breaks or returns. */
-  readonly onBrokerStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
-}
-
-interface OpenError {
-  readonly beganAt: number;
-  count: number;
-  /** Fires when the connection stays away for a while. */
-  over: NodeJS.Timeout | undefined;
-}
-
-/** Longer than the pauses between retries of any work. */
-const OVER_AFTER_MS = 30_000;
-
-/** The server whose errors count as one, whatever work meets them; null: those of each work count separately. */
-function serverOf(error: Error): string | null {
-  if (isBrokerSilence(error)) return 'NATS';
-  const reason = databaseRefusal(error);
-  return reason === null ? null : `PostgreSQL: ${reason}`;
-}
-
-/** The stack only of what may be a bug: where our code met an outage says nothing. */
-function loggedError(error: Error): Readonly<Record<string, unknown>> {
-  if (!isDatabaseOutage(error) && !isBrokerOutage(error) && !isBrokerSilence(error)) return { err: error };
-  const messages = [];
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) messages.push(cause.message);
-  return { reason: messages.join(': '), code: (error as { readonly code?: unknown }).code ?? null };
-}
-
-/**
- * While a server is away every retry of every task fails. Instead of a line for each, one line is logged when such an
- * error begins and one when it is over.
- */
-export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>): TransientErrors {
-  const open = new Map<string, OpenError>();
-
-  /** True when it is not logged yet. */
-  function isNews(what: string, error: Error): boolean {
-    // Partitions, ports and sequences differ between works with the same error.
-    const key = serverOf(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
-    const known = open.get(key);
-    const lastAt = performance.now();
-    const current = known ?? { beganAt: lastAt, count: 0, over: undefined };
-    current.count += 1;
-    open.set(key, current);
-    clearTimeout(current.over);
-    current.over = setTimeout(() => {
-      open.delete(key);
-      const { count, beganAt } = current;
-      log.info(
-        { what, reason: error.message, count, durationMs: Math.round(lastAt - beganAt) },
-        'transient error over',
-      );
-    }, OVER_AFTER_MS);
-    current.over.unref();
-    return known === undefined;
-  }
-
-  return {
-    onTransientError(what, error) {
-      if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'transient error');
-    },
-    onBrokerStatus(status, detail) {
-      // A lost connection and missing answers count as one error.
-      const isOver = status === 'reconnected';
-      if (isOver) log.info({ status, detail }, 'connection to NATS');
-      else if (isNews('connection to NATS', new BrokerSilentError(detail))) {
-        log.warn({ status, detail }, 'connection to NATS');
-      }
-    },
-    onFailure({ actor, error, isBug, isFinal, retryInMs }) {
-      if (!isFinal && !isNews(`actor ${actor}`, error)) return;
-      log.error({ actor, ...loggedError(error), isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
-    },
-  };
 }
 
 export interface StartServers {

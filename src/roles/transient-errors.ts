@@ -1,0 +1,86 @@
+/**
+ * While a server is away every retry of every task fails. Instead of a line for each, one line is logged when such an
+ * error begins and one when it is over.
+ */
+
+import type { ActorFailure } from '../engine/actor/supervisor.ts';
+import { BrokerSilentError, isBrokerOutage, isBrokerSilence } from '../engine/broker/outage.ts';
+import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
+import type { Log } from '../log.ts';
+
+export interface TransientErrors {
+  /** `what`: the work that met the error and retries by itself. */
+  readonly onTransientError: (what: string, error: Error) => void;
+  readonly onFailure: (failure: ActorFailure) => void;
+  /** Called when the connection to NATS breaks or returns. */
+  readonly onBrokerStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
+}
+
+interface OpenError {
+  readonly beganAt: number;
+  count: number;
+  /** Fires when the connection stays away for a while. */
+  over: NodeJS.Timeout | undefined;
+}
+
+/** Longer than the pauses between retries of any work. */
+const OVER_AFTER_MS = 30_000;
+
+/** The server whose errors count as one, whatever work meets them; null: those of each work count separately. */
+function serverOf(error: Error): string | null {
+  if (isBrokerSilence(error)) return 'NATS';
+  const reason = databaseRefusal(error);
+  return reason === null ? null : `PostgreSQL: ${reason}`;
+}
+
+/** The stack only of what may be a bug: where our code met an outage says nothing. */
+function loggedError(error: Error): Readonly<Record<string, unknown>> {
+  if (!isDatabaseOutage(error) && !isBrokerOutage(error) && !isBrokerSilence(error)) return { err: error };
+  const messages = [];
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) messages.push(cause.message);
+  return { reason: messages.join(': '), code: (error as { readonly code?: unknown }).code ?? null };
+}
+
+export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>): TransientErrors {
+  const open = new Map<string, OpenError>();
+
+  /** True when it is not logged yet. */
+  function isNews(what: string, error: Error): boolean {
+    // Partitions, ports and sequences differ between works with the same error.
+    const key = serverOf(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
+    const known = open.get(key);
+    const lastAt = performance.now();
+    const current = known ?? { beganAt: lastAt, count: 0, over: undefined };
+    current.count += 1;
+    open.set(key, current);
+    clearTimeout(current.over);
+    current.over = setTimeout(() => {
+      open.delete(key);
+      const { count, beganAt } = current;
+      log.info(
+        { what, reason: error.message, count, durationMs: Math.round(lastAt - beganAt) },
+        'transient error over',
+      );
+    }, OVER_AFTER_MS);
+    current.over.unref();
+    return known === undefined;
+  }
+
+  return {
+    onTransientError(what, error) {
+      if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'transient error');
+    },
+    onBrokerStatus(status, detail) {
+      // A lost connection and missing answers count as one error.
+      const isOver = status === 'reconnected';
+      if (isOver) log.info({ status, detail }, 'connection to NATS');
+      else if (isNews('connection to NATS', new BrokerSilentError(detail))) {
+        log.warn({ status, detail }, 'connection to NATS');
+      }
+    },
+    onFailure({ actor, error, isBug, isFinal, retryInMs }) {
+      if (!isFinal && !isNews(`actor ${actor}`, error)) return;
+      log.error({ actor, ...loggedError(error), isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
+    },
+  };
+}
