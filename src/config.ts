@@ -163,7 +163,7 @@ const FIXED = Object.freeze({
     batchBytesMax: 16 * MEBIBYTE,
     /** Adverts of one property: more than any home has, and the size at which a change of it is still recorded in milliseconds. */
     advertsMax: 200,
-    /** Of the state of a property as JSON: a change of one this large takes a fifth of a second to record. */
+    /** The state of a property as JSON: a change of one this large takes a fifth of a second to record. */
     bytesMax: 8 * MEBIBYTE,
     /** For one property above a megabyte, which takes longer to record than its changes take to come. */
     waitingMax: 64,
@@ -186,7 +186,7 @@ const FIXED = Object.freeze({
   retryPausesMs: Object.freeze([2_000, 8_000, 20_000]),
   /** Below the 10,000 file descriptors that distributions allow, with room for endpoints and servers. */
   apiConnectionsMax: 4_096,
-  /** Of a client without limits of its own (`vigie admin clients update`): most have some hundred searches. */
+  /** For a client without limits of its own (`vigie admin clients update`): most have some hundred searches. */
   searchLimits: Object.freeze({
     searches: 100_000,
     polygonCorners: 500_000,
@@ -194,7 +194,7 @@ const FIXED = Object.freeze({
     matchesPerAdvert: 1_000,
   }),
 });
-/** Of a burst after a quiet time, in seconds' worth: a page of the console reads at once, an import writes. */
+/** A burst after a quiet time, in seconds' worth: a page of the console reads at once, an import writes. */
 const READ_BURST_SECONDS = 2;
 const WRITE_BURST_SECONDS = 4;
 

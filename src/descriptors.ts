@@ -11,7 +11,7 @@ import type { Config } from './config.ts';
 const OWN = 80;
 /** One for requests, one for the pipeline. */
 const POOLS = 2;
-/** Of what is left: a distribution's ten thousand are enough for the usual numbers. */
+/** Shares of what is left: a distribution's ten thousand are enough for the usual numbers. */
 const CLIENTS_SHARE = 1 / 2;
 const ATTEMPTS_SHARE = 1 / 4;
 const LEAST = 8;

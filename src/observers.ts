@@ -26,7 +26,7 @@ export interface Observers {
   observeRequests(server: Server): void;
 }
 
-/** Of each batch. */
+/** Dead letters of each batch that are logged. */
 const DEAD_LETTERS_SHOWN = 10;
 
 export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed): Observers {

@@ -86,7 +86,7 @@ const ALARM_OWNERS = [
   'src/features/mail/mail-sender.ts',
   'src/grpc/call.ts',
   'src/grpc/server.ts',
-  'src/roles/foundation.ts',
+  'src/roles/transient-errors.ts',
 ];
 
 /** By hand: sleeping, repeating, a run under way, promises under way. */

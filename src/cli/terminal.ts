@@ -45,7 +45,7 @@ export class CommandError extends Error {
   readonly exitCode: number = 1;
 }
 
-/** Of a file that was named on the command line. */
+/** For a file that was named on the command line. */
 export function cannotRead(path: string, error: unknown): CommandError {
   return new CommandError(`cannot read ${path}: ${reasonOf(error as Error)}`, { cause: error });
 }

@@ -27,14 +27,14 @@ export function pageOf(
   return { size, cursor };
 }
 
-/** Of pages that end with a UUID; throws INVALID_ARGUMENT when the token holds none. */
+/** For pages that end with a UUID; throws INVALID_ARGUMENT when the token holds none. */
 export function uuidCursorOf({ cursor }: Page): Uuid | null {
   const id = cursor === null ? null : parseUuid(cursor);
   if (cursor !== null && id === null) throw invalidArgument('page_token', 'is not one of ours');
   return id;
 }
 
-/** Of pages that end with a number of rows. */
+/** For pages that end with a number of rows. */
 export function offsetOf({ cursor }: Page): number {
   const offset = Number(cursor ?? 0);
   if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');

@@ -33,7 +33,7 @@ export interface MethodCommand {
   readonly omitted?: readonly string[];
   /** At least one of these fields is required. */
   readonly demanded?: readonly string[];
-  /** Of the table, in the order of a list's answer (output.ts). */
+  /** The columns of the table, in the order of a list's answer (output.ts). */
   readonly columns?: string;
   /** Long work whose remaining part a call without effect counts. */
   readonly counted?: { readonly doing: string; readonly unit: string; readonly left: string };

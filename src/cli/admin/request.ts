@@ -46,7 +46,7 @@ const TIME = 'google.protobuf.Timestamp';
 export interface RequestField {
   readonly option: string;
   readonly field: DescField;
-  /** Of a field in a message of the request, e.g. of its filter. */
+  /** The message of the request that has the field, e.g. its filter. */
   readonly within: DescField | null;
 }
 

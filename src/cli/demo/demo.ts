@@ -131,7 +131,7 @@ function showWhereToLook(service: Service, key: string, dataDir: string, searche
   print();
 }
 
-/** Of one server or several, without credentials. */
+/** The hosts of one server or several, without credentials. */
 function hostsOf(urls: string): string {
   return urls.replaceAll(/\w+:\/\/(?:[^@/,]*@)?/g, '').replace(/[/?].*$/, '');
 }
@@ -245,7 +245,7 @@ function summarise(tally: Tally, isBrokenOff: boolean): void {
 
 interface DemoMail {
   readonly subject: string;
-  /** Of its plain text, without empty ones. */
+  /** The lines of its plain text, without empty ones. */
   readonly lines: readonly string[];
 }
 
@@ -293,7 +293,7 @@ function converse(socket: Socket, onMail: (mail: DemoMail) => void): void {
   });
 }
 
-/** Of what `features/mail/mailing.ts` writes, and no more of MIME (RFC 2045 to 2047) than that. */
+/** Reads what `features/mail/mailing.ts` writes, and no more of MIME (RFC 2045 to 2047) than that. */
 function read(lines: readonly string[]): DemoMail {
   const [head = '', ...parts] = lines.join('\n').split('\n\n');
   const subject = /^Subject: ((?:.*\n )*.*)/m.exec(head)?.[1] ?? '';

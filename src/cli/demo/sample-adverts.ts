@@ -176,7 +176,7 @@ const PRICES: Readonly<Record<string, number>> = {
   ...{ 75: 9500, 92: 6700, 94: 5100, 93: 3900, 78: 4300, 91: 3000, 95: 3200, 77: 3000, '06': 5300, 83: 4200 },
   ...{ 13: 3600, 34: 3300, 31: 3200, 33: 3800, 44: 3400, 35: 3300, 69: 3900, 74: 4800, 59: 2500, '2A': 4100 },
 };
-/** Of each kind, by its code: price per m² against a flat's, middle of the surface and of the plot, what it is called. */
+/** By the code of the kind: price per m² against a flat's, middle of the surface and of the plot, what it is called. */
 const KINDS = [
   { price: 1, surface: 0, plot: null, noun: 'Appartement' },
   { price: 0.88, surface: 0, plot: 600, noun: 'Maison' },

@@ -27,7 +27,7 @@ export interface SetUp {
   /** Filled: titles of the searches by IRI. */
   readonly titles: Map<string, string>;
   readonly searches: readonly DemoSearch[];
-  /** Of the data directory: what one demonstration has published is not in another's market. */
+  /** The end of the data directory's name: what one demonstration has published is not in another's market. */
   readonly dataDirSuffix: string;
   readonly stopping: AbortSignal;
   /** Filled: what closes what was opened. */

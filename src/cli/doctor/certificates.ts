@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000;
 const DAYS_LEFT_LEAST = 30;
 /** Those of public addresses renew themselves, a month before their end or when a third of their time is left. */
 const PUBLIC_DAYS_LEFT_LEAST = 14;
-/** Of an answer of SMTP (RFC 5321, 4.2.1). */
+/** The last line of an answer of SMTP (RFC 5321, 4.2.1). */
 const LAST_LINE = /^\d{3} [^\n]*\n/m;
 
 /** Those of files that this process can read, and that of the public address as its clients see it. */
@@ -73,7 +73,7 @@ async function publicFinding(url: URL, now: Date): Promise<Finding> {
   );
 }
 
-/** Of the session's own connection; none for plaintext. Rejects when PostgreSQL goes away meanwhile. */
+/** The certificate of the session's own connection; none for plaintext. Rejects when PostgreSQL goes away meanwhile. */
 export async function databaseCertificate(database: DatabasePool, now: Date): Promise<readonly Finding[]> {
   const client = await database.connect();
   try {
@@ -84,7 +84,7 @@ export async function databaseCertificate(database: DatabasePool, now: Date): Pr
   }
 }
 
-/** Of the server that answers; none for plaintext. */
+/** The certificate of the server that answers; none for plaintext. */
 export function brokerCertificate({ connection }: Broker, now: Date): Promise<readonly Finding[]> {
   const { tls_required: isRequired, tls_available: isOffered } = connection.info ?? {};
   if (isRequired !== true && isOffered !== true) return Promise.resolve([]);

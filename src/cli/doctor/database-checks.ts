@@ -37,7 +37,7 @@ const FREE_SHARE_LEAST = 0.05;
 export interface DatabaseScene {
   readonly database: Database;
   readonly config: Config;
-  /** Of the embedded server; null when PostgreSQL is given. */
+  /** The directory of the embedded server; null when PostgreSQL is given. */
   readonly embeddedIn: string | null;
   readonly now: Date;
 }
@@ -190,7 +190,7 @@ async function diskFindings({ database, config, embeddedIn, now }: DatabaseScene
   return [lookAt(said, `make room for ${bytesText(missing)} more, or lower VIGIE_RETENTION_…_DAYS`)];
 }
 
-/** Of a given PostgreSQL its owner takes care. */
+/** The owner of a given PostgreSQL takes care of its backups. */
 async function backupFindings({ embeddedIn, now }: DatabaseScene): Promise<readonly Finding[]> {
   if (embeddedIn === null) return [];
   const at = await readLastBackup(dirname(embeddedIn));

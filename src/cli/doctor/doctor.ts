@@ -122,7 +122,7 @@ export function checkProgram(config: Config, now: Date): readonly Finding[] {
   ];
 }
 
-/** Of a process that is started here. */
+/** The limit of a process that is started here. */
 export function checkDescriptors(config: Config, limit: number | null): Finding {
   const { fine, lookAt, unknown } = findingsAbout('descriptors');
   if (limit === null) return unknown('their limit cannot be read here');

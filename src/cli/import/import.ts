@@ -24,7 +24,7 @@ import { detectPointFormat, POINT_FORMATS, type PointFormat, positionsOf, readPo
 
 export interface ImportProgress {
   readonly bytesRead: number;
-  /** Of the file; null of standard input. */
+  /** The size of the file; null of standard input. */
   readonly bytesTotal: number | null;
   /** Rows or objects read, in all. */
   readonly read: number;

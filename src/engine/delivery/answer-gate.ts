@@ -51,7 +51,7 @@ export function guardAnswers(socket: Socket): void {
 
 class AnswerGate {
   #requests = 0;
-  /** Of the present answer. */
+  /** Bytes of the present answer. */
   #bytes = 0;
   /** Bytes of provisional answers before it. */
   #provisionalBytes = 0;

@@ -37,7 +37,7 @@ export const STEPS = {
   cancel: { from: ['queued', 'sending', 'retry_wait'], to: 'cancelled' },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/** `first`: its first attempt is due; `again`: a retry or resend is due. No first one queues behind those. */
+/** `first`: its first attempt is due; `retry`: a retry or resend is due. No first one queues behind those. */
 export type Lane = 'first' | 'retry';
 
 /** The announcement of a delivery that has become due. */

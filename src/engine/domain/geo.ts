@@ -3,6 +3,8 @@
 export const EARTH_RADIUS_KM = 6371;
 
 export const RADIANS = Math.PI / 180;
+/** The length of a degree of latitude. */
+export const KM_PER_DEGREE = EARTH_RADIUS_KM * RADIANS;
 
 /**
  * Great-circle distance by the haversine formula (R. W. Sinnott, "Virtues of the Haversine", 1984).

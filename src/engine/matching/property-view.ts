@@ -3,6 +3,7 @@
  */
 
 import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
+import { RADIANS } from '../domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
 import type { CodeTable } from './code-table.ts';
 import {
@@ -33,8 +34,6 @@ import {
   UNKNOWN_TYPE,
 } from './rows/row-groups.ts';
 import type { ExpressionTable } from './text/expression-table.ts';
-
-const RADIANS = Math.PI / 180;
 
 /** Strings of searches as codes. */
 export interface Codes {

@@ -8,13 +8,11 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import Flatbush from 'flatbush';
-import { EARTH_RADIUS_KM } from '../domain/geo.ts';
+import { KM_PER_DEGREE, RADIANS } from '../domain/geo.ts';
 import { COAST, type UnpackedOutlines, unpackOutlines } from './outlines/packed-outlines.ts';
 
 /** A point of the sea this near to the coast belongs to the commune (decisions, section 5). */
 const COAST_KM = 2;
-const RADIANS = Math.PI / 180;
-const KM_PER_DEGREE = EARTH_RADIUS_KM * RADIANS;
 
 /** Throws when the file cannot be read: the installation is broken. */
 export async function readCommuneOutlines(): Promise<CommuneOutlines> {

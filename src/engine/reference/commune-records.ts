@@ -133,7 +133,7 @@ export interface Centre {
 
 /** All by INSEE code. */
 interface PlaceTable {
-  /** Of communes, those merged since included, and of the neighbours Andorra and Monaco; the main one first. */
+  /** Centres of communes, those merged since included; the main one first. */
   readonly centres: ReadonlyMap<string, readonly Centre[]>;
   readonly zipcodes: ReadonlyMap<string, readonly string[]>;
   readonly localities: ReadonlyMap<string, readonly string[]>;

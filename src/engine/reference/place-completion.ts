@@ -17,7 +17,7 @@ export interface CompletedPlace {
   readonly name: string;
   /** INSEE code, department code, or the zip code. */
   readonly code: string;
-  /** Of a city or department, as IRIs have it; null for a zip code. */
+  /** The city's or department's id, as IRIs have it; null for a zip code. */
   readonly id: number | null;
   /** The first of a city; null for a department. */
   readonly zipcode: string | null;
@@ -68,7 +68,7 @@ class PlaceIndex {
   readonly #names: readonly string[];
   /** Each once, in their order: most are of many places, as the code of a department is. */
   readonly #words: readonly string[];
-  /** Of the places that have the word. */
+  /** Ranks of the places that have the word. */
   readonly #ranksOf = new Map<string, number[]>();
   /** By rank: whether the search under way has met the place. */
   readonly #isMet: Uint8Array;

@@ -97,7 +97,7 @@ const SETTLE = `
 /** A delivery whose first attempt has ended, or takes place at another endpoint now. */
 export type Decided = Pick<SettledAttempt, 'matchId' | 'endpointKey'>;
 
-/** Admits what waited for `decided`; resolves with the due ones. A locked one is being let in, moved or cancelled. */
+/** Admits what waited for `decided`; resolves with the due ones. A locked one is being released, moved or cancelled. */
 export async function releaseHeld(client: Queryable, decided: readonly Decided[]): Promise<readonly DueDelivery[]> {
   if (decided.length === 0) return [];
   const { values } = releasing(decided);
@@ -112,18 +112,17 @@ function releasing(decided: readonly Decided[]): Statement {
 }
 
 const IS_HELD = `${isUndecidedOf('o', 'settled.match_id')} and lane <= ${LANE.held}`;
-/** Of open_undecided within a match, so that no other index serves. */
+/** The order of open_undecided within a match, so that no other index serves. */
 const IN_ORDER = 'order by hashtext(endpoint_key), lane, id';
 const heldAt = (endpoint: string, limit: number): string => `
       (select id, endpoint_key from open_deliveries o where ${IS_HELD} and ${endpoint} ${IN_ORDER} limit ${limit})`;
 const heldBeside = (side: '<' | '>'): string => heldAt(`hashtext(endpoint_key) ${side} hashtext(settled.key)`, 32);
 
 /**
- * Of each match the first delivery that waits for an earlier one, at each of its endpoints: its predecessor may have
- * just ended. A separate statement, after those that lock the settled rows: a claim that made a row wait had locked
- * its predecessor (delivery-claims.ts), so this statement sees the row. `<=` and not `=`: by one lane the
- * order would be that of `id`, and the primary key be read. Served by open_undecided: one descent for a match in which
- * nothing waits.
+ * Releases the first held delivery of each match at each of its endpoints: its predecessor may have just ended. A
+ * separate statement, after those that lock the settled rows: a claim that made a row wait had locked its predecessor
+ * (delivery-claims.ts), so this statement sees the row. `<=` and not `=`: by one lane the order would be that of `id`,
+ * and the primary key be read. Served by open_undecided: one descent for a match in which nothing waits.
  */
 const RELEASE_HELD = `
   with with_held as materialized (
@@ -143,7 +142,7 @@ const RELEASE_HELD = `
 /**
  * A resend that was requested during the attempt is due now, at its endpoint, and what was delivered has not failed. A
  * separate statement, after the one that locks the settled rows: it sees earlier requests, and the failure of another
- * courier that took the attempt for aborted meanwhile. Before what waited is let in, which a resent delivery no longer
+ * courier that took the attempt for aborted meanwhile. Before what waited is released, which a resent delivery no longer
  * holds back. Served by open_resent, which is nearly empty, and the primary keys.
  */
 const RESEND = `
@@ -180,7 +179,7 @@ export async function recordLastAlertTimes(
   });
 }
 
-/** Of the newest deliveries: more than a courier sends in a second. */
+/** The newest attempts that are read: more than a courier makes in a second. */
 const REPAIRED_MAX = 50_000;
 
 /** The same from the log of attempts: what a courier had not noted when it died. Served by the primary keys. */
@@ -205,7 +204,7 @@ export interface AttemptRead {
   readonly responseHead: string | null;
 }
 
-/** Of each delivery, oldest first. Served by the primary key. */
+/** The attempts of each delivery, oldest first. Served by the primary key. */
 export async function readAttempts(
   database: Queryable,
   deliveryIds: readonly Uuid[],

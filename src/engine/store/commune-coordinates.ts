@@ -7,7 +7,7 @@ export interface CommuneCentre {
   readonly lon: number;
 }
 
-/** Of an import; null before the first. */
+/** Identifies an import; null before the first. */
 export type CoordinatesRevision = string | null;
 
 export interface CommuneCoordinates {

@@ -10,10 +10,10 @@ import type { Queryable, Statement } from './database.ts';
 import { isAtEndpoint, isInAnyLane, isInLane, isUndecidedOf, LANE } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
-/** Of a written delivery, but for its longest members. */
+/** Bytes of a written delivery, but for its longest members. */
 const ROW_LENGTH = 512;
 
-/** Of a due row. */
+/** The lanes of due rows. */
 const LANES = { first: LANE.due, retry: LANE.due_again } as const satisfies Record<Lane, number>;
 
 export function laneOf(number: number): Lane {

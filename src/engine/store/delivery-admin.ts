@@ -17,7 +17,7 @@ export interface AdminDelivery {
   readonly clientName: string;
   readonly searchId: Uuid;
   readonly searchTitle: string;
-  /** Of the last attempt; null when it delivered, or there is none. */
+  /** The last attempt's; null when it delivered, or there is none. */
   readonly lastError: string | null;
   readonly matchId: Uuid;
   readonly propertyUuid: Uuid | null;
@@ -26,7 +26,7 @@ export interface AdminDelivery {
   readonly endpoint: string;
   readonly endpointKey: string;
   readonly state: DeliveryState;
-  /** Of the present series. */
+  /** Attempts of the present series. */
   readonly attemptCount: number;
   readonly replayCount: number;
   readonly createdAt: Date;

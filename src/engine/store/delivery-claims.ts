@@ -167,7 +167,7 @@ export async function claimDeliveries(
  * Releases claimed and unsent deliveries, uncounted: those of `ids` that `holder` has, whichever of its claims it was,
  * and a claim whose commit is under way though its answer was lost. After a resend during the attempt its number stays
  * counted, because the attempts spent before the new series include it, and what waited for it at the endpoint that it
- * leaves is let in. Served by the primary key.
+ * leaves is released. Served by the primary key.
  */
 export async function giveBack(database: Database, holder: number, ids: readonly Uuid[]): Promise<void> {
   const values = [holder, arrayLiteral(ids)];

@@ -111,7 +111,7 @@ export async function resumeEndpoint(client: Queryable, key: string): Promise<bo
   return rowCount !== null && rowCount > 0;
 }
 
-/** Of those among `keys` that are known. Served by the primary key and index `open_endpoint`. */
+/** The health of those among `keys` that are known. Served by the primary key and index `open_endpoint`. */
 export async function readEndpointHealth(
   client: Queryable,
   keys: readonly string[],

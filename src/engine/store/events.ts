@@ -11,7 +11,7 @@ export interface PropertyEvent {
   readonly event: AdvertEvent;
 }
 
-/** Of a written event, about. Values are numbers, counts and flags: none needs quotes. */
+/** Bytes of a written event, about. Values are numbers, counts and flags: none needs quotes. */
 const ROW_LENGTH = 400;
 
 export function insertEvents(events: readonly PropertyEvent[]): readonly Statement[] {

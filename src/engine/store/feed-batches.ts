@@ -29,7 +29,7 @@ export interface FeedEntry {
   readonly searchNumber: SearchNumber;
 }
 
-/** Of a written item, but for its longest member. */
+/** Bytes of a written item, but for its longest member. */
 const ROW_LENGTH = 512;
 
 export function insertFeedItems(items: readonly FeedItem[]): readonly Statement[] {

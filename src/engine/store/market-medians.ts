@@ -54,7 +54,7 @@ export async function computeMedians(database: Database): Promise<void> {
   });
 }
 
-/** Of a market; nulls in place of it when the table is empty. */
+/** A market's row; nulls in place of it when the table is empty. */
 interface MedianRow {
   readonly newest: string | null;
   readonly departmentCode: string | null;

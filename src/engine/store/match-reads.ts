@@ -24,7 +24,7 @@ const COLUMNS = `m.id, s.id as "searchId", m.property_uuid as "propertyUuid", m.
   m.updated_at as "updatedAt", s.hide_property_contact as "hidePropertyContact", p.state, p.crawls`;
 
 export interface MatchListQuery extends ListedPage {
-  /** Of when it began, or was first notified. */
+  /** The time when it began, or was first notified. */
   readonly range: TimeRange;
 }
 

@@ -27,7 +27,7 @@ export interface Match {
   readonly createdAt: Date;
   /** When it was last notified. */
   readonly updatedAt: Date;
-  /** Of its newest delivery; the id of the next one is above it. */
+  /** The sequence of its newest delivery; the id of the next one is above it. */
   readonly lastSequence: number;
   readonly lastDeliveryId: Uuid;
   /** Null: unchanged from the table. */

@@ -42,7 +42,7 @@ export async function replacePointSource(
   batches: AsyncIterable<readonly PointOfInterest[]>,
 ): Promise<number> {
   const remaining = batches[Symbol.asyncIterator]();
-  // Whatever makes the points may take long until it has the first one: no transaction waits for that.
+  // The first points may take long to come: no transaction waits for them.
   const first = await remaining.next();
   try {
     return await transaction(database, async (client) => {

@@ -18,7 +18,7 @@ export interface PropertyWrite {
 export interface LockedProperty {
   /** Null when its state is larger than what is read along with the lock. */
   readonly held: HeldProperty | null;
-  /** Of its state as it is stored. */
+  /** The size of its state as stored. */
   readonly bytes: number;
 }
 

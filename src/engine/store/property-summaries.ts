@@ -114,11 +114,11 @@ export interface WantedProperty {
   readonly property: Uuid | null;
   /** One that it has. */
   readonly advert: Uuid | null;
-  /** Of one of its adverts on the portal, compared as `pageOf` writes it. */
+  /** The URL of one of its adverts on the portal, compared as `pageOf` writes it. */
   readonly url: string | null;
 }
 
-/** Of several properties with the address, the one crawled last; null when none is held, or none has a summary yet. */
+/** The one crawled last where several have the address; null when none is held, or none has a summary yet. */
 export function findHeld(database: Queryable, { property, advert, url }: WantedProperty): Promise<HeldProperty | null> {
   if (property !== null) return readProperty(database, property);
   if (advert !== null) {

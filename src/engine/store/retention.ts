@@ -120,7 +120,7 @@ export async function* removeSnapshots(client: Queryable, before: Date): Batches
 
 interface RemovedProperty {
   readonly expiredAt: Date;
-  /** Of the whole batch. */
+  /** Matches that the whole batch removed. */
   readonly matchCount: number;
 }
 

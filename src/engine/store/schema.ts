@@ -45,7 +45,7 @@ const KNOWN: readonly string[] = MIGRATIONS.map(({ name }) => name);
 /** The number of the newest migration that this version knows. */
 export const NEWEST_MIGRATION = Math.max(...KNOWN.map(numberOf));
 
-/** Of the session that runs migrations: arbitrary, and the same in all versions. */
+/** The session that runs migrations holds it: arbitrary, and the same in all versions. */
 export const MIGRATION_LOCK = 7_241_865_325_823_964;
 
 /**

@@ -33,7 +33,7 @@ export const UNLOCKED_MARGIN = 1_000;
 /** The same for matches per advert, of which a search adds at most one. */
 export const UNLOCKED_MATCHES_MARGIN = 250;
 
-/** Of locks that are held to the end of a transaction; the second key is the client's. */
+/** The class of locks that are held to the end of a transaction; the second key is the client's. */
 const LOCK_CLASS = 0x5ea7;
 
 /**
@@ -59,7 +59,7 @@ export async function requireRoom(
   }
 }
 
-/** Whatever the sample has corrected: a search matches an advert once, or not at all. */
+/** At most 1,000 for each search, which matches an advert once or not at all: corrections may exceed that. */
 export const MATCHES_PER_MILLE = 'coalesce(least(1000 * sum(searches), greatest(sum(matches_per_mille), 0)), 0)';
 const SUMS = `coalesce(sum(searches), 0)::integer as searches,
   coalesce(sum(polygon_corners), 0)::integer as "polygonCorners",

@@ -11,7 +11,7 @@ export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
 export type SessionSettings = Readonly<Record<string, string | number>>;
 
-/** Of all sessions. A setting that a version of PostgreSQL does not have is left out. */
+/** All sessions have these. A setting that a version of PostgreSQL does not have is left out. */
 export const SESSION_SETTINGS: SessionSettings = {
   // Values as text: the client library parses these forms, and statements cast them.
   DateStyle: 'ISO, MDY',

@@ -4,7 +4,7 @@
  */
 
 import type { Areas } from '../../engine/domain/areas.ts';
-import { type Circle, EARTH_RADIUS_KM, type Polygon } from '../../engine/domain/geo.ts';
+import { type Circle, EARTH_RADIUS_KM, type Polygon, RADIANS } from '../../engine/domain/geo.ts';
 
 export interface Box {
   readonly west: number;
@@ -13,7 +13,6 @@ export interface Box {
   readonly north: number;
 }
 
-const RADIANS = Math.PI / 180;
 /** Covers rounding, and the tolerance of the edges of polygons. */
 const MARGIN = 1e-6;
 /** More polygons than this are covered by one box. */

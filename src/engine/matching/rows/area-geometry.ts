@@ -6,10 +6,9 @@
  * add two metres to a distance. A reach is too large by both, and the kernel is sure below it by twice as much.
  */
 
-import { type Circle, EARTH_RADIUS_KM, type Polygon } from '../../domain/geo.ts';
+import { type Circle, EARTH_RADIUS_KM, KM_PER_DEGREE, type Polygon, RADIANS } from '../../domain/geo.ts';
 
-const RADIANS = Math.PI / 180;
-const DEGREES_PER_KM = 1 / (EARTH_RADIUS_KM * RADIANS);
+const DEGREES_PER_KM = 1 / KM_PER_DEGREE;
 const SURE_MARGIN = 2 ** -11;
 /** Two metres. */
 const ROUNDING_DEGREES = 1.8e-5;

@@ -113,13 +113,13 @@ function transformOf(source: Source): NonNullable<Source['transform']> {
 
 interface Edge {
   readonly arc: number;
-  /** Of the arc, whichever way the ring goes. */
+  /** The edge's position in the arc, whichever way the ring goes. */
   readonly at: number;
   readonly km: number;
   isBorder: boolean;
 }
 
-/** Of each outer arc, for each of its edges, whether another country lies beyond it. */
+/** For each edge of each outer arc: whether another country lies beyond it. */
 function landBordersOf(source: Source, isForeign: IsForeign): ReadonlyMap<number, readonly boolean[]> {
   const borders = new Map<number, boolean[]>();
   for (const ring of meshArcs(source, source.objects.communes, (one, other) => one === other).arcs) {

@@ -15,7 +15,7 @@ const SOURCE = new URL('../../../../../shared/data/reference/laposte_hexasmal_20
 const BY_HAND = new URL('by-hand.tsv', import.meta.url);
 const RESULT = new URL('places.tsv.gz', import.meta.url);
 const ATTRIBUTION = '# La Poste, Base officielle des codes postaux (2022), Licence Ouverte 2.0; some centres by hand\n';
-/** Of degrees: ten metres. */
+/** Degrees are rounded to ten metres. */
 const DECIMALS = 4;
 const SIZE_MAX_BYTES = 400_000;
 
