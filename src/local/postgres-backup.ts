@@ -38,17 +38,18 @@ export class BackupError extends Error {
 
 /** What PostgreSQL makes anew, or what would mislead it: its manual, "Backing Up The Data Directory". */
 const LEFT_OUT = [
-  ...[
-    'pg_wal',
-    'pg_replslot',
-    'pg_dynshmem',
-    'pg_notify',
-    'pg_serial',
-    'pg_snapshots',
-    'pg_stat_tmp',
-    'pg_subtrans',
-  ].map((directory) => `cluster/${directory}/*`),
-  ...['cluster/postmaster.pid', 'cluster/postmaster.opts', '*/pgsql_tmp*', '*/pg_internal.init*'],
+  'cluster/pg_wal/*',
+  'cluster/pg_replslot/*',
+  'cluster/pg_dynshmem/*',
+  'cluster/pg_notify/*',
+  'cluster/pg_serial/*',
+  'cluster/pg_snapshots/*',
+  'cluster/pg_stat_tmp/*',
+  'cluster/pg_subtrans/*',
+  'cluster/postmaster.pid',
+  'cluster/postmaster.opts',
+  '*/pgsql_tmp*',
+  '*/pg_internal.init*',
 ];
 /** Files change, shrink and vanish while they are copied: the log mends them. */
 const WHILE_CHANGING = ['file-changed', 'file-removed', 'file-shrank'].map((what) => `--warning=no-${what}`);
