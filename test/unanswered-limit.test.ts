@@ -54,8 +54,8 @@ test('an endpoint that never answers gets two attempts a second, one that does g
   const began: Record<string, number[]> = { [never]: [], [always]: [] };
   for (let now = 0; now < 10_000; now += STEP_MS) {
     for (const turn of round.nextTurns(64, now)) {
-      began[turn.lane.key]?.push(now);
-      end(round, turn, turn.lane.key === always);
+      began[turn.queue.key]?.push(now);
+      end(round, turn, turn.queue.key === always);
     }
   }
   assert.equal(began[never]?.length, 20);
@@ -71,7 +71,7 @@ test('a thousand URLs on a host that has never answered share the two attempts, 
   round.add(neighbour, 'x', 'first', ID);
   const seen: string[] = [];
   const times = play(round, { untilMs: 10_000 }, (turn) => {
-    seen.push(turn.lane.key);
+    seen.push(turn.queue.key);
     end(round, turn, false);
   });
   assert.equal(times.length, 20 + 1);

@@ -27,7 +27,7 @@ function outcome(
 }
 
 function finish(round: FairScheduler<string>, turn: Turn<string>, ended = outcome(10)): void {
-  round.answered(turn, `https://${turn.lane.key}.test`, ended);
+  round.answered(turn, `https://${turn.queue.key}.test`, ended);
 }
 
 function addMany(round: FairScheduler<string>, key: string, count: number, isRetry = false): void {
@@ -39,7 +39,7 @@ function keyOf(endpoint: string, client: string, host = 'host'): string {
   return `${endpoint.padEnd(16, '.')}${client.padEnd(8, '.')}${host}`;
 }
 
-const keysOf = (turns: readonly Turn<string>[]) => turns.map(({ lane }) => lane.key);
+const keysOf = (turns: readonly Turn<string>[]) => turns.map(({ queue }) => queue.key);
 
 /** An endpoint that has answered `count` times quickly. */
 function prove(round: FairScheduler<string>, key: string, count: number): void {
@@ -68,7 +68,7 @@ test('clients take turns, however many URLs and hosts one of them names', () => 
   for (const key of many) round.add(key, 'x', 'first', ID);
   addMany(round, neighbour, 4);
   const turns = round.nextTurns(8, 0);
-  assert.equal(turns.filter(({ lane }) => lane.key === neighbour).length, 4);
+  assert.equal(turns.filter(({ queue }) => queue.key === neighbour).length, 4);
 });
 
 test('the hosts of a client take turns, and the endpoints of a host', () => {
@@ -127,7 +127,7 @@ test('an unknown endpoint starts with one attempt and gets one more with each qu
 test('timeouts halve the attempts at once down to two; quick failures do not', () => {
   const round = openRound();
   prove(round, 'a', 10);
-  const width = () => round.lane('a').concurrency;
+  const width = () => round.queue('a').concurrency;
   assert.equal(width(), 8);
   const widths: number[] = [];
   for (const ended of [
@@ -195,7 +195,7 @@ test('within an endpoint first attempts come first, and what is older still move
   assert.equal(taken.filter(({ isRetry }) => isRetry).length, 20);
 });
 
-test('an endpoint whose lane is full takes no more, and others do', () => {
+test('an endpoint whose queue is full takes no more, and others do', () => {
   const round = openRound();
   let admitted = 0;
   while (round.add('a', 'x', 'first', ID)) admitted += 1;
@@ -203,11 +203,11 @@ test('an endpoint whose lane is full takes no more, and others do', () => {
   assert.equal(round.add('b', 'x', 'first', ID), true);
   const [turn] = round.nextTurns(1, 0);
   finish(round, turn as Turn<string>, outcome(15_000, 'timeout'));
-  const lane = round.lane((turn as Turn<string>).lane.key);
-  round.empty(lane);
-  round.markFetched(lane, 'first', null);
+  const queue = round.queue((turn as Turn<string>).queue.key);
+  round.empty(queue);
+  round.markFetched(queue, 'first', null);
   let slow = 0;
-  while (round.add(lane.key, 'x', 'first', ID)) slow += 1;
+  while (round.add(queue.key, 'x', 'first', ID)) slow += 1;
   assert.equal(slow, 4, 'the rest waits in the queue');
 });
 
@@ -216,18 +216,18 @@ test('what finds no room is drawn from the queue in its order, and what comes la
   prove(round, 'a', 4);
   const place = ID;
   round.markBacklog('a', 'first');
-  const [lane] = round.refillable(9);
-  assert.equal(lane?.key, 'a');
+  const [queue] = round.refillable(9);
+  assert.equal(queue?.key, 'a');
   assert.equal(round.add('a', 'late', 'first', LATER), false);
   assert.equal(round.add('a', 'again', 'retry', ID), true, 'it has a queue of its own');
   round.addFetched('a', 'early', 'first');
-  round.markFetched(lane, 'first', place);
-  assert.deepEqual(lane.nextPage('first')?.position, place, 'there is more behind it');
-  round.markFetched(lane, 'first', null);
-  const reached = lane.nextPage('first')?.position ?? ID;
+  round.markFetched(queue, 'first', place);
+  assert.deepEqual(queue.nextPage('first')?.position, place, 'there is more behind it');
+  round.markFetched(queue, 'first', null);
+  const reached = queue.nextPage('first')?.position ?? ID;
   assert.ok(place < reached && reached < LATER, 'the look at the end may have missed what was late');
-  round.markFetched(lane, 'first', null);
-  assert.deepEqual([lane.nextPage('first'), round.refillable(9)], [null, []]);
+  round.markFetched(queue, 'first', null);
+  assert.deepEqual([queue.nextPage('first'), round.refillable(9)], [null, []]);
   assert.equal(round.add('a', 'last', 'first', ID), true);
   const entries = round.nextTurns(9, 0).map(({ entry, isRetry }) => [entry, isRetry]);
   assert.deepEqual(entries, [
@@ -240,18 +240,18 @@ test('what finds no room is drawn from the queue in its order, and what comes la
 test('what is let in behind the place of a backlog goes before all that is in front of it', () => {
   const round = openRound();
   round.markBacklog('a', 'first');
-  const lane = round.lane('a');
-  round.markFetched(lane, 'first', LATER);
+  const queue = round.queue('a');
+  round.markFetched(queue, 'first', LATER);
   assert.equal(round.add('a', 'held back until now', 'first', ID), true, 'at once while there is room');
-  assert.equal(lane.nextPage('first')?.position, LATER, 'the backlog is not walked again');
-  while (lane.room > 0) round.addFetched('a', 'x', 'first');
+  assert.equal(queue.nextPage('first')?.position, LATER, 'the backlog is not walked again');
+  while (queue.room > 0) round.addFetched('a', 'x', 'first');
   assert.equal(round.add('a', 'held back until there was none', 'first', ID), false);
   round.nextTurns(64, 0);
-  round.empty(lane);
-  round.markFetched(lane, 'first', '019b0000-0002-7000-8000-000000000001' as Uuid);
-  assert.ok((lane.nextPage('first')?.position ?? LATER) < ID, 'it is the next to be drawn');
-  round.markFetched(lane, 'first', LATER);
-  assert.equal(lane.nextPage('first')?.position, LATER, 'and once');
+  round.empty(queue);
+  round.markFetched(queue, 'first', '019b0000-0002-7000-8000-000000000001' as Uuid);
+  assert.ok((queue.nextPage('first')?.position ?? LATER) < ID, 'it is the next to be drawn');
+  round.markFetched(queue, 'first', LATER);
+  assert.equal(queue.nextPage('first')?.position, LATER, 'and once');
 });
 
 test('a paused endpoint gets no slot until it goes on', () => {
@@ -268,7 +268,7 @@ test('an endpoint that hung before a restart does not start among the healthy on
   const round = openRound();
   const remembered = { failureStreak: 9, concurrency: 2, hasAnswered: true };
   for (let number = 0; number < 20; number++) {
-    round.lane(`h${number}`).remember({ key: `h${number}`, lastError: 'timeout', ...remembered });
+    round.queue(`h${number}`).remember({ key: `h${number}`, lastError: 'timeout', ...remembered });
     addMany(round, `h${number}`, 3);
   }
   assert.equal(round.nextTurns(SLOTS, 0).length, 8);
@@ -297,7 +297,7 @@ test('slots, concurrency and the number of waiting entries are never exceeded, a
         assert.equal(round.inFlight, open.length);
         assert.equal(round.waiting, admitted - taken);
         assert.ok(open.length <= 8);
-        for (const lane of round.lanes()) assert.ok(lane.inFlight <= 4);
+        for (const queue of round.queues()) assert.ok(queue.inFlight <= 4);
       }
       // Once all has been answered, everything that waits gets its turn.
       for (const turn of open) finish(round, turn);
@@ -314,7 +314,7 @@ test('an endpoint whose queue was taken away gets no turn, and gets one again wi
   const round = openRound();
   addMany(round, 'a', 3);
   addMany(round, 'a', 3, true);
-  assert.equal(round.empty(round.lane('a')).length, 6);
+  assert.equal(round.empty(round.queue('a')).length, 6);
   assert.deepEqual(round.nextTurns(SLOTS, 0), []);
   round.add('a', 'next', 'first', ID);
   assert.deepEqual(
@@ -326,14 +326,14 @@ test('an endpoint whose queue was taken away gets no turn, and gets one again wi
 test('what comes while its backlog is drawn to the end is drawn after that', () => {
   const round = openRound();
   for (const kind of ['first', 'retry'] as const) {
-    const lane = round.lane(kind);
+    const queue = round.queue(kind);
     round.markBacklog(kind, kind);
-    assert.deepEqual(round.refillable(1), [lane]);
+    assert.deepEqual(round.refillable(1), [queue]);
     // The draw has looked, and its answer is under way.
     assert.equal(round.add(kind, 'committed after the look', kind, ID), false);
-    round.markFetched(lane, kind, null);
-    assert.deepEqual(round.refillable(1), [lane], 'somebody has to look again');
-    round.markFetched(lane, kind, null);
+    round.markFetched(queue, kind, null);
+    assert.deepEqual(round.refillable(1), [queue], 'somebody has to look again');
+    round.markFetched(queue, kind, null);
     assert.deepEqual(round.refillable(1), []);
     assert.equal(round.add(kind, 'next', kind, ID), true);
   }

@@ -49,11 +49,11 @@ test('what a resend moves to another endpoint waits no longer for a slot of the 
   for (const due of [fetched, announced]) store.admit([{ ...due, endpointKey: 'former' }]);
   assert.deepEqual(store.admit([announced]), []);
   await until(
-    async () => round.lane(fetched.endpointKey).waiting,
+    async () => round.queue(fetched.endpointKey).waiting,
     (waiting) => waiting === 2,
   );
   assert.equal(round.waiting, 2);
-  assert.equal(round.lane('former').hasWork(true), false);
+  assert.equal(round.queue('former').hasWork(true), false);
   await store.stop();
 });
 

@@ -28,7 +28,7 @@ export interface Courier {
 
 const WAITING_MAX = 16_384;
 /** No endpoint holds more than this share of the slots. */
-const LANE_SHARE = 1 / 8;
+const ENDPOINT_SHARE = 1 / 8;
 /** With an attempt at an endpoint that hangs, less than a process is given to end. */
 const RECORD_GRACE_MS = 10_000;
 
@@ -63,7 +63,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
       endListening();
       await Promise.all([retries.stop(), due.stop()]);
       // Passes them to another courier, which need not find them by a scan.
-      announcer.pass([...scheduler.lanes()].flatMap((lane) => due.empty(lane)));
+      announcer.pass([...scheduler.queues()].flatMap((queue) => due.empty(queue)));
       await sending.stop();
       await maintenance.stop();
       const grace = startGrace(RECORD_GRACE_MS);
@@ -78,7 +78,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
 function openScheduler({ attemptsInFlightMax, attemptTimeoutMs }: CourierDependencies): FairScheduler<DueDelivery> {
   return new FairScheduler({
     slots: attemptsInFlightMax,
-    concurrencyMax: Math.max(2, Math.floor(attemptsInFlightMax * LANE_SHARE)),
+    concurrencyMax: Math.max(2, Math.floor(attemptsInFlightMax * ENDPOINT_SHARE)),
     tooLongMs: attemptTimeoutMs / 2,
     waitingMax: WAITING_MAX,
   });
@@ -125,7 +125,7 @@ class CourierMaintenance {
   /** Resolves when the scheduler has loaded what earlier processes knew. */
   static async open(parts: CourierDependencies, scheduler: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
     for (const endpoint of await readRememberedEndpoints(parts.database, REMEMBERED_MAX)) {
-      scheduler.lane(endpoint.key).remember(endpoint);
+      scheduler.queue(endpoint.key).remember(endpoint);
     }
     return new CourierMaintenance(parts, scheduler, await registerCourier(parts.database));
   }
@@ -208,21 +208,21 @@ class CourierMaintenance {
   /** A failed write loses a second's observations; the attempts themselves are logged. */
   async #write(): Promise<void> {
     const { database } = this.#dependencies;
-    const observed = [...this.#scheduler.lanes()].flatMap((lane) => lane.takeObservation() ?? []);
+    const observed = [...this.#scheduler.queues()].flatMap((queue) => queue.takeObservation() ?? []);
     await recordObservations(database, observed);
     const alerts = new Map(this.#alerts);
     await recordLastAlertTimes(database, alerts);
     for (const [number, at] of alerts) if (this.#alerts.get(number) === at) this.#alerts.delete(number);
   }
 
-  /** A pause of a URL applies to the lanes of all clients that name it. */
+  /** A pause of a URL applies to the queues of all clients that name it. */
   async #followPauses(due: DueQueue): Promise<void> {
     const paused = new Set(await readPausedEndpoints(this.#dependencies.database));
-    for (const key of paused) this.#scheduler.lane(key);
-    for (const lane of this.#scheduler.lanes()) {
-      const isPaused = paused.has(lane.key) || paused.has(urlKeyOfKey(lane.key));
-      if (lane.isPaused !== isPaused) this.#scheduler.setPaused(lane.key, isPaused);
-      if (isPaused) due.empty(lane);
+    for (const key of paused) this.#scheduler.queue(key);
+    for (const queue of this.#scheduler.queues()) {
+      const isPaused = paused.has(queue.key) || paused.has(urlKeyOfKey(queue.key));
+      if (queue.isPaused !== isPaused) this.#scheduler.setPaused(queue.key, isPaused);
+      if (isPaused) due.empty(queue);
     }
   }
 }

@@ -11,12 +11,12 @@ import { type DueDelivery, HELD_BACK_MAX_MS, type Lane } from '../domain/deliver
 import { firstUuidAt, type Uuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { type BacklogRange, readDue, readDueLanes, releaseExpiredHolds } from '../store/deliveries.ts';
-import type { EndpointLane } from './endpoint-lane.ts';
+import type { EndpointQueue } from './endpoint-queue.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
 import type { CourierDependencies } from './settle.ts';
 
 const LANES: readonly Lane[] = ['first', 'retry'];
-const LANES_FETCHED_MAX = 64;
+const QUEUES_FETCHED_MAX = 64;
 const SOON_MS = 20;
 /** Scans take at most a twentieth of a core; a lost announcement is made up for within `SCAN_MAX_MS`. */
 const SCAN_MIN_MS = 1_000;
@@ -71,7 +71,7 @@ export class DueQueue {
       const { id, endpointKey } = each;
       const formerKey = this.#waiting.get(id) ?? endpointKey;
       // A resend has moved it: it no longer waits for a slot of its former endpoint.
-      if (formerKey !== endpointKey) this.empty(this.#scheduler.lane(formerKey));
+      if (formerKey !== endpointKey) this.empty(this.#scheduler.queue(formerKey));
       if (this.#inProgress.has(id)) this.#inProgress.set(id, each);
       else if (this.#waiting.has(id)) continue;
       else if (this.#scheduler.add(endpointKey, each, each.lane, id)) this.#waiting.set(id, endpointKey);
@@ -109,12 +109,12 @@ export class DueQueue {
   }
 
   /** Removes and returns what waits here: it waits in the table. */
-  empty(lane: EndpointLane<DueDelivery>): readonly DueDelivery[] {
-    const entries = this.#scheduler.empty(lane);
-    for (const { id, endpointKey, lane: kind } of entries) {
+  empty(queue: EndpointQueue<DueDelivery>): readonly DueDelivery[] {
+    const entries = this.#scheduler.empty(queue);
+    for (const { id, endpointKey, lane } of entries) {
       this.#waiting.delete(id);
-      this.#scheduler.markBacklog(endpointKey, kind);
-      lane.markArrival(kind, id);
+      this.#scheduler.markBacklog(endpointKey, lane);
+      queue.markArrival(lane, id);
     }
     return entries;
   }
@@ -136,18 +136,18 @@ export class DueQueue {
   }
 
   async #fetch(): Promise<void> {
-    const ranges = this.#scheduler.refillable(LANES_FETCHED_MAX).flatMap(rangesOf);
+    const ranges = this.#scheduler.refillable(QUEUES_FETCHED_MAX).flatMap(rangesOf);
     if (ranges.length === 0) return;
     const due = await readDue(this.#database, ranges);
-    for (const { endpointKey, lane: kind, count } of ranges) {
-      const fetched = due.filter((each) => each.endpointKey === endpointKey && each.lane === kind);
+    for (const { endpointKey, lane, count } of ranges) {
+      const fetched = due.filter((each) => each.endpointKey === endpointKey && each.lane === lane);
       for (const each of fetched) {
         if (this.#inProgress.has(each.id) || this.#waiting.has(each.id)) continue;
         this.#waiting.set(each.id, endpointKey);
-        this.#scheduler.addFetched(endpointKey, each, kind);
+        this.#scheduler.addFetched(endpointKey, each, lane);
       }
       const last = fetched.length < count ? null : (fetched.at(-1)?.id ?? null);
-      this.#scheduler.markFetched(this.#scheduler.lane(endpointKey), kind, last);
+      this.#scheduler.markFetched(this.#scheduler.queue(endpointKey), lane, last);
     }
     this.admit(due.filter(({ id }) => this.#waiting.has(id)));
     this.refill();
@@ -175,9 +175,9 @@ export class DueQueue {
   }
 }
 
-function rangesOf(lane: EndpointLane<DueDelivery>): readonly BacklogRange[] {
-  return LANES.flatMap((kind) => {
-    const page = lane.nextPage(kind);
-    return page === null ? [] : [{ endpointKey: lane.key, lane: kind, ...page }];
+function rangesOf(queue: EndpointQueue<DueDelivery>): readonly BacklogRange[] {
+  return LANES.flatMap((lane) => {
+    const page = queue.nextPage(lane);
+    return page === null ? [] : [{ endpointKey: queue.key, lane, ...page }];
   });
 }

@@ -15,23 +15,23 @@ import { LRUCache } from 'lru-cache';
 import { type Member, TurnRing } from '../actor/turn-ring.ts';
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { type EndpointHealth, EndpointLane, type LaneSettings } from './endpoint-lane.ts';
+import { type EndpointHealth, EndpointQueue, type EndpointQueueSettings } from './endpoint-queue.ts';
 
-export interface FairSchedulerOptions extends LaneSettings {
+export interface FairSchedulerOptions extends EndpointQueueSettings {
   readonly slots: number;
-  /** Entries that wait in all lanes together, at most. */
+  /** Entries that wait in all queues together, at most. */
   readonly waitingMax: number;
 }
 
 /** A slot given to an endpoint. End it by `withdraw` or `answered`. */
 export interface Turn<T> {
-  readonly lane: EndpointLane<T>;
+  readonly queue: EndpointQueue<T>;
   readonly entry: T;
   readonly isRetry: boolean;
   readonly started: { readonly at: number };
 }
 
-const LANES_MAX = 20_000;
+const QUEUES_MAX = 20_000;
 const RETRY_SHARE = 3 / 4;
 const SLOW_SHARE = 1 / 4;
 const UNSURE_SHARE = 1 / 2;
@@ -40,7 +40,7 @@ const FIRSTS_SHARE = 15 / 16;
 /** One client holds at most seven eighths of the slots, two hold seven fifteenths each: some are always free. */
 const CLIENT_SHARE_OF_FREE = 7;
 
-/** The queue kinds of a lane: its class, and from `RETRIES_ONLY` on the same without a first attempt. */
+/** The kinds of a queue: its class, and from `RETRIES_ONLY` on the same without a first attempt. */
 const CLASSES: readonly EndpointHealth[] = ['healthy', 'unknown', 'slow'];
 const RETRIES_ONLY = CLASSES.length;
 
@@ -65,14 +65,14 @@ function hold(held: SlotsHeld, client: string, endpointHealth: EndpointHealth, c
 
 export class FairScheduler<T> {
   readonly #options: FairSchedulerOptions;
-  readonly #lanes = new Map<string, EndpointLane<T>>();
-  /** Lanes that may be able to send. */
-  readonly #ring = new TurnRing<EndpointLane<T>>(2 * RETRIES_ONLY);
-  readonly #unanswered = new UnansweredLimit<EndpointLane<T>>();
-  /** Lanes whose backlog may be fetched. */
-  readonly #refillable = new Set<EndpointLane<T>>();
-  /** Lanes that hold slots. */
-  readonly #active = new Set<EndpointLane<T>>();
+  readonly #queues = new Map<string, EndpointQueue<T>>();
+  /** Queues that may be able to send. */
+  readonly #ring = new TurnRing<EndpointQueue<T>>(2 * RETRIES_ONLY);
+  readonly #unanswered = new UnansweredLimit<EndpointQueue<T>>();
+  /** Queues whose backlog may be fetched. */
+  readonly #refillable = new Set<EndpointQueue<T>>();
+  /** Queues that hold slots. */
+  readonly #active = new Set<EndpointQueue<T>>();
   readonly #open = new Set<Turn<T>>();
   #retries = 0;
   #waiting = 0;
@@ -93,77 +93,77 @@ export class FairScheduler<T> {
     return this.#options.slots - this.#open.size;
   }
 
-  lanes(): Iterable<EndpointLane<T>> {
-    return this.#lanes.values();
+  queues(): Iterable<EndpointQueue<T>> {
+    return this.#queues.values();
   }
 
-  lane(key: string): EndpointLane<T> {
-    let lane = this.#lanes.get(key);
-    if (lane === undefined) {
-      lane = new EndpointLane(key, this.#options);
-      this.#lanes.set(key, lane);
+  queue(key: string): EndpointQueue<T> {
+    let queue = this.#queues.get(key);
+    if (queue === undefined) {
+      queue = new EndpointQueue(key, this.#options);
+      this.#queues.set(key, queue);
     }
-    return lane;
+    return queue;
   }
 
   /** False when it waits in the table: among others, while its endpoint is paused, or because too many wait here. */
-  add(key: string, entry: T, kind: Lane, id: Uuid): boolean {
-    const lane = this.lane(key);
-    const hasRoom = !lane.isPaused && lane.room > 0 && this.#waiting < this.#options.waitingMax;
-    if (hasRoom && !lane.isBehindBacklog(kind, id)) return this.addFetched(key, entry, kind);
-    if (lane.hasBacklog(kind)) lane.markArrival(kind, id);
-    else this.markBacklog(key, kind);
+  add(key: string, entry: T, lane: Lane, id: Uuid): boolean {
+    const queue = this.queue(key);
+    const hasRoom = !queue.isPaused && queue.room > 0 && this.#waiting < this.#options.waitingMax;
+    if (hasRoom && !queue.isBehindBacklog(lane, id)) return this.addFetched(key, entry, lane);
+    if (queue.hasBacklog(lane)) queue.markArrival(lane, id);
+    else this.markBacklog(key, lane);
     return false;
   }
 
-  /** From the backlog of its lane. */
-  addFetched(key: string, entry: T, kind: Lane): true {
-    const lane = this.lane(key);
-    lane.add(entry, kind);
+  /** From the backlog of its queue. */
+  addFetched(key: string, entry: T, lane: Lane): true {
+    const queue = this.queue(key);
+    queue.add(entry, lane);
     this.#waiting += 1;
-    this.#place(lane);
+    this.#place(queue);
     return true;
   }
 
-  /** PostgreSQL holds further deliveries for this endpoint, or may do so; see `EndpointLane`. */
-  markBacklog(key: string, kind: Lane, isKnown = false): void {
-    const lane = this.lane(key);
-    lane.markBacklog(kind, isKnown);
-    this.#place(lane);
+  /** PostgreSQL holds further deliveries for this endpoint, or may do so; see `EndpointQueue`. */
+  markBacklog(key: string, lane: Lane, isKnown = false): void {
+    const queue = this.queue(key);
+    queue.markBacklog(lane, isKnown);
+    this.#place(queue);
   }
 
-  /** Lanes whose backlog may be fetched now, at most `max` of them. */
-  refillable(max: number): readonly EndpointLane<T>[] {
-    const lanes: EndpointLane<T>[] = [];
-    if (this.#waiting >= this.#options.waitingMax) return lanes;
-    for (const lane of this.#refillable) {
-      if (lanes.length === max) break;
-      lanes.push(lane);
+  /** Queues whose backlog may be fetched now, at most `max` of them. */
+  refillable(max: number): readonly EndpointQueue<T>[] {
+    const queues: EndpointQueue<T>[] = [];
+    if (this.#waiting >= this.#options.waitingMax) return queues;
+    for (const queue of this.#refillable) {
+      if (queues.length === max) break;
+      queues.push(queue);
     }
-    return lanes;
+    return queues;
   }
 
   /** Its backlog was fetched, up to `position`; null: to the end. */
-  markFetched(lane: EndpointLane<T>, kind: Lane, position: Uuid | null): void {
-    lane.markFetched(kind, position);
-    // Behind the other lanes to fetch.
-    this.#refillable.delete(lane);
-    this.#place(lane);
+  markFetched(queue: EndpointQueue<T>, lane: Lane, position: Uuid | null): void {
+    queue.markFetched(lane, position);
+    // Behind the other queues to fetch.
+    this.#refillable.delete(queue);
+    this.#place(queue);
   }
 
-  /** Removes and returns what waits in the lane. */
-  empty(lane: EndpointLane<T>): T[] {
-    const entries = lane.empty();
+  /** Removes and returns what waits in the queue. */
+  empty(queue: EndpointQueue<T>): T[] {
+    const entries = queue.empty();
     this.#waiting -= entries.length;
-    this.#place(lane);
+    this.#place(queue);
     return entries;
   }
 
   /** A pause keeps the waiting entries; remove them with `empty`. */
   setPaused(key: string, isPaused: boolean): void {
-    const lane = this.lane(key);
-    lane.isPaused = isPaused;
-    this.#place(lane);
+    const queue = this.queue(key);
+    queue.isPaused = isPaused;
+    this.#place(queue);
   }
 
   /** Gives out up to `max` free slots, one to each client before any gets a second one. */
@@ -171,15 +171,15 @@ export class FairScheduler<T> {
     const turns: Turn<T>[] = [];
     const wanted = Math.min(max, this.free);
     if (wanted <= 0) return turns;
-    for (const lane of this.#unanswered.takeDue(now)) this.#place(lane);
+    for (const queue of this.#unanswered.takeDue(now)) this.#place(queue);
     const held = this.#slotsHeld(now);
     const mayServe = (client: string, kind: number): boolean => this.#hasRoom(client, kind, held);
     while (turns.length < wanted) {
-      const lane = this.#ring.next(mayServe);
-      if (lane === null) break;
+      const queue = this.#ring.next(mayServe);
+      if (queue === null) break;
       // The event that unblocks it puts it back into the ring.
-      if (lane.isBlocked(now) || !this.#unanswered.admit(lane, now)) this.#ring.place(lane, null);
-      else turns.push(this.#start(lane, held, now));
+      if (queue.isBlocked(now) || !this.#unanswered.admit(queue, now)) this.#ring.place(queue, null);
+      else turns.push(this.#start(queue, held, now));
     }
     return turns;
   }
@@ -202,66 +202,66 @@ export class FairScheduler<T> {
     return this.#retries < Math.floor(this.#options.slots * RETRY_SHARE);
   }
 
-  #start(lane: EndpointLane<T>, held: SlotsHeld, now: number): Turn<T> {
-    hold(held, lane.client, lane.classAt(now), 1);
-    const { entry, isRetry } = lane.next(this.#hasRetrySlots);
+  #start(queue: EndpointQueue<T>, held: SlotsHeld, now: number): Turn<T> {
+    hold(held, queue.client, queue.classAt(now), 1);
+    const { entry, isRetry } = queue.next(this.#hasRetrySlots);
     this.#waiting -= 1;
-    const turn: Turn<T> = { lane, entry, isRetry, started: lane.start(now) };
+    const turn: Turn<T> = { queue, entry, isRetry, started: queue.start(now) };
     this.#open.add(turn);
-    this.#active.add(lane);
+    this.#active.add(queue);
     if (isRetry) this.#retries += 1;
-    this.#place(lane);
+    this.#place(queue);
     return turn;
   }
 
   /** Slots by the present class of their endpoints: one that has begun to hang counts as slow at once. */
   #slotsHeld(now: number): SlotsHeld {
     const held: SlotsHeld = { slow: 0, unsure: 0, byClient: new Map() };
-    for (const lane of this.#active) hold(held, lane.client, lane.classAt(now), lane.inFlight);
+    for (const queue of this.#active) hold(held, queue.client, queue.classAt(now), queue.inFlight);
     return held;
   }
 
-  /** The lane's queue kind, by what it has to send and how it has answered. */
-  #place(lane: EndpointLane<T>): void {
-    if (lane.nextPage('first') === null && lane.nextPage('retry') === null) this.#refillable.delete(lane);
-    else this.#refillable.add(lane);
-    if (lane.isPaused || !lane.hasWork(true)) return this.#ring.place(lane, null);
-    this.#ring.place(lane, CLASSES.indexOf(lane.endpointHealth) + (lane.hasWork(false) ? 0 : RETRIES_ONLY));
+  /** The queue's kind, by what it has to send and how it has answered. */
+  #place(queue: EndpointQueue<T>): void {
+    if (queue.nextPage('first') === null && queue.nextPage('retry') === null) this.#refillable.delete(queue);
+    else this.#refillable.add(queue);
+    if (queue.isPaused || !queue.hasWork(true)) return this.#ring.place(queue, null);
+    this.#ring.place(queue, CLASSES.indexOf(queue.endpointHealth) + (queue.hasWork(false) ? 0 : RETRIES_ONLY));
   }
 
   /** The attempt was not made: the row refused it. */
   withdraw(turn: Turn<T>): void {
-    turn.lane.withdraw(turn.started);
-    this.#unanswered.withdraw(turn.lane, turn.started.at);
+    turn.queue.withdraw(turn.started);
+    this.#unanswered.withdraw(turn.queue, turn.started.at);
     this.#noteEnd(turn);
   }
 
   /** The endpoint has answered, or will not answer. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
-    turn.lane.answered(turn.started, url, outcome);
-    if (outcome.error === null) this.#unanswered.noteAnswered(turn.lane);
+    turn.queue.answered(turn.started, url, outcome);
+    if (outcome.error === null) this.#unanswered.noteAnswered(turn.queue);
     this.#noteEnd(turn);
   }
 
   #noteEnd(turn: Turn<T>): void {
-    const { lane, isRetry } = turn;
+    const { queue, isRetry } = turn;
     if (this.#open.delete(turn) && isRetry) this.#retries -= 1;
-    if (lane.inFlight === 0) this.#active.delete(lane);
-    this.#place(lane);
+    if (queue.inFlight === 0) this.#active.delete(queue);
+    this.#place(queue);
   }
 
-  /** Beyond `LANES_MAX` endpoints, forgets those without open work; they count as unknown when they return. */
+  /** Beyond `QUEUES_MAX` endpoints, forgets those without open work; they count as unknown when they return. */
   forgetIdle(): void {
-    if (this.#lanes.size <= LANES_MAX) return;
-    for (const lane of this.#lanes.values()) {
-      if (!lane.isIdle) continue;
-      this.#lanes.delete(lane.key);
-      this.#ring.place(lane, null);
+    if (this.#queues.size <= QUEUES_MAX) return;
+    for (const queue of this.#queues.values()) {
+      if (!queue.isIdle) continue;
+      this.#queues.delete(queue.key);
+      this.#ring.place(queue, null);
     }
   }
 }
 
-interface LimitedLane extends Member {
+interface LimitedQueue extends Member {
   readonly key: string;
   /** 200, at least once. */
   readonly hasAnswered: boolean;
@@ -270,13 +270,13 @@ interface LimitedLane extends Member {
 interface Budget<T> {
   /** Times of the last attempts, at most `ATTEMPTS_MAX`. */
   readonly startedAt: number[];
-  /** Refused lanes, in their order. */
+  /** Refused queues, in their order. */
   readonly waiting: Set<T>;
 }
 
 const WINDOW_MS = 1_000;
 const ATTEMPTS_MAX = 2;
-/** The interval at which refused lanes are checked again. */
+/** The interval at which refused queues are checked again. */
 const CHECK_EVERY_MS = 50;
 const HOSTS_MAX = 20_000;
 
@@ -285,25 +285,25 @@ const HOSTS_MAX = 20_000;
  * endpoints of one client on a host where none has answered share the limit: ten thousand URLs do not raise it. Times
  * are monotonic milliseconds.
  */
-class UnansweredLimit<T extends LimitedLane> {
+class UnansweredLimit<T extends LimitedQueue> {
   readonly #answeredHosts = new LRUCache<string, true>({ max: HOSTS_MAX });
-  /** Budgets of lanes and of hosts, in the order of their last attempts. */
+  /** Budgets of queues and of hosts, in the order of their last attempts. */
   readonly #budgets = new Map<string, Budget<T>>();
   readonly #waiting = new Set<Budget<T>>();
   /** Refused by a host that has answered since. */
   readonly #released: T[] = [];
   #checkedAt = Number.NEGATIVE_INFINITY;
 
-  /** Whether an attempt may begin now; it is counted then. `takeDue` returns a refused lane when its time has come. */
-  admit(lane: T, now: number): boolean {
-    if (lane.hasAnswered) return true;
+  /** Whether an attempt may begin now; it is counted then. `takeDue` returns a refused queue when its time has come. */
+  admit(queue: T, now: number): boolean {
+    if (queue.hasAnswered) return true;
     this.#forgetQuiet(now);
-    const [own, ofHost] = [this.#budget(lane.key), this.#budget(hostOf(lane))];
-    const spent = [own, this.#answeredHosts.has(hostOf(lane)) ? null : ofHost].find(
+    const [own, ofHost] = [this.#budget(queue.key), this.#budget(hostOf(queue))];
+    const spent = [own, this.#answeredHosts.has(hostOf(queue)) ? null : ofHost].find(
       (each) => each && isSpent(each, now),
     );
     if (spent) {
-      spent.waiting.add(lane);
+      spent.waiting.add(queue);
       this.#waiting.add(spent);
       return false;
     }
@@ -315,8 +315,8 @@ class UnansweredLimit<T extends LimitedLane> {
   }
 
   /** The attempt that was admitted at `startedAt` was not made. */
-  withdraw(lane: T, startedAt: number): void {
-    for (const name of [lane.key, hostOf(lane)]) {
+  withdraw(queue: T, startedAt: number): void {
+    for (const name of [queue.key, hostOf(queue)]) {
       const times = this.#budgets.get(name)?.startedAt ?? [];
       const position = times.indexOf(startedAt);
       if (position >= 0) times.splice(position, 1);
@@ -324,8 +324,8 @@ class UnansweredLimit<T extends LimitedLane> {
   }
 
   /** With 200. */
-  noteAnswered(lane: T): void {
-    const host = hostOf(lane);
+  noteAnswered(queue: T): void {
+    const host = hostOf(queue);
     this.#answeredHosts.set(host, true);
     const { waiting } = this.#budgets.get(host) ?? {};
     if (waiting === undefined || waiting.size === 0) return;
@@ -333,16 +333,16 @@ class UnansweredLimit<T extends LimitedLane> {
     waiting.clear();
   }
 
-  /** Lanes that may be admitted now, per budget at most what it admits; computed every `CHECK_EVERY_MS`. */
+  /** Queues that may be admitted now, per budget at most what it admits; computed every `CHECK_EVERY_MS`. */
   takeDue(now: number): readonly T[] {
     const due = this.#released.splice(0);
     if (now - this.#checkedAt < CHECK_EVERY_MS) return due;
     this.#checkedAt = now;
     for (const budget of this.#waiting) {
       if (isSpent(budget, now)) continue;
-      for (const lane of [...budget.waiting].slice(0, ATTEMPTS_MAX)) {
-        budget.waiting.delete(lane);
-        due.push(lane);
+      for (const queue of [...budget.waiting].slice(0, ATTEMPTS_MAX)) {
+        budget.waiting.delete(queue);
+        due.push(queue);
       }
       if (budget.waiting.size === 0) this.#waiting.delete(budget);
     }

@@ -191,7 +191,7 @@ export class Sending {
     if (refusal !== 'paused') return;
     // It counts as paused until the next poll of pauses; what waits for it here goes back to the table.
     scheduler.setPaused(entry.endpointKey, true);
-    due().empty(scheduler.lane(entry.endpointKey));
+    due().empty(scheduler.queue(entry.endpointKey));
     scheduler.markBacklog(entry.endpointKey, entry.lane);
   }
 

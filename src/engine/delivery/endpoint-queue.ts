@@ -12,7 +12,7 @@ import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 /** `unknown`: has not answered yet. `slow`: its last answers, or those overdue now, take a second or more. */
 export type EndpointHealth = 'healthy' | 'unknown' | 'slow';
 
-export interface LaneSettings {
+export interface EndpointQueueSettings {
   /** Concurrent attempts, at most. */
   readonly concurrencyMax: number;
   /** An attempt that takes this long halves the concurrency limit, whatever its outcome. */
@@ -50,11 +50,11 @@ interface Backlog {
 
 const closedBacklog = (): Backlog => ({ position: null, arrival: null });
 
-export class EndpointLane<T> {
+export class EndpointQueue<T> {
   readonly key: string;
   readonly client: string;
   readonly host: string;
-  readonly #settings: LaneSettings;
+  readonly #settings: EndpointQueueSettings;
   readonly #queues: Readonly<Record<Lane, T[]>> = { first: [], retry: [] };
   /** When each attempt under way started, oldest first. */
   readonly #startedAt = new Set<{ readonly at: number }>();
@@ -67,7 +67,7 @@ export class EndpointLane<T> {
   isPaused = false;
   readonly #backlogs = { first: closedBacklog(), retry: closedBacklog() };
 
-  constructor(key: string, settings: LaneSettings) {
+  constructor(key: string, settings: EndpointQueueSettings) {
     this.key = key;
     const { client, host } = partiesOf(key);
     this.client = client;
