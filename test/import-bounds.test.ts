@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCoordinateRows } from '../src/cli/import/import.ts';
 import { type ImportFile, ImportFileError } from '../src/cli/import/import-file.ts';
-import { ImportTally } from '../src/cli/import/osm-tags.ts';
-import { type PointFormat, readPointFile } from '../src/cli/import/point-formats.ts';
+import { ImportTally, type PointFormat, readPointFile } from '../src/cli/import/point-formats.ts';
 
 const CHUNK_BYTES = 256 * 1_024;
 const MEBIBYTE = 1_024 * 1_024;
@@ -16,30 +15,24 @@ function endlessFile(begin: string, again: string, bytesMax = 64 * MEBIBYTE): Im
   let readBytes = 0;
   return {
     path: 'endless',
-    sizeBytes: 1,
     head: Buffer.from(begin),
     readBytes: () => readBytes,
-    async *open() {
+    chunks: (async function* () {
       yield Buffer.from(begin);
       // More than any bound: a reader that goes on fails the test and not the machine.
       for (; readBytes < bytesMax; readBytes += more.length) yield more;
-    },
+    })(),
   };
 }
 
 async function readPoints(file: ImportFile, format: PointFormat): Promise<number> {
   let points = 0;
-  const batches = readPointFile(file, format, new ImportTally(), () => undefined);
+  const batches = readPointFile(file, format, new ImportTally());
   for await (const batch of batches) points += batch.length;
   return points;
 }
 
-const readCoordinates = (file: ImportFile) =>
-  readCoordinateRows(
-    file,
-    () => undefined,
-    () => undefined,
-  );
+const readCoordinates = (file: ImportFile) => readCoordinateRows(file, () => undefined);
 
 const BRACKETS = [
   ['geojson', '{"type": "FeatureCollection", "features": ', '['],

@@ -1,5 +1,6 @@
 /**
- * A file to import, or standard input, gzipped or not, as a stream of bytes, as rows of CSV, or as values of JSON. What is wrong with a file becomes an `ImportFileError` whose message an operator can act on.
+ * A file to import, or standard input, gzipped or not, as a stream of bytes, as rows of CSV, or as values of JSON. What is
+ * wrong with a file becomes an `ImportFileError` whose message an operator can act on.
  */
 
 import { createReadStream } from 'node:fs';
@@ -25,12 +26,10 @@ export class ImportFileError extends Error {
 export interface ImportFile {
   /** `STANDARD_INPUT`, or the file's. */
   readonly path: string;
-  /** Null of standard input. */
-  readonly sizeBytes: number | null;
   /** The first bytes, decompressed: at most 64 KiB. */
   readonly head: Buffer;
-  /** The decompressed bytes from the beginning, once. `onBytes` is called with the bytes read from the disk, before decompression. */
-  open(onBytes?: (count: number) => void): AsyncIterable<Buffer>;
+  /** The decompressed bytes from the beginning, once. */
+  readonly chunks: AsyncIterable<Buffer>;
 }
 
 const CHUNK_BYTES = 256 * 1024;
@@ -39,29 +38,18 @@ const HEAD_BYTES_MIN = 4 * 1024;
 
 export const STANDARD_INPUT = '-';
 
+/** Called with the share of the file that is read; null of standard input. */
+export type OnShare = (share: number | null) => void;
+
 /** Throws `ImportFileError` when the file is missing, empty, unreadable or no file. */
-export async function openImportFile(path: string): Promise<ImportFile> {
+export async function openImportFile(path: string, onShare: OnShare): Promise<ImportFile> {
   try {
     const sizeBytes = path === STANDARD_INPUT ? null : await sizeOf(path);
     const stream = path === STANDARD_INPUT ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
-    let readBytes = 0;
-    let count = (bytes: number): void => {
-      readBytes += bytes;
-    };
-    const chunks = readChunks(path, stream, (bytes) => count(bytes));
+    const chunks = readChunks(path, stream, countShare(stream, sizeBytes, onShare));
     const first = await readHead(chunks);
     if (first.length === 0) throw new ImportFileError(`${path} is empty`);
-    return {
-      path,
-      sizeBytes,
-      head: Buffer.concat(first).subarray(0, HEAD_BYTES),
-      async *open(onBytes = () => undefined) {
-        count = onBytes;
-        onBytes(readBytes);
-        yield* first;
-        yield* chunks;
-      },
-    };
+    return { path, head: Buffer.concat(first).subarray(0, HEAD_BYTES), chunks: joined(first, chunks) };
   } catch (error) {
     throw asImportFileError(path, error);
   }
@@ -79,13 +67,12 @@ export function asImportFileError(path: string, error: unknown): ImportFileError
   return new ImportFileError(`${path}: ${error instanceof Error ? reasonOf(error) : String(error)}`, { cause: error });
 }
 
-/** Decompressed. `onBytes` is called with the bytes read. */
-async function* readChunks(path: string, stream: Readable, onBytes: (count: number) => void): AsyncGenerator<Buffer> {
-  const counted = countChunks(stream, onBytes);
+/** Decompressed. `stored`: what `stream` yields. */
+async function* readChunks(path: string, stream: Readable, stored: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   try {
-    const first = await counted.next();
+    const first = await stored.next();
     if (first.done === true) return;
-    const whole = Readable.from(from(first.value, counted));
+    const whole = Readable.from(joined([first.value], stored));
     // A broken disk or archive ends the last stream with its error, which the loop below throws.
     const chunks = isGzip(first.value)
       ? pipeline(whole, createGunzip({ chunkSize: CHUNK_BYTES }), () => undefined)
@@ -103,14 +90,16 @@ function isGzip(bytes: Buffer): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b;
 }
 
-async function* from(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield first;
+async function* joined(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield* first;
   yield* rest;
 }
 
-async function* countChunks(chunks: AsyncIterable<Buffer>, onBytes: (count: number) => void): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    onBytes(chunk.length);
+async function* countShare(stream: Readable, sizeBytes: number | null, onShare: OnShare): AsyncGenerator<Buffer> {
+  let readBytes = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    readBytes += chunk.length;
+    onShare(sizeBytes === null ? null : readBytes / sizeBytes);
     yield chunk;
   }
 }
@@ -134,14 +123,10 @@ export type CsvRow = Readonly<Record<string, string | undefined>>;
 const ROW_LENGTH_MAX = 1_000_000;
 
 /**
- * Rows of a CSV file with a header (RFC 4180), commas or semicolons, one at a time. Throws `ImportFileError` when the file lacks one of `columns` (lower case), or at a row that has more or fewer
- * values than the header.
+ * Rows of a CSV file with a header (RFC 4180), commas or semicolons, one at a time. Throws `ImportFileError` when the file
+ * lacks one of `columns` (lower case), or at a row that has more or fewer values than the header.
  */
-export async function* readCsvRows(
-  file: ImportFile,
-  columns: readonly string[],
-  onBytes: (count: number) => void,
-): AsyncGenerator<CsvRow> {
+export async function* readCsvRows(file: ImportFile, columns: readonly string[]): AsyncGenerator<CsvRow> {
   const header = csvColumns(file);
   const missing = columns.filter((column) => !header.includes(column));
   if (missing.length > 0) throw new ImportFileError(`${file.path}: no column ${missing.join(', ')}`);
@@ -154,7 +139,7 @@ export async function* readCsvRows(
   });
   try {
     // A broken file ends the parser with its error, which the loop throws.
-    for await (const row of pipeline(Readable.from(file.open(onBytes)), parser, () => undefined)) yield row as CsvRow;
+    for await (const row of pipeline(Readable.from(file.chunks), parser, () => undefined)) yield row as CsvRow;
   } catch (error) {
     throw asImportFileError(file.path, error);
   }
@@ -194,15 +179,15 @@ export const RECORD_SEPARATOR = '\u001E';
 export const JSON_SEQUENCE = '$';
 
 /**
- * Calls `onValue` for every value at `path` (`$.features.*`, or `JSON_SEQUENCE`) while it reads, so that the file may be larger than memory. What
- * no map has is refused meanwhile: the parser's work grows with the depth, its memory with the length of a value. Throws `ImportFileError` when the file is no
- * JSON, nests too deep, has a value that is too long, or ends early.
+ * Calls `onValue` for every value at `path` (`$.features.*`, or `JSON_SEQUENCE`) while it reads, so that the file may be
+ * larger than memory. What no map has is refused meanwhile: the parser's work grows with the depth, its memory with the
+ * length of a value. Throws `ImportFileError` when the file is no JSON, nests too deep, has a value that is too long, or
+ * ends early.
  */
 export async function* readJsonValues(
   file: ImportFile,
   path: string,
   onValue: (value: unknown) => void,
-  onBytes: (count: number) => void,
 ): AsyncGenerator<void> {
   const isSequence = path === JSON_SEQUENCE;
   const parser = new JSONParser({ paths: [path], keepStack: false, ...(isSequence && { separator: '' }) });
@@ -218,7 +203,7 @@ export async function* readJsonValues(
   parser.onValue = ({ value }) => onValue(value);
   try {
     let isFirst = true;
-    for await (const chunk of file.open(onBytes)) {
+    for await (const chunk of file.chunks) {
       valueBytes += chunk.length;
       if (valueBytes > VALUE_BYTES_MAX) throw new Error(`an entry of more than ${VALUE_BYTES_MAX} bytes`);
       const bytes = isFirst ? withoutByteOrderMark(chunk) : chunk;

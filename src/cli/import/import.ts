@@ -19,13 +19,21 @@ import {
   readJsonValues,
   STANDARD_INPUT,
 } from './import-file.ts';
-import { boxCentre, ImportTally, type Place, type PointImportSummary } from './osm-tags.ts';
-import { detectPointFormat, POINT_FORMATS, type PointFormat, positionsOf, readPointFile } from './point-formats.ts';
+import {
+  boxCentre,
+  detectPointFormat,
+  ImportTally,
+  type Place,
+  POINT_FORMATS,
+  type PointFormat,
+  type PointImportSummary,
+  positionsOf,
+  readPointFile,
+} from './point-formats.ts';
 
 export interface ImportProgress {
-  readonly bytesRead: number;
-  /** The size of the file; null of standard input. */
-  readonly bytesTotal: number | null;
+  /** The share of the file; null of standard input. */
+  readonly share: number | null;
   /** Rows or objects read, in all. */
   readonly read: number;
 }
@@ -84,14 +92,10 @@ async function reading<T>(
   // What writes to the pipe may say nothing for a long time.
   if (path === STANDARD_INPUT) stopping.addEventListener('abort', () => void process.stdin.destroy(), { once: true });
   try {
-    return await work(({ bytesRead, bytesTotal, read }) => {
+    return await work(({ share, read }) => {
       stopping.throwIfAborted();
       count = read;
-      progress.update({
-        doing: `importing ${path}`,
-        count,
-        share: bytesTotal === null ? null : bytesRead / bytesTotal,
-      });
+      progress.update({ doing: `importing ${path}`, count, share });
     });
   } catch (error) {
     if (!stopping.aborted) throw isDatabaseOutage(error) ? tooBusy(path, error as Error) : error;
@@ -141,16 +145,16 @@ export async function importPointsOfInterest(
   options: PointImportOptions,
   { replaceSource, onProgress = () => undefined }: PointImportParts,
 ): Promise<PointImportResult> {
-  const file = await openImportFile(options.path);
-  const format = options.format || detectPointFormat(file);
-  const source = options.source || sourceName(options.path);
   const tally = new ImportTally();
-  let bytesRead = 0;
-  const report = (): void => onProgress({ bytesRead, bytesTotal: file.sizeBytes, read: tally.read });
-  const batches = readPointFile(file, format, tally, (count) => {
-    bytesRead += count;
+  let share: number | null = null;
+  const report = (): void => onProgress({ share, read: tally.read });
+  const file = await openImportFile(options.path, (read) => {
+    share = read;
     report();
   });
+  const format = options.format || detectPointFormat(file);
+  const source = options.source || sourceName(options.path);
+  const batches = readPointFile(file, format, tally);
   const imported = await replaceSource(source, refuseNone(batches, options.path, report));
   return { source, format, imported, ...tally.summary() };
 }
@@ -209,11 +213,10 @@ export async function importCoordinates(
   path: string,
   { isCommune, replaceCoordinates, onProgress = () => undefined }: CoordinateImportParts,
 ): Promise<CoordinateImportResult> {
-  const file = await openImportFile(path);
   const centres = new Map<string, CentreSum>();
   const skipped = { 'no commune of today': 0, 'no coordinates': 0 };
   let read = 0;
-  let bytesRead = 0;
+  const file = await openImportFile(path, (share) => onProgress({ share, read }));
   const onRow = (row: CoordinateRow) => {
     read++;
     const insee = inseeOf(row.insee);
@@ -221,10 +224,7 @@ export async function importCoordinates(
     else if (row.centre === null) skipped['no coordinates']++;
     else addRow(centres, insee, row, row.centre);
   };
-  await readCoordinateRows(file, onRow, (count) => {
-    bytesRead += count;
-    onProgress({ bytesRead, bytesTotal: file.sizeBytes, read });
-  });
+  await readCoordinateRows(file, onRow);
   if (centres.size === 0) throw new ImportFileError(`${path} holds no coordinates of a commune`);
   await replaceCoordinates(new Map([...centres].map(([insee, sum]) => [insee, meanOf(sum)])));
   return { read, imported: centres.size, skipped };
@@ -273,19 +273,15 @@ interface CoordinateRow {
 }
 
 /** Calls `onRow` for every row or feature. Throws `ImportFileError` when the file has another layout or is broken. */
-export async function readCoordinateRows(
-  file: ImportFile,
-  onRow: (row: CoordinateRow) => void,
-  onBytes: (count: number) => void,
-): Promise<void> {
+export async function readCoordinateRows(file: ImportFile, onRow: (row: CoordinateRow) => void): Promise<void> {
   const text = file.head
     .toString('utf8')
     .replace(/^\uFEFF/, '')
     .trimStart();
   const isJson = text.startsWith('[') || text.startsWith('{');
-  if (!isJson) return readCsv(file, onRow, onBytes);
+  if (!isJson) return readCsv(file, onRow);
   const path = text.startsWith('[') ? '$.*' : '$.features.*';
-  for await (const _ of readJsonValues(file, path, (value) => onRow(jsonRow(value)), onBytes));
+  for await (const _ of readJsonValues(file, path, (value) => onRow(jsonRow(value))));
 }
 
 /** Column names in lower case, the best known first. */
@@ -302,11 +298,7 @@ const PAIR_COLUMNS = ['coordonnees_gps', 'coordonnees_geographiques', '_geopoint
 const LAT_COLUMNS = ['lat', 'latitude', 'latitude_centre', 'latitude_mairie'];
 const LON_COLUMNS = ['lon', 'lng', 'long', 'longitude', 'longitude_centre', 'longitude_mairie'];
 
-async function readCsv(
-  file: ImportFile,
-  onRow: (row: CoordinateRow) => void,
-  onBytes: (count: number) => void,
-): Promise<void> {
+async function readCsv(file: ImportFile, onRow: (row: CoordinateRow) => void): Promise<void> {
   const columns = csvColumns(file);
   const oneOf = (names: readonly string[]) => names.find((name) => columns.includes(name));
   const insee = oneOf(INSEE_COLUMNS);
@@ -321,7 +313,7 @@ async function readCsv(
     if (pair !== undefined) return parsePair(row[pair] ?? '');
     return parsePair(`${row[lat ?? ''] ?? ''},${row[lon ?? ''] ?? ''}`);
   };
-  for await (const row of readCsvRows(file, [insee], onBytes)) {
+  for await (const row of readCsvRows(file, [insee])) {
     const isPart = (row.ligne_5 ?? '') !== '' || row.commune_type === 'COMD';
     onRow({ insee: row[insee] ?? '', centre: centreOf(row), isPart });
   }

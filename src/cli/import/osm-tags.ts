@@ -1,4 +1,4 @@
-/** What the tags of OpenStreetMap say of a point of interest, and what an import has kept and left out. */
+/** What the tags of OpenStreetMap say of a point of interest. */
 
 import {
   FACILITIES,
@@ -10,32 +10,10 @@ import {
 } from '../../engine/domain/point-of-interest.ts';
 import { foldText, storable } from '../../engine/domain/text.ts';
 
-export interface Place {
-  /** Degrees, WGS 84. */
-  readonly lat: number;
-  readonly lon: number;
-}
-
-/** The centre of the bounding box; null of nothing. */
-export function boxCentre(places: Iterable<Place>): Place | null {
-  let south = Number.POSITIVE_INFINITY;
-  let north = Number.NEGATIVE_INFINITY;
-  let west = Number.POSITIVE_INFINITY;
-  let east = Number.NEGATIVE_INFINITY;
-  for (const { lat, lon } of places) {
-    south = Math.min(south, lat);
-    north = Math.max(north, lat);
-    west = Math.min(west, lon);
-    east = Math.max(east, lon);
-  }
-  return south <= north ? { lat: (south + north) / 2, lon: (west + east) / 2 } : null;
-}
-
 export type Tags = Readonly<Record<string, string>>;
 /** A point of interest without its place. */
 type DescribedFacility = Pick<PointOfInterest, 'facility' | 'name' | 'attributes'>;
 
-export const NOT_A_FACILITY = 'another kind of place';
 const NAME_LENGTH_MAX = 200;
 /** Maximum length of a raw value: OpenStreetMap allows 255 characters, and one long value may occur in every object. */
 const VALUE_LENGTH_MAX = 1_000;
@@ -101,32 +79,4 @@ function operatorTypeOf(text: string | undefined): OperatorType | null {
   return text === undefined
     ? null
     : (OPERATOR_TYPES_BY_TEXT.get(text.slice(0, VALUE_LENGTH_MAX).trim().toLowerCase()) ?? null);
-}
-
-export interface PointImportSummary {
-  /** Rows or features. */
-  readonly read: number;
-  readonly kept: Readonly<Record<Facility, number>>;
-  /** How many were left out, by reason. */
-  readonly skipped: Readonly<Record<string, number>>;
-}
-
-/** What an import of points has read, kept and left out, counted while it runs. */
-export class ImportTally {
-  read = 0;
-  readonly #kept = Object.fromEntries(FACILITIES.map((facility) => [facility, 0])) as Record<Facility, number>;
-  readonly #skipped = new Map<string, number>();
-
-  keep(facility: Facility): void {
-    this.#kept[facility]++;
-  }
-
-  /** `reason` is one of a few texts: it is a key of the summary. */
-  skip(reason: string): void {
-    this.#skipped.set(reason, (this.#skipped.get(reason) ?? 0) + 1);
-  }
-
-  summary(): PointImportSummary {
-    return { read: this.read, kept: { ...this.#kept }, skipped: Object.fromEntries(this.#skipped) };
-  }
 }

@@ -1,6 +1,12 @@
 /** The formats that points of interest come in, distinguished by their first bytes. */
 
-import type { PointAttributes, PointOfInterest, SchoolType } from '../../engine/domain/point-of-interest.ts';
+import {
+  FACILITIES,
+  type Facility,
+  type PointAttributes,
+  type PointOfInterest,
+  type SchoolType,
+} from '../../engine/domain/point-of-interest.ts';
 import { foldText } from '../../engine/domain/text.ts';
 import {
   type CsvRow,
@@ -12,22 +18,14 @@ import {
   readCsvRows,
   readJsonValues,
 } from './import-file.ts';
-import {
-  boxCentre,
-  describeTags,
-  facilitiesOf,
-  type ImportTally,
-  NOT_A_FACILITY,
-  type Place,
-  type Tags,
-  tidyName,
-} from './osm-tags.ts';
+import { describeTags, facilitiesOf, type Tags, tidyName } from './osm-tags.ts';
 
 export const POINT_FORMATS = ['geojson', 'geojson-seq', 'annuaire-education'] as const;
 export type PointFormat = (typeof POINT_FORMATS)[number];
 
 /** Throws `ImportFileError` on a file of another kind. */
-export function detectPointFormat({ head, path, ...file }: ImportFile): PointFormat {
+export function detectPointFormat(file: ImportFile): PointFormat {
+  const { head, path } = file;
   const text = head.toString('utf8').replace(/^\uFEFF/, '');
   // oxlint-disable-next-line eslint/no-control-regex -- exactly that one separates records
   const json = text.replace(/^[\s\u001E]+/, '');
@@ -44,25 +42,24 @@ export function detectPointFormat({ head, path, ...file }: ImportFile): PointFor
   if (json.startsWith('<') || json.startsWith('{')) {
     throw new ImportFileError(`${path} is no GeoJSON; osmtogeojson makes it of Overpass's answers`);
   }
-  const columns = csvColumns({ head, path, ...file });
+  const columns = csvColumns(file);
   if (DIRECTORY_COLUMNS.every((column) => columns.includes(column))) return 'annuaire-education';
   throw new ImportFileError(`${path} is none of ${POINT_FORMATS.join(', ')}`);
 }
 
-/** The points of interest of the file, in batches. Throws `ImportFileError` while it reads. `onBytes`: as `ImportFile.open`. */
+/** The points of interest of the file, in batches. Throws `ImportFileError` while it reads. */
 export function readPointFile(
   file: ImportFile,
   format: PointFormat,
   tally: ImportTally,
-  onBytes: (count: number) => void,
 ): AsyncIterable<readonly PointOfInterest[]> {
   switch (format) {
     case 'geojson':
-      return readFeatures(file, '$.features.*', tally, onBytes);
+      return readFeatures(file, '$.features.*', tally);
     case 'geojson-seq':
-      return readFeatures(file, JSON_SEQUENCE, tally, onBytes);
+      return readFeatures(file, JSON_SEQUENCE, tally);
     case 'annuaire-education':
-      return readEducationDirectory(file, tally, onBytes);
+      return readEducationDirectory(file, tally);
   }
 }
 
@@ -78,10 +75,9 @@ const BATCH_SIZE = 1_000;
 async function* readEducationDirectory(
   file: ImportFile,
   tally: ImportTally,
-  onBytes: (count: number) => void,
 ): AsyncGenerator<readonly PointOfInterest[]> {
   let batch: PointOfInterest[] = [];
-  for await (const row of readCsvRows(file, DIRECTORY_COLUMNS, onBytes)) {
+  for await (const row of readCsvRows(file, DIRECTORY_COLUMNS)) {
     tally.read++;
     const school = schoolOf(row, tally);
     if (school !== null) batch.push(school);
@@ -138,15 +134,14 @@ function schoolTypeOf(row: CsvRow): SchoolType | null {
 }
 
 /**
- * GeoJSON (RFC 7946), a collection or a sequence (RFC 8142) of features. The properties are OpenStreetMap tags, flat or under `tags` (as overpass-turbo
- * and osmtogeojson write them), or this project's own words: `facility` (or `type`), `name`, `schoolType`,
- * `operatorType`. Any geometry but a point becomes the centre of its bounding box.
+ * GeoJSON (RFC 7946), a collection or a sequence (RFC 8142) of features. The properties are OpenStreetMap tags, flat or
+ * under `tags` (as overpass-turbo and osmtogeojson write them), or this project's own words: `facility` (or `type`), `name`,
+ * `schoolType`, `operatorType`. Any geometry but a point becomes the centre of its bounding box.
  */
 async function* readFeatures(
   file: ImportFile,
   path: string,
   tally: ImportTally,
-  onBytes: (count: number) => void,
 ): AsyncGenerator<readonly PointOfInterest[]> {
   let batch: PointOfInterest[] = [];
   const take = (feature: unknown) => {
@@ -156,7 +151,7 @@ async function* readFeatures(
       batch.push(point);
     }
   };
-  for await (const _ of readJsonValues(file, path, take, onBytes)) {
+  for await (const _ of readJsonValues(file, path, take)) {
     if (batch.length > 0) yield batch;
     batch = [];
   }
@@ -167,7 +162,7 @@ function pointsOf(feature: unknown, tally: ImportTally): readonly PointOfInteres
   const { properties, geometry } = record(feature);
   const described = describeTags(tagsOf(properties));
   if (described.length === 0) {
-    tally.skip(NOT_A_FACILITY);
+    tally.skip('another kind of place');
     return [];
   }
   const centre = boxCentre(positionsOf(geometry));
@@ -208,4 +203,53 @@ function* placesIn(coordinates: unknown): Generator<Place> {
   const [lon, lat] = coordinates as readonly unknown[];
   if (typeof lon === 'number' && typeof lat === 'number') yield { lat, lon };
   else for (const part of coordinates) yield* placesIn(part);
+}
+
+export interface Place {
+  /** Degrees, WGS 84. */
+  readonly lat: number;
+  readonly lon: number;
+}
+
+/** The centre of the bounding box; null of nothing. */
+export function boxCentre(places: Iterable<Place>): Place | null {
+  let south = Number.POSITIVE_INFINITY;
+  let north = Number.NEGATIVE_INFINITY;
+  let west = Number.POSITIVE_INFINITY;
+  let east = Number.NEGATIVE_INFINITY;
+  for (const { lat, lon } of places) {
+    south = Math.min(south, lat);
+    north = Math.max(north, lat);
+    west = Math.min(west, lon);
+    east = Math.max(east, lon);
+  }
+  return south <= north ? { lat: (south + north) / 2, lon: (west + east) / 2 } : null;
+}
+
+export interface PointImportSummary {
+  /** Rows or features. */
+  readonly read: number;
+  readonly kept: Readonly<Record<Facility, number>>;
+  /** How many were left out, by reason. */
+  readonly skipped: Readonly<Record<string, number>>;
+}
+
+/** What an import of points has read, kept and left out, counted while it runs. */
+export class ImportTally {
+  read = 0;
+  readonly #kept = Object.fromEntries(FACILITIES.map((facility) => [facility, 0])) as Record<Facility, number>;
+  readonly #skipped = new Map<string, number>();
+
+  keep(facility: Facility): void {
+    this.#kept[facility]++;
+  }
+
+  /** `reason` is one of a few texts: it is a key of the summary. */
+  skip(reason: string): void {
+    this.#skipped.set(reason, (this.#skipped.get(reason) ?? 0) + 1);
+  }
+
+  summary(): PointImportSummary {
+    return { read: this.read, kept: { ...this.#kept }, skipped: Object.fromEntries(this.#skipped) };
+  }
 }
