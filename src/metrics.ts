@@ -44,7 +44,11 @@ export function createMetrics(version = '') {
   labelledGauge('vigie_stage_in_flight', 'Messages or attempts under way', 'stage', () => read(stageInFlight));
   labelledGauge('vigie_stage_paused', '1 while an operator has paused the stage', 'stage', () => read(stagePaused));
   return {
-    ...{ registry, stageInFlight, stagePaused, gauge, labelledGauge },
+    registry,
+    stageInFlight,
+    stagePaused,
+    gauge,
+    labelledGauge,
     ...intakeMetrics(make),
     ...deliveryMetrics(make),
     ...callMetrics(make),
@@ -69,7 +73,9 @@ function makerOf(registry: Registry) {
     /** A value read at each scrape; a read that fails leaves it out. */
     gauge: (name: string, help: string, read: () => number | Promise<number>) =>
       new Gauge({
-        ...{ name, help, registers },
+        name,
+        help,
+        registers,
         async collect() {
           try {
             this.set(await read());
@@ -86,7 +92,10 @@ function makerOf(registry: Registry) {
       read: () => Promise<Iterable<readonly [string, number]>>,
     ) =>
       new Gauge({
-        ...{ name, help, labelNames: [label], registers },
+        name,
+        help,
+        labelNames: [label],
+        registers,
         async collect() {
           this.reset();
           const values = await read().catch(() => []);

@@ -69,7 +69,10 @@ function read(args: readonly string[], commands: readonly Command[]) {
   const taken = named.slice(0, command?.words.split(' ').length).map(({ index }) => index);
   const names = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
   return {
-    ...{ words, command, isHelp: isAsked || names.includes('help'), options: names },
+    words,
+    command,
+    isHelp: isAsked || names.includes('help'),
+    options: names,
     rest: args.filter((_, index) => !taken.includes(index)),
   };
 }

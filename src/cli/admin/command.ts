@@ -48,7 +48,9 @@ export function commandOf(described: MethodCommand): Command {
   const optional = fields.filter((field) => !isArgument(field));
   const options: Options = optionsOf(optional);
   return {
-    ...{ words, ...helpOf(described, method), options },
+    words,
+    ...helpOf(described, method),
+    options,
     ...(args === '' ? {} : { args }),
     example: `vigie admin ${words}${described.example === undefined ? '' : ` ${described.example}`}`,
     async run(client, input) {

@@ -18,41 +18,48 @@ const STAGE_COLUMNS =
   'STAGE=name STATE=state IN_FLIGHT=inFlight INSTANCES=instanceCount PAUSED_SINCE=pauseTime REASON=pauseReason';
 
 const SERVICE: readonly MethodCommand[] = [
-  {
-    ...{ words: 'status', method: 'GetStatus', show: showStatus },
-  },
+  { words: 'status', method: 'GetStatus', show: showStatus },
   ...(['pause', 'resume', 'drain'] as const).map((verb) => ({
-    ...{ words: `stages ${verb}`, args: 'STAGE', columns: STAGE_COLUMNS, example: 'deliver' },
+    words: `stages ${verb}`,
+    args: 'STAGE',
+    columns: STAGE_COLUMNS,
+    example: 'deliver',
     method: { pause: 'PauseStage', resume: 'ResumeStage', drain: 'DrainStage' }[verb],
   })),
   {
-    ...{ words: 'streams adopt', method: 'AdoptStreams', example: '--dry-run' },
+    words: 'streams adopt',
+    method: 'AdoptStreams',
+    example: '--dry-run',
     show({ adopted }, { validateOnly }) {
       const names = (adopted ?? []) as string[];
       for (const each of names) print(`${validateOnly === true ? 'would take over' : 'took over'} the ${each}`);
       if (names.length === 0) print('nothing here is another database’s');
     },
   },
+  { words: 'index show', method: 'GetIndex', show: showIndex },
+  { words: 'index rebuild', method: 'RebuildIndex', show: showIndex },
   {
-    ...{ words: 'index show', method: 'GetIndex', show: showIndex },
-  },
-  {
-    ...{ words: 'index rebuild', method: 'RebuildIndex', show: showIndex },
-  },
-  {
-    ...{ words: 'index search', method: 'GetIndexedSearch', args: 'SEARCH', example: 'SEARCH' },
+    words: 'index search',
+    method: 'GetIndexedSearch',
+    args: 'SEARCH',
+    example: 'SEARCH',
     show: ({ criteriaJson, ...facts }) => printFacts({ ...facts, criteria: withoutBlanks(textOf(criteriaJson)) }),
   },
 ];
 
 const DELIVERIES: readonly MethodCommand[] = [
   {
-    ...{ words: 'deliveries list', method: 'ListDeliveries', columns: DELIVERY_COLUMNS },
+    words: 'deliveries list',
+    method: 'ListDeliveries',
+    columns: DELIVERY_COLUMNS,
     details: 'Every condition that is given must hold. Of a property at most one of --property, --advert and --url.',
     example: '--client Acme --url https://portal.example/annonce/7',
   },
   {
-    ...{ words: 'deliveries show', method: 'GetDelivery', args: 'ID', example: 'ID --body' },
+    words: 'deliveries show',
+    method: 'GetDelivery',
+    args: 'ID',
+    example: 'ID --body',
     show({ attempts, body, ...delivery }) {
       printFacts(delivery);
       print();
@@ -61,16 +68,18 @@ const DELIVERIES: readonly MethodCommand[] = [
       if (body) print(`\n${printable(textOf(body))}`);
     },
   },
+  { words: 'deliveries resend', method: 'ResendDelivery', args: 'ID', example: 'ID', show: oneDelivery },
   {
-    ...{ words: 'deliveries resend', method: 'ResendDelivery', args: 'ID', example: 'ID', show: oneDelivery },
-  },
-  {
-    ...{ words: 'endpoints list', method: 'ListEndpoints', example: '--paused' },
+    words: 'endpoints list',
+    method: 'ListEndpoints',
+    example: '--paused',
     columns:
       'ENDPOINT=name OPEN=openCount FAILED=failedCount STREAK=failureStreak LAST_ERROR=lastError PAUSED_SINCE=pauseTime URL=url',
   },
   ...(['show', 'pause', 'resume'] as const).map((verb) => ({
-    ...{ words: `endpoints ${verb}`, args: 'ID|URL', example: 'https://client.example/hook' },
+    words: `endpoints ${verb}`,
+    args: 'ID|URL',
+    example: 'https://client.example/hook',
     method: { show: 'GetEndpoint', pause: 'PauseEndpoint', resume: 'ResumeEndpoint' }[verb],
   })),
 ];
@@ -83,17 +92,14 @@ const showFeed = ({ complaints, notices, ...feed }: JsonObject): void => {
 
 const FEEDS: readonly MethodCommand[] = [
   {
-    ...{ words: 'feeds list', method: 'ListFeeds' },
+    words: 'feeds list',
+    method: 'ListFeeds',
     columns:
       'FEED=name LIVE=advertCount NEW=newCount CHANGED=changedCount GONE=goneCount NOT_UNDERSTOOD=notUnderstoodCount ' +
       'READ=readTime REFUSED=refusal',
   },
-  {
-    ...{ words: 'feeds show', method: 'GetFeed', args: 'NAME', example: 'saint-raphael', show: showFeed },
-  },
-  {
-    ...{ words: 'feeds run', method: 'RunFeed', args: 'NAME', example: 'saint-raphael', show: showFeed },
-  },
+  { words: 'feeds show', method: 'GetFeed', args: 'NAME', example: 'saint-raphael', show: showFeed },
+  { words: 'feeds run', method: 'RunFeed', args: 'NAME', example: 'saint-raphael', show: showFeed },
 ];
 
 const LETTER_CONDITIONS = ['subject', 'reason', 'start_time', 'end_time'];
@@ -101,18 +107,26 @@ const LETTERS = { args: '[ID…]', argument: 'names' } as const;
 
 const DEAD_LETTERS: readonly MethodCommand[] = [
   {
-    ...{ words: 'dead-letters list', method: 'ListDeadLetters', ...LETTERS, example: '--reason propertyType' },
+    words: 'dead-letters list',
+    method: 'ListDeadLetters',
+    ...LETTERS,
+    example: '--reason propertyType',
     columns: 'ID=name RECEIVED=receiveTime SUBJECT=subject BYTES=bodyBytes REASON=reason',
   },
   {
-    ...{ words: 'dead-letters show', method: 'GetDeadLetter', args: 'ID', example: 'ID' },
+    words: 'dead-letters show',
+    method: 'GetDeadLetter',
+    args: 'ID',
+    example: 'ID',
     show({ headers, body, ...facts }) {
       printFacts(facts, (headers ?? {}) as JsonObject);
       print(`\n${printable(Buffer.from(textOf(body), 'base64').toString('utf8'))}`);
     },
   },
   {
-    ...{ words: 'dead-letters requeue', method: 'RequeueDeadLetters', ...LETTERS },
+    words: 'dead-letters requeue',
+    method: 'RequeueDeadLetters',
+    ...LETTERS,
     example: '--reason propertyType --dry-run',
     demanded: LETTER_CONDITIONS,
     counted: { doing: 'requeueing', unit: 'messages', left: 'requeuedCount' },
@@ -123,7 +137,10 @@ const DEAD_LETTERS: readonly MethodCommand[] = [
       }),
   },
   {
-    ...{ words: 'dead-letters purge', method: 'PurgeDeadLetters', ...LETTERS, example: '--until 30d --force' },
+    words: 'dead-letters purge',
+    method: 'PurgeDeadLetters',
+    ...LETTERS,
+    example: '--until 30d --force',
     summary: 'delete them for good; without --force they are counted',
     demanded: LETTER_CONDITIONS,
     show: ({ purgeCount }, { force }) =>
@@ -140,37 +157,41 @@ const CLIENT = { omitted: ['create_time', 'search_totals', 'update_mask'] };
 const REFERENCE: readonly MethodCommand[] = [
   { words: 'clients list', method: 'ListClients', show: showClients },
   {
-    ...{ words: 'clients create', method: 'CreateClient', args: 'NAME', argument: 'display_name' },
-    ...{ omitted: [...CLIENT.omitted, 'name'], example: 'Acme --searches 5000' },
+    words: 'clients create',
+    method: 'CreateClient',
+    args: 'NAME',
+    argument: 'display_name',
+    omitted: [...CLIENT.omitted, 'name'],
+    example: 'Acme --searches 5000',
     summary: 'a new client of the REST API; `vigie keys create` gives it keys',
     show: ({ name }) => print(idOf(name)),
   },
   {
-    ...{ words: 'clients update', method: 'UpdateClient', args: 'CLIENT', demanded: ['*', ...LIMITS] },
-    ...{ omitted: [...CLIENT.omitted, 'display_name'], example: 'CLIENT --per-second 50 --burst default' },
+    words: 'clients update',
+    method: 'UpdateClient',
+    args: 'CLIENT',
+    demanded: ['*', ...LIMITS],
+    omitted: [...CLIENT.omitted, 'display_name'],
+    example: 'CLIENT --per-second 50 --burst default',
     show: () => undefined,
   },
+  { words: 'clients delete', method: 'DeleteClient', args: 'CLIENT', example: 'Acme' },
+  { words: 'site-categories list', method: 'ListSiteCategories', columns: 'NAME=displayName' },
   {
-    ...{ words: 'clients delete', method: 'DeleteClient', args: 'CLIENT', example: 'Acme' },
+    words: 'site-categories set',
+    method: 'SetSiteCategories',
+    args: 'NAME…',
+    argument: 'display_names',
+    example: "Agence 'Petites annonces'",
+    columns: 'NAME=displayName',
   },
   {
-    ...{ words: 'site-categories list', method: 'ListSiteCategories', columns: 'NAME=displayName' },
-  },
-  {
-    ...{ words: 'site-categories set', method: 'SetSiteCategories', args: 'NAME…', argument: 'display_names' },
-    ...{ example: "Agence 'Petites annonces'", columns: 'NAME=displayName' },
-  },
-  {
-    ...{
-      words: 'points list',
-      method: 'ListPointSources',
-      columns: 'SOURCE=name POINTS=pointCount IMPORTED=importTime',
-    },
+    words: 'points list',
+    method: 'ListPointSources',
+    columns: 'SOURCE=name POINTS=pointCount IMPORTED=importTime',
     summary: 'sources of points of interest; `vigie import points-of-interest` imports them',
   },
-  {
-    ...{ words: 'points delete', method: 'DeletePointSource', args: 'SOURCE', example: 'toulon' },
-  },
+  { words: 'points delete', method: 'DeletePointSource', args: 'SOURCE', example: 'toulon' },
 ];
 
 /** The usage of each limit. */

@@ -168,17 +168,10 @@ const WATCH: Command = {
 
 export const RECOVERY_COMMANDS: readonly Command[] = [
   START,
-  commandOf({
-    ...{ words: 'recoveries list', method: 'ListRecoveries', example: '--client Acme' },
-    columns: COLUMNS,
-  }),
-  commandOf({
-    ...{ words: 'recoveries show', method: 'GetRecovery', args: 'ID', example: 'ID' },
-  }),
+  commandOf({ words: 'recoveries list', method: 'ListRecoveries', example: '--client Acme', columns: COLUMNS }),
+  commandOf({ words: 'recoveries show', method: 'GetRecovery', args: 'ID', example: 'ID' }),
   WATCH,
-  commandOf({
-    ...{ words: 'recoveries stop', method: 'StopRecovery', args: 'ID', example: 'ID' },
-  }),
+  commandOf({ words: 'recoveries stop', method: 'StopRecovery', args: 'ID', example: 'ID' }),
 ];
 
 const ACTIVITY_FIELDS = fieldsOf(methodNamed('WatchActivity').input, []);

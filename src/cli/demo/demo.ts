@@ -90,7 +90,12 @@ export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<voi
     closers.push(receiver.close);
     const searches = feed === null ? DEMO_SEARCHES : [EVERYTHING];
     const { service, broker, key, dataDir } = await setUpDemo({
-      ...{ smtpUrl: mailServer.url, receiver, titles, stopping, closers, searches },
+      smtpUrl: mailServer.url,
+      receiver,
+      titles,
+      stopping,
+      closers,
+      searches,
       dataDirSuffix: feed === null ? '-demo' : '-demo-feed',
       onStep: (doing) => progress.update({ doing, count: null, share: null }),
     });

@@ -233,7 +233,14 @@ function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, referenc
   const { insee, zipcode, originalName, name } = place.city;
   const locations = scatterPoint(place, reference, random);
   const property: PropertyJson = {
-    ...{ uuid: random.uuid(), transactionType, propertyType, room, floor, elevator, furnished, createdAt: crawledAt },
+    uuid: random.uuid(),
+    transactionType,
+    propertyType,
+    room,
+    floor,
+    elevator,
+    furnished,
+    createdAt: crawledAt,
     bedroom: room === null ? null : Math.max(0, room - 1),
     city:
       zipcode === '' || random.chance(0.7)
@@ -246,7 +253,13 @@ function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, referenc
   const fitting = isHome ? SELLING_POINTS.slice(isCoastal ? 0 : 2) : SELLING_POINTS.slice(-2);
   const advert: AdvertJson = {
     ...writeText(what, name, fitting, random),
-    ...{ price, surface, landSurface, elevator, furnished, floor, floorQuantity },
+    price,
+    surface,
+    landSurface,
+    elevator,
+    furnished,
+    floor,
+    floorQuantity,
     constructionYear: propertyType !== LAND && random.chance(0.6) ? random.integer(1880, 2025) : null,
     energy: isRated ? drawRating([70, 110, 180, 250, 330, 420], 210, random) : null,
     greenHouseGas: isRated ? drawRating([6, 11, 30, 50, 70, 100], 28, random) : null,

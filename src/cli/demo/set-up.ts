@@ -79,7 +79,9 @@ async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Confi
   return {
     ...config,
     mail: {
-      ...{ url: smtpUrl, from: { name: 'Vigie', address: 'alerts@vigie.example' }, gatherMs: MAIL_GATHER_MS },
+      url: smtpUrl,
+      from: { name: 'Vigie', address: 'alerts@vigie.example' },
+      gatherMs: MAIL_GATHER_MS,
       publicUrl: `http://127.0.0.1:${apiPort}`,
       authoritiesFile: null,
       isTlsInsecure: false,

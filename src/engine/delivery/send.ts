@@ -165,16 +165,20 @@ export class Sending {
     await settlement().tell({ delivery, holder, outcome, endedAt, onRecorded });
   }
 
-  async #post(
-    delivery: ClaimedDelivery,
-    { document, secrets: signing }: NonNullable<Content>,
-  ): Promise<AttemptOutcome> {
+  async #post(delivery: ClaimedDelivery, { document, secrets }: NonNullable<Content>): Promise<AttemptOutcome> {
     const { id, endpoint, token, context, sequence, startedAt, head } = delivery;
     if (document === undefined) return abortedOutcome(startedAt, 'the recorded property document is gone');
     const trace = traceAttempt(delivery);
     const body = Buffer.from(bodyOf(head, document));
     const outcome = await this.#dependencies.sender.send({
-      ...{ id, endpoint, body, token, secrets: signing, context, sequence, startedAt },
+      id,
+      endpoint,
+      body,
+      token,
+      secrets,
+      context,
+      sequence,
+      startedAt,
       ...trace.headers,
     });
     trace.end(outcome);

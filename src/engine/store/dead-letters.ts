@@ -45,8 +45,13 @@ export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Stat
 
 function rowOf({ stream, sequence, subject, headers, bytes, reason, failedKey }: DeadLetter) {
   return {
-    ...{ stream, sequence, subject: storable(subject), headers: storableHeaders(headers), byte_count: bytes.length },
-    ...{ reason: storable(reason), failed_key: failedKey === null ? null : storable(failedKey) },
+    stream,
+    sequence,
+    subject: storable(subject),
+    headers: storableHeaders(headers),
+    byte_count: bytes.length,
+    reason: storable(reason),
+    failed_key: failedKey === null ? null : storable(failedKey),
   };
 }
 
