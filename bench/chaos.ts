@@ -27,7 +27,7 @@ import { createApiKey } from '../test/support/daemon.ts';
 import { auditDeliveries } from '../test/support/delivery-auditor.ts';
 import { auditNumbers, readFeedNumbers } from '../test/support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-oracle.ts';
-import { until } from '../test/support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../test/support/until.ts';
 import type { ReceivedPost } from '../test/support/webhook-receiver.ts';
 import { type ChaosCrawler, startChaosCrawler } from './chaos/crawler.ts';
 import { attemptKeyOf, createDisasters, type Gap } from './chaos/disasters.ts';
@@ -250,7 +250,7 @@ async function untilQuiet({ instances, broker, database }: Scene, deliveries: nu
     return `not quiet: ${num_pending} messages wait, ${num_ack_pending} are under way, ${open} of ${recorded} deliveries open, ${deliveries} expected`;
   };
   try {
-    await until(look, (state) => state === '');
+    await until(look, (state) => state === '', RECOVERY_MAX_MS);
     return [];
   } catch (error) {
     return [(error as Error).message];

@@ -12,7 +12,7 @@ import { openPage } from '../test/support/browser.ts';
 import { createApiKey, runVigie, startDaemon } from '../test/support/daemon.ts';
 import { restClient } from '../test/support/rest-client.ts';
 import { startTestServers } from '../test/support/servers.ts';
-import { until } from '../test/support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../test/support/until.ts';
 
 const { values } = parseArgs({ options: { matches: { type: 'string' }, searches: { type: 'string' } } });
 const [matchCount, searchCount] = [Number(values.matches ?? 10_000), Number(values.searches ?? 1_000)];
@@ -81,7 +81,7 @@ try {
   if (published.code !== 0) throw new Error(published.stderr);
   say('adverts published');
   const countMatches = async () => (await rest.request<{ 'hydra:totalItems': number }>('GET', '/matches')).body;
-  await until(countMatches, (body) => body['hydra:totalItems'] >= Math.min(matchCount, 10_000));
+  await until(countMatches, (body) => body['hydra:totalItems'] >= Math.min(matchCount, 10_000), RECOVERY_MAX_MS);
   say('matches recorded');
   for (const seen of await useIt(`${daemon.apiUrl}/console#key=${key}`)) report(seen);
 } finally {

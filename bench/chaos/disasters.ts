@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import { copyDatabase, type DatabaseCopy, restoreDatabase } from '../../test/support/database-copy.ts';
 import { temporaryDirectory } from '../../test/support/servers.ts';
-import { until } from '../../test/support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import type { Scene } from './scene.ts';
 
@@ -113,6 +113,7 @@ async function untilTaken({ broker }: Scene): Promise<void> {
       return num_pending + num_ack_pending;
     },
     (open) => open === 0,
+    RECOVERY_MAX_MS,
   );
 }
 

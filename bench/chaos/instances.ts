@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Daemon, type Settings, startDaemon } from '../../test/support/daemon.ts';
 import type { Cleanup, TestServers } from '../../test/support/servers.ts';
-import { until } from '../../test/support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 
 export interface Instance {
   readonly name: string;
@@ -101,6 +101,7 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
       return (await until(
         async () => daemon,
         (up) => up !== null,
+        RECOVERY_MAX_MS,
       )) as Daemon;
     },
     async retire() {

@@ -8,7 +8,7 @@ import { LOADER, moduleUrl } from '../../test/support/checkout.ts';
 import type { Settings } from '../../test/support/daemon.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import { temporaryDirectory } from '../../test/support/servers.ts';
-import { until } from '../../test/support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import type { Fault, Lasting } from './faults.ts';
 import type { Scene } from './scene.ts';
 
@@ -61,6 +61,7 @@ export async function overloadAlone(
   const { after: before } = await until(
     async () => ({ before: await readTerm(), after: await wait(STEADY_MS).then(readTerm) }),
     (terms) => terms.before === terms.after,
+    RECOVERY_MAX_MS,
   );
   await overload(servers.postgres, wait(1_000 * seconds));
   const changes = (await readTerm()) - before;

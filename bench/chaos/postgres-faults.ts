@@ -6,7 +6,7 @@ import { POSTGRES_ROLE } from '../../src/local/postgres-cluster.ts';
 import { queryOnce } from '../../test/support/database.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import type { SimulatedClock } from '../../test/support/simulated-clock.ts';
-import { until } from '../../test/support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import type { SmallDisk } from './disk.ts';
 import type { Fault, Lasting } from './faults.ts';
 
@@ -55,6 +55,7 @@ function fullDisk({ postgres, disks, lasting }: PostgresFaultOptions): Fault {
           );
         },
         (isUp) => isUp,
+        RECOVERY_MAX_MS,
       );
     },
   };

@@ -19,7 +19,7 @@ import { type Cleanup, startTestNats, type TestServer, temporaryDirectory } from
 import { type SimulatedClock, simulateClock } from '../../test/support/simulated-clock.ts';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.ts';
 import { startTurnedClock, type TurnedClock } from '../../test/support/turned-clock.ts';
-import { until } from '../../test/support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/webhook-receiver.ts';
 import { familyOf } from '../pipeline/processes.ts';
 import { mountSmallDisk, type SmallDisk } from './disk.ts';
@@ -207,6 +207,7 @@ async function saveSearches(
     await until(
       async () => await (await fetch(`${operationsUrl}/metrics`)).text(),
       (metrics) => metrics.includes(`\nvigie_searches ${searches.length}\n`),
+      RECOVERY_MAX_MS,
     );
   }
   return searches;

@@ -11,7 +11,7 @@ import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { SILENCE } from '../../src/engine/store/cancellations.ts';
 import { resendDelivery } from '../../src/engine/store/resends.ts';
 import { seedDeliveries, seedSearch } from '../../test/support/seeded-deliveries.ts';
-import { until } from '../../test/support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import { usageOf } from '../pipeline/processes.ts';
 import { announce, figuresOf, type Scene, startStage } from './scene.ts';
 
@@ -63,6 +63,7 @@ export async function liveDay(scene: Scene, perHour: number, hourMs: number): Pr
     const attempted = await until(
       async () => (await attemptsOf(stages)) - before.attempts,
       (count) => count >= MOST * perHour,
+      RECOVERY_MAX_MS,
     );
     const perSecond = Math.round((1_000 * attempted) / (performance.now() - beganAt));
     await resendSome(scene, recorded, resent);
@@ -80,6 +81,7 @@ export async function liveDay(scene: Scene, perHour: number, hourMs: number): Pr
   await until(
     async () => (await scene.database.query('select from open_deliveries limit 1')).rowCount,
     (open) => open === 0,
+    RECOVERY_MAX_MS,
   );
   return { hours, resent: resent.size, ...(await verdictOf(scene, recorded, resent)) };
 }

@@ -11,7 +11,7 @@ import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const SEED = 20_261_121;
@@ -44,7 +44,10 @@ test('after ten kills at random moments every match and event has arrived, none 
   let received = 0;
   for (let kill = 0; kill < KILLS; kill++) {
     const enough = received + random.integer(1, Math.floor(expected.size / KILLS));
-    await Promise.race([receiver.until((posts) => posts.length >= enough), published.then(() => undefined)]);
+    await Promise.race([
+      receiver.until((posts) => posts.length >= enough, RECOVERY_MAX_MS),
+      published.then(() => undefined),
+    ]);
     await daemon.end('SIGKILL');
     received = receiver.posts.length;
     daemon = await startDaemon(t, servers, SETTINGS);
@@ -56,10 +59,12 @@ test('after ten kills at random moments every match and event has arrived, none 
   await until(
     () => countOf('select count(*) from delivery_states'),
     (count) => count >= expected.size,
+    RECOVERY_MAX_MS,
   );
   await until(
     () => countOf(`select count(*) from delivery_states where state not in ('delivered', 'failed')`),
     (open) => open === 0,
+    RECOVERY_MAX_MS,
   );
 
   const deliveries = await database.query(`

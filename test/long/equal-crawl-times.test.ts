@@ -13,7 +13,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { auditRecords, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const SEED = 20_261_124;
@@ -49,7 +49,7 @@ test('prices and expiries of one minute are told once, however often the daemon 
   const countEvents = async () => Number((await database.query('select count(*) from events')).rows[0].count);
   const untilRecorded = async () => {
     const { length } = [...expected().events.values()].flat();
-    await until(countEvents, (count) => count >= length);
+    await until(countEvents, (count) => count >= length, RECOVERY_MAX_MS);
     assert.deepEqual(await auditRecords(database, expected()), []);
   };
   for (let kill = 0; kill < KILLS; kill++) {

@@ -12,7 +12,7 @@ import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
@@ -89,6 +89,7 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
   await until(
     () => countOpen(database),
     (open) => open === 0,
+    RECOVERY_MAX_MS,
   );
   const all = await read();
   assert.equal(ofStanding(all).length, expected);

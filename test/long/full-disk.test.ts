@@ -13,7 +13,7 @@ import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 const DISK_BYTES = 512 * 1_024 ** 2;
 const HEALED_WITHIN_MS = 10_000;
@@ -66,6 +66,7 @@ test('a full disk of PostgreSQL is an outage for those who run and for those who
       return readiness(daemon.operationsUrl);
     },
     ({ status, text }) => status === 503 && statuses.has(503) && /No space left/.test(text),
+    RECOVERY_MAX_MS,
   );
   assert.deepEqual(
     [...statuses].filter((status) => ![201, 429, 503].includes(status)),
@@ -87,6 +88,7 @@ test('a full disk of PostgreSQL is an outage for those who run and for those who
   const late = await until(
     () => readiness(`http://127.0.0.1:${operations}`),
     ({ status, text }) => status === 503 && /PostgreSQL at .*(?:No space left|could not write)/.test(text),
+    RECOVERY_MAX_MS,
   );
   t.diagnostic(late.text);
   assert.equal(await post(`http://127.0.0.1:${api}`), 503);

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { LOADER, moduleUrl, ROOT } from '../support/checkout.ts';
 import { readPanels } from '../support/dashboards.ts';
 import { endProcess, promtool, startPrometheus } from '../support/prometheus.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 const FOLDER = join(ROOT, 'config/prometheus/');
 
@@ -44,6 +44,7 @@ test('every query of the dashboard returns data in the demonstration', async (t)
       },
       // NaN: a quotient or quantile of a series that has not moved yet.
       ({ values }) => values.some((value) => value !== 'NaN'),
+      RECOVERY_MAX_MS,
     );
   }
 });

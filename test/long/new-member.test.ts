@@ -9,7 +9,7 @@ import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid } from '../support/intake.ts';
 import { startTestServers, temporaryDirectory } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 const PROPERTIES = 10;
 
@@ -82,6 +82,7 @@ test('the next release, which knows more members, tells of no stored advert that
     await until(
       async () => (await database.query<{ count: number }>(untilSeen)).rows[0]?.count,
       (count) => count === PROPERTIES,
+      RECOVERY_MAX_MS,
     );
     const { rows } = await database.query<{ kind: string }>('select distinct kind from events order by kind');
     return rows.map(({ kind }) => kind);

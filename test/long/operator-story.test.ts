@@ -6,7 +6,7 @@ import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
 import { metricOf, type OperatorScene, startDaemonScene } from '../support/operator-scene.ts';
 import { startPrometheus } from '../support/prometheus.ts';
 import type { Cleanup } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 test('after an outage a recovery sends exactly the missing deliveries, under their own ids', async (t) => {
   const scene = await startDaemonScene(t, { VIGIE_RETRY_DELAY_MS: '100' });
@@ -181,6 +181,7 @@ async function alarmOf(cleanup: Cleanup, daemon: Daemon): Promise<{ rings(): Pro
       const alerts = await until(
         () => prometheus.alerts(),
         (raised) => raised.some(({ labels }) => labels.alertname === 'VigieDeliveriesExhausted'),
+        RECOVERY_MAX_MS,
       );
       const [alert] = alerts.filter(({ labels }) => labels.alertname === 'VigieDeliveriesExhausted');
       assert.equal(alert?.state, 'firing');

@@ -9,7 +9,7 @@ import { numberedUuid } from '../support/intake.ts';
 import { readRecoveries } from '../support/order-auditor.ts';
 import { assertOrdered, firstPosts, openOrderScene } from '../support/order-scene.ts';
 import { restClient } from '../support/rest-client.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import type { Behaviour } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 100;
@@ -22,7 +22,7 @@ test('a daemon that is killed again and again keeps the order', async (t) => {
   await save([daemon], { matches: '/matches', events: '/events' });
   const published = publish(PROPERTIES, CUTS);
   for (const share of [1 / 6, 1 / 3, 1 / 2]) {
-    await receiver.until((posts) => posts.length > share * PROPERTIES * CUTS);
+    await receiver.until((posts) => posts.length > share * PROPERTIES * CUTS, RECOVERY_MAX_MS);
     await daemon.end('SIGKILL');
     daemon = await start(dying);
   }
@@ -73,7 +73,7 @@ test('two instances that die and freeze keep the order, that of recoveries too, 
   for (const [wave, fault] of WAVES.entries()) {
     const received = receiver.posts.length;
     const published = publish(WAVE_PROPERTIES, CUTS, wave * WAVE_PROPERTIES);
-    await receiver.until((posts) => posts.length > received + WAVE_PROPERTIES);
+    await receiver.until((posts) => posts.length > received + WAVE_PROPERTIES, RECOVERY_MAX_MS);
     const struck = wave % 2;
     await recover(daemons[1 - struck] as Daemon, RECOVERIES_MAX);
     await strike(fault, struck);
@@ -88,7 +88,7 @@ test('two instances that die and freeze keep the order, that of recoveries too, 
     }
     const received = receiver.posts.length;
     daemon.process.kill('SIGSTOP');
-    if (fault === 'freeze') await receiver.until((posts) => posts.length > received + WAVE_PROPERTIES);
+    if (fault === 'freeze') await receiver.until((posts) => posts.length > received + WAVE_PROPERTIES, RECOVERY_MAX_MS);
     else {
       await until(
         async () => (await database.query('select from couriers')).rowCount,
@@ -107,6 +107,7 @@ test('two instances that die and freeze keep the order, that of recoveries too, 
       return rows[0]?.ended;
     },
     (ended) => ended === properties * (CUTS + 1),
+    RECOVERY_MAX_MS,
   );
   for (const daemon of daemons) assert.equal(await daemon.end('SIGTERM'), 0);
   const keyOf = ({ propertyUuid, sequence }: Pick<AuditedDelivery, 'propertyUuid' | 'sequence'>): string =>

@@ -13,7 +13,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { auditNumbers } from '../support/order-auditor.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 5;
@@ -61,11 +61,12 @@ async function openScene(t: TestContext) {
     await receiver.until((posts) => {
       const told = posts.filter(({ body }) => body.includes(newest)).map(({ headers }) => headers['webhook-id']);
       return new Set(told).size >= PROPERTIES;
-    });
+    }, RECOVERY_MAX_MS);
     const database = connectDatabase(cleanup, on.url);
     await until(
       () => countOpen(database),
       (open) => open === 0,
+      RECOVERY_MAX_MS,
     );
   }
 

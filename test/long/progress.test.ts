@@ -9,7 +9,7 @@ import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 const NOTICED_MAX_MS = 60_000;
 /** Well beyond the half minute after which no progress is told. */
@@ -51,6 +51,7 @@ test('readiness fails while a role that has work makes no progress, and a hangin
   await until(
     () => readinessOf(daemon),
     ({ status }) => status === 'ok',
+    RECOVERY_MAX_MS,
   );
   await story.untilTold();
 
@@ -58,7 +59,7 @@ test('readiness fails while a role that has work makes no progress, and a hangin
   story.receiver.script('/events', { type: 'hang' });
   const { length } = story.receiver.posts;
   await story.publishRound();
-  await story.receiver.until((posts) => posts.length >= length + 2);
+  await story.receiver.until((posts) => posts.length >= length + 2, RECOVERY_MAX_MS);
   const deadline = performance.now() + BACKLOG_MS;
   await until(
     async () => {

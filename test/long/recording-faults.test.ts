@@ -28,7 +28,7 @@ import { numberedUuid } from '../support/intake.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
 import { quietSupervisor } from '../support/supervisor.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const TERM = '0';
@@ -248,7 +248,7 @@ for (const when of ['before it took effect', 'after it took effect'] as const) {
     const failed = failEveryOther(stage.database, when);
     await stage.start();
     stage.announcer.announce(due);
-    await receiver.until((posts) => posts.length >= due.length);
+    await receiver.until((posts) => posts.length >= due.length, RECOVERY_MAX_MS);
     await stage.untilAllEnded();
     const { rows } = await stage.database.query<{ state: string; attempt_count: number; logged: number }>(
       `select state, attempt_count, (select count(*)::integer from attempts where delivery_id = id) as logged
@@ -267,6 +267,7 @@ for (const when of ['before it took effect', 'after it took effect'] as const) {
           )
         ).rows[0].is,
       (isNoted) => isNoted === true,
+      RECOVERY_MAX_MS,
     );
   });
 }

@@ -17,7 +17,7 @@ import {
   type TestPostgres,
   temporaryDirectory,
 } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 const run = promisify(execFile);
 
@@ -58,10 +58,12 @@ async function refuseAndHeal(
   const noticedAt = await until(
     async () => (isNoticed(await readiness(daemon)) ? performance.now() : null),
     (at) => at !== null,
+    RECOVERY_MAX_MS,
   );
   await until(
     async () => performance.now() - (noticedAt as number),
     (durationMs) => durationMs > REFUSED_FOR_MS,
+    RECOVERY_MAX_MS,
   );
   await heal();
   const healed = await until(

@@ -27,14 +27,12 @@ import {
   type TestServers,
   temporaryDirectory,
 } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
 const RETRY_DELAY_MS = 1_000;
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
-/** A message whose handing-back was lost comes again after JetStream's `ack_wait` of 90 s; a busy machine needs some more. */
-const RECOVERY_MAX_MS = 600_000;
 
 /** What each server is after the disaster: as it was, as the copy has it, or new. */
 type Fate = 'intact' | 'older' | 'empty';

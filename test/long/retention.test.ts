@@ -17,6 +17,7 @@ import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
 import { type SimulatedClock, simulateClock } from '../support/simulated-clock.ts';
 import { type SimulatedMarket, startSimulatedMarket } from '../support/simulated-market.ts';
+import { RECOVERY_MAX_MS } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 /** In proportion to the days that adverts are listed here. */
@@ -172,7 +173,10 @@ test('over a month every table reaches its size and keeps it, and what is open i
   assert.deepEqual(await bodiesOf(database, market.backlogIds), backlog, 'older than every horizon, and open');
   const nats = await startTestNats(t);
   const daemon = await startDaemon(t, { postgres, nats });
-  await receiver.until((posts) => market.backlogIds.every((id) => posts.some((post) => post.id === id)));
+  await receiver.until(
+    (posts) => market.backlogIds.every((id) => posts.some((post) => post.id === id)),
+    RECOVERY_MAX_MS,
+  );
   for (const [id, body] of backlog) assert.equal(hash('sha256', receiver.postsOf(id)[0]?.body ?? '', 'hex'), body);
 
   const rest = restClient(daemon, (await createApiKey(database, clientId, 'test')).key);

@@ -9,7 +9,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { startLoadBalancer } from '../support/load-balancer.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
@@ -63,7 +63,7 @@ test('three daemons are restarted one after the other under load: nothing aborte
           }),
         ),
       );
-      await receiver.until((posts) => posts.length >= (round - 1) * PROPERTIES);
+      await receiver.until((posts) => posts.length >= (round - 1) * PROPERTIES, RECOVERY_MAX_MS);
     }
   })();
   const codes: (number | null)[] = [];
@@ -84,6 +84,7 @@ test('three daemons are restarted one after the other under load: nothing aborte
   await until(
     () => countOpen(database),
     (open) => open === 0,
+    RECOVERY_MAX_MS,
   );
   const { rows } = await database.query("select count(*)::integer as aborted from attempts where error = 'aborted'");
   const doubled = receiver.posts.filter(({ id }) => receiver.postsOf(id).length > 1).length;

@@ -18,7 +18,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
@@ -76,11 +76,13 @@ async function openScene(t: TestContext) {
     await until(
       async () => Number((await database.query('select count(*) from events')).rows[0].count),
       (count) => count >= events,
+      RECOVERY_MAX_MS,
     );
     assert.deepEqual(await auditRecords(database, expected), []);
     await until(
       () => countOpen(database),
       (open) => open === 0,
+      RECOVERY_MAX_MS,
     );
     const { posts } = receiver;
     assert.deepEqual(
@@ -101,7 +103,7 @@ async function openScene(t: TestContext) {
     eventEndpoint: receiver.urlOf('/events'),
     subscribedEvents: ['ad.update.price'],
   };
-  const untilReceived = (count: number) => receiver.until((posts) => posts.length >= count);
+  const untilReceived = (count: number) => receiver.until((posts) => posts.length >= count, RECOVERY_MAX_MS);
   return { database, servers, receiver, start, save, publishRounds, audit, members, untilReceived };
 }
 
@@ -126,6 +128,7 @@ test('two full instances write what one would, match what was saved on either, a
       return readShares();
     },
     (shares) => shares.every((share) => share > 0),
+    RECOVERY_MAX_MS,
   );
   await audit();
   const leads = await Promise.all(instances.map((instance) => metric(instance, 'vigie_intake_leads')));
@@ -259,6 +262,7 @@ async function rollRoles(
     await until(
       () => Promise.all(others.map(({ other, delivered }) => doesItsWork(other, roles, key, delivered))),
       (working) => working.length === 0 || working.includes(true),
+      RECOVERY_MAX_MS,
     );
     running[position] = await startAs(roles);
   }

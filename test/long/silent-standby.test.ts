@@ -11,7 +11,7 @@ import { queryOnce } from '../support/database.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { type Cleanup, startTestNats } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 const SILENT_MS = 45_000;
 const CLIENT_PATIENCE_MS = 15_000;
@@ -62,6 +62,7 @@ test('a synchronous standby that is silent for 45 s: nothing is done twice, and 
     await until(
       async () => performance.now() - silentSince,
       (durationMs) => durationMs > SILENT_MS,
+      RECOVERY_MAX_MS,
     );
   } finally {
     for (const pid of processes) process.kill(pid, 'SIGCONT');
@@ -78,6 +79,7 @@ test('a synchronous standby that is silent for 45 s: nothing is done twice, and 
   await until(
     async () => (await fetch(`${daemon.operationsUrl}/readyz`)).status,
     (status) => status === 200,
+    RECOVERY_MAX_MS,
   );
   await story.audit(primary);
   assert.deepEqual(

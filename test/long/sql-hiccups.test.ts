@@ -16,7 +16,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { auditRecords, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers, temporaryDirectory } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const FAULTS = moduleUrl('test/support/failing-statements');
@@ -79,6 +79,7 @@ test('each statement fails once with an error of each class, and every change is
     await until(
       () => countOf('events'),
       (count) => count >= length,
+      RECOVERY_MAX_MS,
     );
   }
   assert.deepEqual(await auditRecords(database, expected()), []);
@@ -87,6 +88,7 @@ test('each statement fails once with an error of each class, and every change is
   await until(
     () => countOf(`delivery_states where state = 'delivered'`),
     (count) => count >= deliveries.length,
+    RECOVERY_MAX_MS,
   );
   assert.equal(await countOf('deliveries'), deliveries.length);
   const terms = await database.query<{ term: string }>('select term from intake_leader');

@@ -16,7 +16,7 @@ import { nextVersion } from '../support/next-version.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 30;
@@ -27,8 +27,6 @@ const SETTINGS = {
   VIGIE_ATTEMPT_TIMEOUT_MS: '60000',
   VIGIE_CONNECT_TIMEOUT_MS: '60000',
 };
-/** Of messages whose acknowledgement went with a daemon: JetStream's `ack_wait`, twice. */
-const RECOVERY_MAX_MS = 240_000;
 const FINE: Behaviour = { type: 'answer', status: 200 };
 const FLAKY = Array.from(
   { length: 4_000 },
@@ -124,7 +122,7 @@ function startLoad({ publishRound, receiver }: Scene) {
     while (isRunning) {
       const received = receiver.posts.length;
       await publishRound(isDear);
-      await receiver.until((posts) => !isRunning || posts.length >= received + PROPERTIES / 2);
+      await receiver.until((posts) => !isRunning || posts.length >= received + PROPERTIES / 2, RECOVERY_MAX_MS);
     }
   })();
   return {
@@ -138,7 +136,7 @@ function startLoad({ publishRound, receiver }: Scene) {
 
 async function untilPosts({ receiver }: Scene, more: number): Promise<void> {
   const received = receiver.posts.length;
-  await receiver.until((posts) => posts.length >= received + more);
+  await receiver.until((posts) => posts.length >= received + more, RECOVERY_MAX_MS);
 }
 
 async function untilKnown(daemons: readonly Daemon[], searches: number): Promise<void> {

@@ -9,7 +9,7 @@ import { countOpen } from './courier.ts';
 import { auditDeliveries } from './delivery-auditor.ts';
 import { seedDeliveries, seedSearch } from './seeded-deliveries.ts';
 import { type Cleanup, startTestServers } from './servers.ts';
-import { until } from './until.ts';
+import { RECOVERY_MAX_MS, until } from './until.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 
 const RETRY_DELAY_MS = 1_000;
@@ -55,12 +55,13 @@ export async function openCourierScene(t: TestContext) {
     await until(
       () => countOpen(database).catch(() => -1),
       (open) => open === 0,
+      RECOVERY_MAX_MS,
     );
     const keyOf = ({ endpoint }: { endpoint: string }) => endpoint;
     const { posts } = receiver;
     assert.deepEqual(await auditDeliveries({ database, posts, retryDelayMs: RETRY_DELAY_MS, expected, keyOf }), []);
   }
 
-  const untilReceived = (count: number) => receiver.until((posts) => posts.length >= count);
+  const untilReceived = (count: number) => receiver.until((posts) => posts.length >= count, RECOVERY_MAX_MS);
   return { cleanup, servers, receiver, broker, load, audit, untilReceived };
 }

@@ -12,7 +12,7 @@ import { rememberWebhookSecrets } from '../../src/engine/store/webhook-secrets.t
 import { ownDatabase } from './own-database.ts';
 import { type Cleanup, startTestNats, type TestServer } from './servers.ts';
 import { quietSupervisor } from './supervisor.ts';
-import { until } from './until.ts';
+import { RECOVERY_MAX_MS, until } from './until.ts';
 
 /** An endpoint that answers does so in time, however busy the machine is: another attempt would be right, and counted. */
 const PATIENT_MS = 60_000;
@@ -109,6 +109,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       await until(
         () => readOpen(database),
         (open) => open.length === 0,
+        RECOVERY_MAX_MS,
       );
     },
   };

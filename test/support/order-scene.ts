@@ -8,7 +8,7 @@ import { connectDatabase } from './database.ts';
 import { connectCrawler, numberedUuid, upsert } from './intake.ts';
 import { restClient } from './rest-client.ts';
 import { startTestServers } from './servers.ts';
-import { until } from './until.ts';
+import { RECOVERY_MAX_MS, until } from './until.ts';
 import { type ReceivedPost, startWebhookReceiver } from './webhook-receiver.ts';
 
 /** A search that hears of every match and price, at a receiver that notes when it has answered. */
@@ -62,10 +62,12 @@ export async function openOrderScene(t: TestContext) {
     await until(
       async () => (await database.query(`select count(*)::integer as count from delivery_states`)).rows[0].count,
       (recorded) => recorded >= count,
+      RECOVERY_MAX_MS,
     );
     await until(
       () => countOpen(database),
       (open) => open === 0,
+      RECOVERY_MAX_MS,
     );
   };
   return { cleanup, servers, receiver, database, start, save, publish, untilAllDelivered };

@@ -1,24 +1,45 @@
 /**
- * Waiting for what another process does: looked at again and again. It is given up only where nothing will ever come:
+ * Waits for what another process does by looking again and again. A wait ends with an error where nothing will ever come:
  * how long a busy machine takes says nothing of the service.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
 
-const GIVE_UP_MS = 600_000;
+/** Long enough for messages whose acknowledgement was lost with a server: JetStream's `ack_wait`, twice. */
+export const GIVE_UP_MS = 240_000;
+/** For what follows a disaster, or thousands of deliveries. */
+export const RECOVERY_MAX_MS = 600_000;
 const CHECK_EVERY_MS = 50;
+const LAST_SEEN_LENGTH_MAX = 2_000;
 
-/** Resolves with the first value of `look` that `holds`; rejects with the last one when it is given up. */
+/**
+ * Resolves with the first value of `look` that `holds`. Rejects after `giveUpMs` with the condition and the last value, also
+ * where `look` itself does not answer.
+ */
 export async function until<T>(
   look: () => Promise<T>,
   holds: (value: T) => boolean,
   giveUpMs = GIVE_UP_MS,
 ): Promise<T> {
-  const deadline = performance.now() + giveUpMs;
-  for (;;) {
-    const value = await look();
-    if (holds(value)) return value;
-    if (performance.now() > deadline) throw new Error(`given up waiting; last seen: ${JSON.stringify(value)}`);
-    await wait(CHECK_EVERY_MS);
+  const over = new AbortController();
+  const late = wait(giveUpMs, 'late' as const, { signal: over.signal }).catch(() => 'late' as const);
+  let last: unknown = 'no answer';
+  try {
+    for (;;) {
+      const seen = await Promise.race([look().then((value) => ({ value })), late]);
+      if (seen === 'late') break;
+      if (holds(seen.value)) return seen.value;
+      last = seen.value;
+      if ((await Promise.race([wait(CHECK_EVERY_MS), late])) === 'late') break;
+    }
+  } finally {
+    over.abort();
   }
+  throw givenUp(giveUpMs, holds, last);
+}
+
+/** `condition`: its source names it. */
+export function givenUp(afterMs: number, condition: (value: never) => boolean, last: unknown): Error {
+  const seen = JSON.stringify(last ?? null).slice(0, LAST_SEEN_LENGTH_MAX);
+  return new Error(`given up after ${afterMs} ms waiting for ${condition.toString()}; last seen: ${seen}`);
 }

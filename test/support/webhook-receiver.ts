@@ -10,6 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { generate } from 'selfsigned';
 import type { Cleanup } from './servers.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
+import { GIVE_UP_MS, givenUp } from './until.ts';
 
 export type Behaviour =
   | {
@@ -66,8 +67,8 @@ export interface WebhookReceiver {
   postsOf(id: string): readonly ReceivedPost[];
   /** All its connections come through `network`. */
   standBehind(network: Network): void;
-  /** Resolves once `condition` holds; looked at after each request read and each answer sent. */
-  until(condition: (posts: readonly ReceivedPost[]) => boolean): Promise<void>;
+  /** Resolves once `condition` holds, which each request read and each answer sent checks; rejects after `giveUpMs`. */
+  until(condition: (posts: readonly ReceivedPost[]) => boolean, giveUpMs?: number): Promise<void>;
   /** Drops every connection and stops listening. */
   close(): Promise<void>;
 }
@@ -85,6 +86,9 @@ interface Exchange {
   /** The byte of the connection with which the answer begins. */
   readonly answerFrom: number;
 }
+
+/** The posts that the error of a wait shows. */
+const POSTS_SHOWN_MAX = 20;
 
 export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOptions = {}): Promise<WebhookReceiver> {
   const posts: ReceivedPost[] = [];
@@ -157,11 +161,19 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
     standBehind(all) {
       network = all;
     },
-    until: (condition) =>
-      new Promise((resolve) => {
+    until: (condition, giveUpMs = GIVE_UP_MS) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          watchers.delete(watch);
+          const last = posts.slice(-POSTS_SHOWN_MAX).map(({ path, status }) => `${path} ${status}`);
+          reject(givenUp(giveUpMs, condition, { count: posts.length, last }));
+        }, giveUpMs);
+        // The server keeps the process up meanwhile; a wait that lost a race does not, once the server is closed.
+        timer.unref();
         const watch = (): void => {
           if (!condition(posts)) return;
           watchers.delete(watch);
+          clearTimeout(timer);
           resolve();
         };
         watchers.add(watch);
