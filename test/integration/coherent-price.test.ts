@@ -13,7 +13,7 @@ import { MARKET_SIZE_MIN, type Market } from '../../src/engine/domain/price-cohe
 import { factsOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { followMedians } from '../../src/engine/store/market-medians.ts';
-import { UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
+import { recentFlat } from '../support/adverts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
@@ -26,8 +26,6 @@ import { until } from '../support/until.ts';
 
 const VAR: Market = { departmentCode: '83', transactionType: 0, isLand: false };
 const NEAR_THE_BORDER = 20_000;
-const STARTED_AT = Date.now();
-let crawls = 0;
 
 interface Home {
   readonly property: Uuid;
@@ -38,22 +36,8 @@ interface Home {
 
 const [TOULON, FREJUS] = ['83137', '83061'];
 
-/** A flat for sale. */
 function messageOf({ property, insee, price, surface }: Home): IntakeMessage {
-  crawls += 1;
-  return {
-    kind: 'upsert',
-    crawledAt: new Date(STARTED_AT - 3_600_000 + crawls).toISOString(),
-    propertyUuid: property,
-    advertUuid: property,
-    property: {
-      ...UNSTATED_PROPERTY,
-      transactionType: 0,
-      propertyType: 0,
-      city: { insee, zipcode: null, name: null },
-    },
-    advert: { ...UNKNOWN_CONTENT, price, surface },
-  };
+  return recentFlat(property, property, { price, surface }, insee);
 }
 
 const random = createRandom(20_261_127);

@@ -2,11 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { AdvertContent } from '../../src/engine/domain/advert.ts';
 import { distanceKm } from '../../src/engine/domain/geo.ts';
-import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
-import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
-import { UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
+import { randomUuid } from '../../src/engine/domain/ids.ts';
+import { recentFlat, UNSTATED_PROPERTY } from '../support/adverts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { openRecording, type RecordingScene } from '../support/question-scene.ts';
 
@@ -22,28 +20,6 @@ before(async () => {
 after(async () => {
   for (const work of cleanups) await work();
 });
-
-const STARTED_AT = Date.now();
-let crawls = 0;
-
-/** A flat for sale in Toulon, as it is crawled now. */
-function flat(property: Uuid, advert: Uuid, content: Partial<AdvertContent>): IntakeMessage {
-  crawls += 1;
-  return {
-    kind: 'upsert',
-    // Before anything that happens in this process, whatever clock PostgreSQL has.
-    crawledAt: new Date(STARTED_AT - 3_600_000 + crawls).toISOString(),
-    propertyUuid: property,
-    advertUuid: advert,
-    property: {
-      ...UNSTATED_PROPERTY,
-      transactionType: 0,
-      propertyType: 0,
-      city: { insee: '83137', zipcode: null, name: null },
-    },
-    advert: { ...UNKNOWN_CONTENT, title: 'Appartement avec balcon', surface: 50, ...content },
-  };
-}
 
 const SEARCH = {
   title: 'Toulon',
@@ -76,8 +52,7 @@ describe('an explanation', () => {
   it('tells how far from the nearest of its towns a property lies, in both languages', async () => {
     const search = await create({ includedCities: ['/cities/75056', '/cities/83137'] });
     const [property, advert] = [randomUuid(), randomUuid()];
-    const elsewhere = flat(property, advert, { price: 190_000 });
-    assert.ok(elsewhere.kind === 'upsert');
+    const elsewhere = recentFlat(property, advert, { price: 190_000 });
     const city = { insee: '83126', zipcode: null, name: null };
     await scene.record([{ ...elsewhere, property: { ...UNSTATED_PROPERTY, transactionType: 0, city } }]);
     const [toulon, laSeyne] = ['83137', '83126'].map((insee) => api.reference.city(insee)?.location ?? assert.fail());
@@ -99,7 +74,7 @@ describe('an explanation', () => {
   it('tells that nothing was notified, and that a match began when the price came down', async () => {
     const [property, advert] = [randomUuid(), randomUuid()];
     const search = await create();
-    await scene.record([flat(property, advert, { price: 250_000 })]);
+    await scene.record([recentFlat(property, advert, { price: 250_000 })]);
     const never = (await explain(search, `property=${property}`)).body;
     assert.equal(never.satisfied, false);
     assert.equal(never.match, null);
@@ -115,7 +90,7 @@ describe('an explanation', () => {
     );
     assert.deepEqual(codesOf(never), ['unsatisfied', 'not-notified']);
 
-    await scene.record([flat(property, advert, { price: 190_000 })]);
+    await scene.record([recentFlat(property, advert, { price: 190_000 })]);
     const { body: began, headers } = await explain(search, `property=/documents/properties/${property}`, 'fr');
     assert.equal(headers.get('Content-Language'), 'fr');
     assert.match(headers.get('Vary') ?? '', /Accept-Language/);
@@ -125,7 +100,7 @@ describe('an explanation', () => {
     assert.equal(began.deliveries.length, 2);
     for (const delivery of began.deliveries) assert.equal((await api.call('GET', delivery)).body.match, began.match);
 
-    await scene.record([flat(property, advert, { price: 230_000 })]);
+    await scene.record([recentFlat(property, advert, { price: 230_000 })]);
     const left = (await explain(search, `property=${property}`)).body;
     assert.equal(left.satisfied, false);
     assert.equal(left.match, began.match);
@@ -134,9 +109,9 @@ describe('an explanation', () => {
 
   it('tells what stood already when the search was made, and what appeared since', async () => {
     const [standing, fresh] = [randomUuid(), randomUuid()];
-    await scene.record([flat(standing, randomUuid(), { price: 150_000 })]);
+    await scene.record([recentFlat(standing, randomUuid(), { price: 150_000 })]);
     const search = await create();
-    await scene.record([flat(fresh, randomUuid(), { price: 150_000 })]);
+    await scene.record([recentFlat(fresh, randomUuid(), { price: 150_000 })]);
     const stood = (await explain(search, `property=${standing}`)).body;
     assert.equal(stood.satisfied, true);
     assert.equal(stood.match, null);
@@ -153,16 +128,19 @@ describe('an explanation', () => {
 
   it('tells of an event what stood already, and a beginning after an end as what began then', async () => {
     const [property, advert] = [randomUuid(), randomUuid()];
-    await scene.record([flat(property, advert, { price: 150_000 })]);
+    await scene.record([recentFlat(property, advert, { price: 150_000 })]);
     const search = await create({ eventEndpoint: 'https://example.com/e', subscribedEvents: ['ad.update.price'] });
-    await scene.record([flat(property, advert, { price: 140_000 })]);
+    await scene.record([recentFlat(property, advert, { price: 140_000 })]);
     const { body } = await explain(search, `property=${property}`);
     assert.match(
       body.matchReason,
       /^The property matched the search already when an event was notified on .*\. It matched already when the search was created on .*\.$/,
     );
     assert.equal((await api.call('GET', body.match)).status, 200);
-    await scene.record([flat(property, advert, { price: 300_000 }), flat(property, advert, { price: 120_000 })]);
+    await scene.record([
+      recentFlat(property, advert, { price: 300_000 }),
+      recentFlat(property, advert, { price: 120_000 }),
+    ]);
     const began = (await explain(search, `property=${property}`)).body;
     assert.match(
       began.matchReason,
@@ -173,7 +151,7 @@ describe('an explanation', () => {
   it('says so when retention has forgotten what was sent, and when notifications are off', async () => {
     const property = randomUuid();
     const search = await create();
-    await scene.record([flat(property, randomUuid(), { price: 150_000 })]);
+    await scene.record([recentFlat(property, randomUuid(), { price: 150_000 })]);
     await api.database.query('delete from events where property_uuid = $1', [property]);
     const ago = "now() - interval '100 days'";
     await api.database.query(`update matches set created_at = ${ago}, updated_at = ${ago} where property_uuid = $1`, [
@@ -195,8 +173,8 @@ describe('an explanation', () => {
     const [property, advert, other, sameUrl] = [randomUuid(), randomUuid(), randomUuid(), randomUuid()];
     const url = `https://portal.example/${randomUuid()}?page=1`;
     await scene.record([
-      flat(property, advert, { url: `${url}#photos` }),
-      flat(property, other, { url: `https://portal.example/${'x'.repeat(100_000)}` }),
+      recentFlat(property, advert, { url: `${url}#photos` }),
+      recentFlat(property, other, { url: `https://portal.example/${'x'.repeat(100_000)}` }),
     ]);
     const by = async (query: string) => (await explain(search, query)).body.property;
     assert.equal(await by(`advert=${advert}`), `/documents/properties/${property}`);
@@ -204,9 +182,12 @@ describe('an explanation', () => {
     assert.equal(await by(`url=${encodeURIComponent(`${url}#plan`)}`), `/documents/properties/${property}`);
     assert.equal((await explain(search, `url=${encodeURIComponent(`${url}&b`)}`)).status, 404);
     // Of several the newest crawled; and an address that has changed is another's.
-    await scene.record([flat(sameUrl, randomUuid(), { url })]);
+    await scene.record([recentFlat(sameUrl, randomUuid(), { url })]);
     assert.equal(await by(`url=${encodeURIComponent(url)}`), `/documents/properties/${sameUrl}`);
-    await scene.record([flat(sameUrl, randomUuid(), { url: null }), flat(property, advert, { url: `${url}2` })]);
+    await scene.record([
+      recentFlat(sameUrl, randomUuid(), { url: null }),
+      recentFlat(property, advert, { url: `${url}2` }),
+    ]);
     assert.equal(await by(`url=${encodeURIComponent(`${url}2`)}`), `/documents/properties/${property}`);
   });
 
@@ -214,8 +195,8 @@ describe('an explanation', () => {
     const search = await create();
     const [former, formerAdvert, present] = [randomUuid(), randomUuid(), randomUuid()];
     const url = `https://portal.example/${randomUuid()}`;
-    await scene.record([flat(former, formerAdvert, { url }), flat(present, randomUuid(), { url })]);
-    const { crawledAt } = flat(former, formerAdvert, { url });
+    await scene.record([recentFlat(former, formerAdvert, { url }), recentFlat(present, randomUuid(), { url })]);
+    const { crawledAt } = recentFlat(former, formerAdvert, { url });
     await scene.record([
       { kind: 'expire', crawledAt, propertyUuid: former, advertUuid: formerAdvert, expiredAt: null },
     ]);
@@ -226,7 +207,7 @@ describe('an explanation', () => {
   it('refuses what it cannot know, and tells nothing of another client', async () => {
     const search = await create();
     const property = randomUuid();
-    await scene.record([flat(property, randomUuid(), {})]);
+    await scene.record([recentFlat(property, randomUuid(), {})]);
     assert.equal((await explain(search, '')).status, 400);
     assert.equal((await explain(search, `property=${property}&advert=${property}`)).status, 400);
     assert.equal((await explain(search, 'property=12')).status, 400);
@@ -242,7 +223,7 @@ describe('an explanation', () => {
   it('answers in French unless English is preferred', async () => {
     const search = await create();
     const property = randomUuid();
-    await scene.record([flat(property, randomUuid(), {})]);
+    await scene.record([recentFlat(property, randomUuid(), {})]);
     for (const [language, expected] of [
       ['en-US,en;q=0.9', 'en'],
       ['de', 'fr'],
@@ -258,7 +239,7 @@ describe('explanations of a property', () => {
   it('list the searches that it satisfies, by title as French sorts them, in pages', async () => {
     const key = await api.newClient('of many searches');
     const property = randomUuid();
-    await scene.record([flat(property, randomUuid(), { price: 150_000 })]);
+    await scene.record([recentFlat(property, randomUuid(), { price: 150_000 })]);
     const [town, ete, flat3, balconies] = [
       await create({ title: 'Toulon' }, key),
       await create({ title: 'Été' }, key),
@@ -295,7 +276,7 @@ describe('stored properties', () => {
 
   it('go with all that is known of them', async () => {
     const property = randomUuid();
-    await scene.record([flat(property, randomUuid(), {})]);
+    await scene.record([recentFlat(property, randomUuid(), {})]);
     await api.database.query('delete from properties where uuid = $1', [property]);
     const { rows } = await api.database.query('select from property_summaries where property_uuid = $1', [property]);
     assert.equal(rows.length, 0);
@@ -304,7 +285,7 @@ describe('stored properties', () => {
   it('of one address for a thousand adverts are found all the same', async () => {
     const search = await create();
     const url = `https://portal.example/${randomUuid()}`;
-    const messages = Array.from({ length: 300 }, () => flat(randomUuid(), randomUuid(), { url }));
+    const messages = Array.from({ length: 300 }, () => recentFlat(randomUuid(), randomUuid(), { url }));
     await scene.record(messages);
     assert.equal(await found(search, url), 200);
   });

@@ -5,8 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import type { AdvertContent } from '../../src/engine/domain/advert.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
-import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
-import { UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
+import { recentFlat } from '../support/adverts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { openRecording, type RecordingScene } from '../support/question-scene.ts';
 
@@ -22,27 +21,6 @@ before(async () => {
 after(async () => {
   for (const work of cleanups) await work();
 });
-
-const STARTED_AT = Date.now() - 3_600_000;
-let crawls = 0;
-
-/** A flat for sale in Toulon, as it is crawled now. */
-function flat(property: Uuid, advert: Uuid, content: Partial<AdvertContent>): IntakeMessage {
-  crawls += 1;
-  return {
-    kind: 'upsert',
-    crawledAt: new Date(STARTED_AT + crawls).toISOString(),
-    propertyUuid: property,
-    advertUuid: advert,
-    property: {
-      ...UNSTATED_PROPERTY,
-      transactionType: 0,
-      propertyType: 0,
-      city: { insee: '83137', zipcode: null, name: null },
-    },
-    advert: { ...UNKNOWN_CONTENT, title: 'Appartement avec balcon', surface: 50, ...content },
-  };
-}
 
 const ENDPOINT = 'https://hooks.example.com/matches';
 const SEARCH = {
@@ -94,7 +72,7 @@ function newFlat(): { readonly property: Uuid; record(...contents: readonly Part
   return {
     property,
     async record(...contents) {
-      for (const content of contents) await scene.record([flat(property, advert, content)]);
+      for (const content of contents) await scene.record([recentFlat(property, advert, content)]);
     },
   };
 }
@@ -140,8 +118,14 @@ describe('what was said and was not so', () => {
     await both.record({ price: 250_000, surface: 30 }, { price: 190_000, surface: 45 });
     assert.deepEqual(await codesOf(search, both.property), ['began', 'not-recorded']);
     const [property, first, second] = [randomUuid(), randomUuid(), randomUuid()];
-    await scene.record([flat(property, first, { price: 250_000 }), flat(property, second, { price: 260_000 })]);
-    await scene.record([flat(property, second, { price: 255_000 }), flat(property, first, { price: 190_000 })]);
+    await scene.record([
+      recentFlat(property, first, { price: 250_000 }),
+      recentFlat(property, second, { price: 260_000 }),
+    ]);
+    await scene.record([
+      recentFlat(property, second, { price: 255_000 }),
+      recentFlat(property, first, { price: 190_000 }),
+    ]);
     assert.deepEqual(await codesOf(search, property), ['began', 'not-recorded']);
   });
 
@@ -149,8 +133,11 @@ describe('what was said and was not so', () => {
     const search = await create();
     const [one, other] = [randomUuid(), randomUuid()];
     const [advert, another] = [randomUuid(), randomUuid()];
-    await scene.record([flat(one, advert, { price: 250_000 }), flat(other, another, { price: 250_000, url: 'x' })]);
-    await scene.record([flat(one, advert, { price: 190_000 }), flat(other, another, { price: 150_000 })]);
+    await scene.record([
+      recentFlat(one, advert, { price: 250_000 }),
+      recentFlat(other, another, { price: 250_000, url: 'x' }),
+    ]);
+    await scene.record([recentFlat(one, advert, { price: 190_000 }), recentFlat(other, another, { price: 150_000 })]);
     assert.match((await reasonsOf(search, one))[0]?.reason ?? '', /from 250,000\s€ to 190,000\s€/);
     assert.match((await reasonsOf(search, other))[0]?.reason ?? '', /from 250,000\s€ to 150,000\s€/);
   });

@@ -90,6 +90,32 @@ export function upsertAt(at: number, parts: MessageParts = {}): UpsertMessage {
   };
 }
 
+const AN_HOUR_AGO = Date.now() - 3_600_000;
+let crawls = 0;
+
+/** A flat for sale, crawled after all others but before anything that this process does, whatever clock PostgreSQL has. */
+export function recentFlat(
+  propertyUuid: Uuid,
+  advertUuid: Uuid,
+  content: Partial<AdvertContent>,
+  insee = TOULON.insee,
+): UpsertMessage {
+  crawls += 1;
+  return {
+    kind: 'upsert',
+    crawledAt: new Date(AN_HOUR_AGO + crawls).toISOString(),
+    propertyUuid,
+    advertUuid,
+    property: {
+      ...UNSTATED_PROPERTY,
+      transactionType: 0,
+      propertyType: 0,
+      city: { insee, zipcode: null, name: null },
+    },
+    advert: { ...UNKNOWN_CONTENT, title: 'Appartement avec balcon', surface: 50, ...content },
+  };
+}
+
 export function expireAt(
   at: number,
   parts: Pick<MessageParts, 'advertUuid' | 'propertyUuid'> & { readonly expiredAt?: string } = {},
