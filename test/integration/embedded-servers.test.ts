@@ -14,7 +14,7 @@ import { startNatsServer } from '../../src/local/nats-server.ts';
 import { bufferSettings, startPostgres } from '../../src/local/postgres.ts';
 import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { queryOnce as query } from '../support/database.ts';
-import { copyTestCluster, emptyDirectory, startTestServers } from '../support/servers.ts';
+import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -225,16 +225,6 @@ test('log lines of the servers are handed over', async (t) => {
   const server = await startPostgres({ dataDir, cacheDir, onLog: (line) => lines.push(line) });
   await server.stop();
   assert.match(lines.join('\n'), /ready to accept connections\n.*database system is shut down$/s);
-});
-
-test('test servers come back on the same address with what they had', async (t) => {
-  const { postgres, nats } = await startTestServers(t);
-  await query(postgres.url, 'create table kept ()');
-  await publish(nats.url, 'kept');
-  await Promise.all([postgres.kill(), nats.kill()]);
-  await Promise.all([postgres.restart(), nats.restart()]);
-  await query(postgres.url, 'select * from kept');
-  assert.equal(await messageCount(nats.url), 1);
 });
 
 const AS_NOBODY = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--'];

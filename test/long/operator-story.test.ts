@@ -80,31 +80,6 @@ test('after an outage a recovery sends exactly the missing deliveries, under the
   assert.equal(again.matchedCount ?? 0, 0);
 });
 
-test('a paused endpoint keeps its deliveries, shows in the status, and gets them when it is resumed', async (t) => {
-  const scene = await startDaemonScene(t);
-  const { receiver } = scene;
-  const admin = adminOf(scene);
-  await scene.publishAdverts(1);
-  await receiver.until((posts) => posts.length === 1);
-  await until(
-    () => admin('endpoints', 'list'),
-    ({ endpoints = [] }) => endpoints.length === 1,
-  );
-
-  await admin('endpoints', 'pause', receiver.urlOf('/hook'), '--reason', 'they asked');
-  assert.equal((await admin('status')).pausedEndpointCount, 1);
-  await scene.publishAdverts(5);
-  const paused = await until(
-    () => admin('endpoints', 'show', receiver.urlOf('/hook')),
-    ({ openCount }) => openCount === 5,
-  );
-  assert.equal(paused.pauseReason, 'they asked');
-  assert.equal(receiver.posts.length, 1);
-
-  await admin('endpoints', 'resume', receiver.urlOf('/hook'));
-  await receiver.until((posts) => posts.length === 6);
-});
-
 test('a paused stage keeps everything and goes on when it is resumed', async (t) => {
   const scene = await startDaemonScene(t);
   const { receiver, daemon } = scene;

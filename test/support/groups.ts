@@ -166,7 +166,6 @@ export const GROUPS = {
     'integration/feeds',
     'integration/listen',
     'integration/metrics',
-    'integration/order',
     'integration/outage-log',
     'integration/retries',
     'integration/shared-nats',
