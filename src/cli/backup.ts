@@ -3,7 +3,7 @@
  * it does not.
  */
 
-import { rm, statfs } from 'node:fs/promises';
+import { lstat, rm, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Config } from '../config.ts';
 import { startTask } from '../engine/actor/task.ts';
@@ -38,6 +38,7 @@ export async function backUp(config: Config, file: string, stopping: AbortSignal
   if (config.databaseUrl !== null) throw new CommandError(OWN_SERVER);
   const dataDir = dataDirectoryPath(config.dataDir);
   const home = await clusterHome(dataDir);
+  await assertReplaceable(file);
   const draft = `${resolve(file)}.unfinished`;
   const begunAt = new Date();
   const ending = new AbortController();
@@ -56,6 +57,14 @@ export async function backUp(config: Config, file: string, stopping: AbortSignal
     await rm(draft, { force: true });
   }
   print(`${file} has the database of ${begunAt.toISOString()}: \`${commandLine} restore\` brings it back`);
+}
+
+/** At the end, the rename would fail at a directory, and would put a file in the place of a link or of a device. */
+async function assertReplaceable(file: string): Promise<void> {
+  // A path that cannot be read fails where the draft is written beside it.
+  const existing = await lstat(file).catch(() => null);
+  if (existing === null || existing.isFile()) return;
+  throw new CommandError(`${file} is no regular file, and a backup replaces nothing else: name another file`);
 }
 
 interface Drafting {

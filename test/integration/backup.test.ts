@@ -1,7 +1,7 @@
 /** What operators see of `vigie backup` and `vigie restore`: what is refused, and what is left as it was. */
 
 import assert from 'node:assert/strict';
-import { access, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { access, lstat, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import pg from 'pg';
@@ -66,6 +66,14 @@ test('a backup of a running service is private, whole or absent, and known to th
   const unwritable = await run('backup', join(folder, 'nowhere', 'backup.tar.gz'));
   assert.equal(unwritable.code, 1);
   assert.match(unwritable.said, /no such file or directory/);
+  const link = join(folder, 'link.tar.gz');
+  await symlink(file, link);
+  for (const other of [link, folder]) {
+    const replacing = await run('backup', other);
+    assert.equal(replacing.code, 1);
+    assert.match(replacing.said, /is no regular file/);
+  }
+  assert.ok((await lstat(link)).isSymbolicLink());
   const refused = await run('restore', file);
   assert.equal(refused.code, 1);
   assert.match(refused.said, /in use by another vigie \(process \d+\)\. Stop it/);
