@@ -13,6 +13,7 @@ import { formatExpressions, readExpressions } from '../engine/domain/expressions
 import type { Polygon } from '../engine/domain/geo.ts';
 import { MAIL_FREQUENCIES } from '../engine/domain/mail.ts';
 import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
+import { isBlank } from '../engine/domain/text.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
 import {
   decimalOf,
@@ -41,7 +42,7 @@ const ADDRESS_LENGTH_MAX = 320;
 const title = z
   .string(zodMessage(FAULTS.string))
   .max(TITLE_LENGTH_MAX, { error: zodMessage(FAULTS.characters(TITLE_LENGTH_MAX)), abort: true })
-  .refine((text) => text.trim() !== '', zodMessage(FAULTS.blankTitle))
+  .refine((text) => !isBlank(text), zodMessage(FAULTS.blankTitle))
   .meta({ description: 'Title of the search.', examples: ['T3 à Toulon'] });
 
 function code({ names, asked }: Member<'code'>): MemberRule<number | null> {

@@ -312,7 +312,9 @@ test('endpoints', async () => {
 test('clients and keys', async () => {
   const client = await succeed('CreateClient', { client: { displayName: 'Agence du port', rateLimitPerSecond: 5 } });
   await fail('CreateClient', { client: { displayName: 'Agence du port' } }, 'already_exists', 'ResourceInfo');
-  await fail('CreateClient', { client: { displayName: ' ' } }, 'invalid_argument', 'BadRequest');
+  for (const displayName of [' ', '\u00ad\u200b']) {
+    await fail('CreateClient', { client: { displayName } }, 'invalid_argument', 'BadRequest');
+  }
   const listed = await succeed('ListClients', { pageSize: 1 });
   assert.equal(listed.clients.length, 1);
   assert.equal((await succeed('ListClients', { pageSize: 1, pageToken: listed.nextPageToken })).clients.length, 1);

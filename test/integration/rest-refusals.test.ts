@@ -16,6 +16,7 @@ const RING = [
 /** Of a search with a title: what is sent beside it, where the violation stands, and what it says, if that matters. */
 const MEMBERS: readonly (readonly [members: object, path: string, message?: RegExp])[] = [
   [{ title: ' ' }, 'title'],
+  [{ title: '\u00ad\u200b\u3164' }, 'title', /must not be blank/],
   [{ title: undefined }, 'title'],
   [{ title: null }, 'title'],
   [{ title: 'x'.repeat(256) }, 'title'],

@@ -81,6 +81,13 @@ export function foldText(text: string): string {
   return foldWords(text).join(' ');
 }
 
+const VISIBLE = /[^\s\p{Default_Ignorable_Code_Point}]/u;
+
+/** Whether it has only white space and characters that nobody sees. */
+export function isBlank(text: string): boolean {
+  return !VISIBLE.test(text);
+}
+
 /** PostgreSQL cannot store U+0000 and halves of surrogate pairs. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
