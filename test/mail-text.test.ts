@@ -198,10 +198,12 @@ test('a property without a title is what is known of it, and a rent says whether
     assert.equal(linesOf(rented(advert).mail())[1], `${rent}, 14,52 €/m²`);
   }
   const unknown = startReader();
-  unknown.publish(upsertAt(0));
+  // Nobody sees anything of these names.
+  const publisher = { name: '\u3164', category: null, type: 1 };
+  unknown.publish(upsertAt(0, { advert: { title: '\u00ad\u200b', publisher } }));
   const { text, html } = unknown.mail() ?? assert.fail();
   assert.match(text, /^Bien sans titre\n/);
-  assert.doesNotMatch(text + html, /null|undefined|NaN/);
+  assert.doesNotMatch(text + html, /null|undefined|NaN|[\u00ad\u200b\u3164]/);
   assert.doesNotMatch(html, /<img|href="(?!https:\/\/vigie)/);
 });
 

@@ -5,6 +5,7 @@
 
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
+import { isBlank } from '../../engine/domain/text.ts';
 
 export interface MailWords {
   readonly locale: string;
@@ -165,10 +166,14 @@ const ENGLISH: MailWords = {
 
 export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = { fr: FRENCH, en: ENGLISH };
 
-/** Without characters that end a line, control a terminal, change the direction, or are half a surrogate pair. */
+/**
+ * Without characters that end a line, control a terminal, change the direction, or are half a surrogate pair. Empty when
+ * nobody would see anything of it.
+ */
 export function cleanText(text: string): string {
-  return text
+  const clean = text
     .replace(/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/gu, ' ')
     .replace(/ {2,}/g, ' ')
     .trim();
+  return isBlank(clean) ? '' : clean;
 }
