@@ -153,7 +153,7 @@ test('an advert expires once, at the time the crawler states or saw it', () => {
   }
 });
 
-test('an advert that comes back after its expiry is updated, even when nothing else changed', () => {
+test('an advert that comes back after its expiry is live again, with the whole days that it was away, and updated', () => {
   const [, , back] = changesOf([
     upsertAt(0, { advert: CONTENT }),
     expireAt(5),
@@ -161,11 +161,28 @@ test('an advert that comes back after its expiry is updated, even when nothing e
   ]);
   assert.deepEqual(
     back?.events.map(({ kind }) => kind),
-    ['ad.update.price', 'property.ad.update'],
+    ['ad.update.price', 'ad.update.reactivated', 'property.ad.update'],
   );
   assert.equal(back?.held?.state.adverts[0]?.expiredAt, null);
-  const [, , same] = changesOf([upsertAt(0, { advert: CONTENT }), expireAt(5), upsertAt(9, { advert: CONTENT })]);
-  assert.deepEqual(told(same?.events ?? []), [UPDATE]);
+  for (const [expiredAt, at, daysAway] of [
+    [5, 6, 0],
+    [5, 5 + 24 * 60 - 1, 0],
+    [5, 5 + 24 * 60, 1],
+    [5, 5 + 90 * 24 * 60, 90],
+    // Crawlers may state an expiry that is still to come.
+    [15, 9, 0],
+  ] as const) {
+    const [, , same] = changesOf([
+      upsertAt(0, { advert: CONTENT }),
+      expireAt(5, { expiredAt: minute(expiredAt) }),
+      upsertAt(at, { advert: CONTENT }),
+    ]);
+    const field = { fieldName: 'expired', fieldOldValue: 'true', fieldNewValue: 'false', percentVariation: null };
+    assert.deepEqual(told(same?.events ?? []), [
+      { kind: 'ad.update.reactivated', field: { ...field, daysAway } },
+      UPDATE,
+    ]);
+  }
 });
 
 test('an object without a known member says what none says: there is no change between them', () => {

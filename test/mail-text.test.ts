@@ -145,7 +145,14 @@ test('which of two adverts has expired is said, and that it is back', () => {
   assert.match(left?.text ?? '', /^100 000 €, [\s\S]*annonce\/A/m);
   assert.doesNotMatch(left?.text ?? '', /annonce\/B/);
   reader.publish(flat(3, 95_000, 'B'));
-  assert.equal(reasonsOf(reader.mail('en')), 'Search “Toulon”: An advert is online again'.replace(/^.*: /, ''));
+  assert.equal(reasonsOf(reader.mail('en')), 'An advert is online again');
+  reader.publish(goneB(4));
+  reader.mail();
+  reader.publish(flat(4 + 12 * 24 * 60, 95_000, 'B'));
+  assert.equal(reasonsOf(reader.mail()), 'Une annonce est de nouveau en ligne après 12 jours');
+  reader.publish(goneB(20_000));
+  reader.publish(flat(20_001, 95_000, 'B'));
+  assert.equal(reader.mail(), null);
 });
 
 test('a price that has left the budget of a search is said, beside a match and beside a change', () => {

@@ -89,7 +89,7 @@ for (const [what, route, events, hasBegun, expected] of ROUTED) {
   });
 }
 
-test('each of the six kinds reaches a search that subscribed to it alone, and no other', () => {
+test('each kind reaches a search that subscribed to it alone, and no other', () => {
   for (const kind of EVENT_KINDS) {
     assert.deepEqual(
       told(

@@ -150,7 +150,17 @@ const ADVERT = {
   contact: { agency: 'Agence Exemple', phone: '+33 0 00 00 00 00', reference: 'TEST-1' },
 };
 
-const CHANGES: Readonly<Record<Exclude<EventKind, 'property.ad.create' | 'ad.update.expired'>, object>> = {
+/** What has happened to the advert before; null: it has expired. */
+const PAST: Partial<Readonly<Record<EventKind, readonly (object | null)[]>>> = {
+  'property.ad.create': [],
+  'ad.update.reactivated': [{}, null],
+};
+
+/** Null: the advert expires. */
+const CHANGES: Readonly<Record<EventKind, object | null>> = {
+  'property.ad.create': {},
+  'ad.update.expired': null,
+  'ad.update.reactivated': {},
   'ad.update.price': { price: 240_000 },
   'ad.update.surface': { surface: 66 },
   'ad.update.pictures': { pictures: [...ADVERT.pictures, 'https://example.com/photos/2.jpg'] },
@@ -162,16 +172,15 @@ const CHANGES: Readonly<Record<Exclude<EventKind, 'property.ad.create' | 'ad.upd
  * the same decoding and the same diff, so that what is tested has the shape of what will come.
  */
 export function sampleChange(kind: EventKind, now: Date): { readonly held: HeldProperty; readonly event: AdvertEvent } {
-  const before = kind === 'property.ad.create' ? null : apply(null, {}, new Date(now.getTime() - DAY_MS)).held;
-  const { held, events } = apply(before, changeOf(kind), now);
+  const past = PAST[kind] ?? [{}];
+  const before = past.reduce<HeldProperty | null>(
+    (held, change, at) => apply(held, change, new Date(now.getTime() - (past.length - at) * DAY_MS)).held,
+    null,
+  );
+  const { held, events } = apply(before, CHANGES[kind], now);
   const event = events.find((one) => one.kind === kind);
   if (held === null || event === undefined) throw new Error(`the sample makes no ${kind}`);
   return { held, event };
-}
-
-function changeOf(kind: EventKind): object | null {
-  if (kind === 'ad.update.expired') return null;
-  return kind === 'property.ad.create' ? {} : CHANGES[kind];
 }
 
 /** A message of each kind, as a crawler would send it. */

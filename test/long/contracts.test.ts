@@ -249,9 +249,9 @@ async function scene() {
   const cheaper = upsert({ property, advert, crawledAt: at(20), price: 240_000, surface: 51 });
   const shown = { ...cheaper, crawledAt: at(30), advert: { ...cheaper.advert, pictures: ['https://a.example/1.jpg'] } };
   const gone = { kind: 'expire', crawledAt: at(40), property: { uuid: property }, advert: { uuid: advert } };
-  await crawler.publish(first, cheaper, shown, gone);
-  // Two matches; four events of a field, a creation, and an update with each change.
-  await receiver.until((posts) => posts.length >= 2 + 4 + 1 + 2);
+  await crawler.publish(first, cheaper, shown, gone, { ...shown, crawledAt: at(50) });
+  // Two matches; four events of a field, a return, a creation, and an update with each change.
+  await receiver.until((posts) => posts.length >= 2 + 4 + 1 + 1 + 3);
   const post = receiver.posts.find(({ path }) => path === '/match');
   const match = JSON.parse(String(post?.body)).match['@id'].split('/').at(-1) as string;
   return { property, match, delivery: String(post?.headers['webhook-id']), posts: receiver.posts };

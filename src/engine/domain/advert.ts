@@ -64,6 +64,8 @@ export interface FieldChange {
   readonly fieldNewValue: string | null;
   /** (new − old) / old × 100, two decimals, half away from zero; null where it has no meaning. */
   readonly percentVariation: number | null;
+  /** How long an advert that is live again was expired; not stored. */
+  readonly daysAway?: number;
 }
 
 /** One recorded change. `field` is null for the kinds that concern the advert as a whole. */

@@ -52,6 +52,8 @@ export interface Change {
   readonly mayAffectMatches: boolean;
 }
 
+const DAY_MS = 86_400_000;
+
 /** A message with its origin. */
 type Received<M extends IntakeMessage = IntakeMessage> = M & { readonly origin: MessageOrigin };
 
@@ -134,6 +136,9 @@ function create(held: HeldProperty | null, message: Received<UpsertMessage>): Ch
 
 function update(held: HeldProperty, advert: HeldAdvert, message: Received<UpsertMessage>): Change {
   const events = fieldEvents(message, advert.content);
+  if (advert.expiredAt !== null) {
+    events.push(eventOf(message, 'ad.update.reactivated', returnAfter(advert.expiredAt, message.crawledAt)));
+  }
   const isUpdated =
     !isLive(advert) || !isSame(advert.content, message.advert) || !isSame(advert.property, message.property);
   if (isUpdated) events.push(eventOf(message, 'property.ad.update'));
@@ -158,6 +163,11 @@ function expire(held: HeldProperty, advert: HeldAdvert, message: Received<Expire
   });
 }
 
+function returnAfter(expiredAt: string, crawledAt: string): FieldChange {
+  const daysAway = Math.max(0, Math.floor((Date.parse(crawledAt) - Date.parse(expiredAt)) / DAY_MS));
+  return { fieldName: 'expired', fieldOldValue: 'true', fieldNewValue: 'false', percentVariation: null, daysAway };
+}
+
 function recrawl(held: HeldProperty, message: Received): Change {
   const crawls = { ...held.crawls, [message.advertUuid]: crawlOf(message, held.crawls[message.advertUuid]) };
   const spokeBefore = representativeAdvert(held.state, held.crawls);
@@ -179,7 +189,7 @@ function replaceAdvert(
   const next: HeldAdvert = {
     ...advert,
     changedAt: message.crawledAt,
-    events: [...advert.events, ...events].slice(-EVENTS_KEPT),
+    events: [...advert.events, ...events.map(storedEvent)].slice(-EVENTS_KEPT),
   };
   const replaced = held.state.adverts.find(({ uuid }) => uuid === next.uuid);
   const adverts = held.state.adverts.map((candidate) => (candidate === replaced ? next : candidate));
@@ -194,8 +204,14 @@ function replaceAdvert(
   };
 }
 
+function storedEvent(event: AdvertEvent): AdvertEvent {
+  if (event.field?.daysAway === undefined) return event;
+  const { daysAway: _away, ...field } = event.field;
+  return { ...event, field };
+}
+
 /** Kinds of event that a changed field of an advert causes. */
-type FieldEventKind = Exclude<EventKind, 'ad.update.expired' | `property.${string}`>;
+type FieldEventKind = Exclude<EventKind, 'ad.update.expired' | 'ad.update.reactivated' | `property.${string}`>;
 type DescribeChange = (before: AdvertContent, after: AdvertContent) => FieldChange;
 
 function numberChange(fieldName: 'price' | 'surface'): DescribeChange {

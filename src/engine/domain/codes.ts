@@ -21,6 +21,7 @@ export const EVENT_KINDS = [
   'ad.update.surface',
   'ad.update.pictures',
   'ad.update.expired',
+  'ad.update.reactivated',
   'property.ad.create',
   'property.ad.update',
 ] as const;

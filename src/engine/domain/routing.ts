@@ -89,13 +89,14 @@ export function bodyOf(head: string, document: string): string {
   return `${head}${document}}}`;
 }
 
-function adEventOf(field: FieldChange & { readonly createdAt: string }): Record<string, string | null> {
+function adEventOf(field: FieldChange & { readonly createdAt: string }): Record<string, string | number | null> {
   return {
     fieldName: field.fieldName,
     fieldOldValue: field.fieldOldValue,
     fieldNewValue: field.fieldNewValue,
     percentVariation: field.percentVariation === null ? null : field.percentVariation.toFixed(2),
     createdAt: field.createdAt,
+    ...(field.daysAway === undefined ? {} : { daysAway: field.daysAway }),
   };
 }
 

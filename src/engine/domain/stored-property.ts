@@ -147,7 +147,7 @@ const PROPERTY = shapeOf<StatedProperty>({
 const EVENT = shapeOf<Omit<AdvertEvent, 'advertUuid'>>({
   kind: 'value',
   createdAt: 'value',
-  field: shapeOf<FieldChange>({
+  field: shapeOf<Omit<FieldChange, 'daysAway'>>({
     fieldName: 'value',
     fieldOldValue: 'value',
     fieldNewValue: 'value',

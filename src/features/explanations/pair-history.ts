@@ -314,6 +314,8 @@ const RETRACES: Readonly<Record<EventKind, 'value' | 'nothing' | 'presence' | 'p
   'ad.update.surface': 'value',
   'ad.update.pictures': 'nothing',
   'ad.update.expired': 'presence',
+  // The message before it is the expiry.
+  'ad.update.reactivated': 'nothing',
   'property.ad.create': 'part',
   'property.ad.update': 'part',
 };

@@ -89,6 +89,7 @@ export interface MailCause {
 export interface MailFact {
   readonly type: 'match' | 'event';
   readonly kind: EventKind;
+  /** Of an advert that is live again, the days that it was away. */
   readonly before: number | null;
   readonly now: number | null;
   /** An expired advert that is live again. */
@@ -188,7 +189,7 @@ function factsOf(items: readonly MailItem[], lead: HeldAdvert, sources: MailSour
   for (const { reason } of items) {
     const { type, kind, advertUuid } = reason;
     const fact = factOf(reason, lead, sources);
-    const key = type === 'match' ? type : `${kind} ${advertUuid}`;
+    const key = type === 'match' ? type : `${fact?.isBack ? 'back' : kind} ${advertUuid}`;
     const earlier = facts.get(key);
     if (fact !== null) facts.set(key, earlier === undefined ? fact : { ...fact, before: earlier.before });
   }
@@ -218,6 +219,10 @@ function factOf(reason: MailReason, lead: HeldAdvert, sources: MailSources): Mai
     return isLive(advert) || !isKnown ? null : { ...fact, advert: shown };
   }
   if (!isLive(advert)) return null;
+  if (kind === 'ad.update.reactivated') {
+    const before = reason.daysAway ?? null;
+    return last?.isExpired === false ? null : { ...fact, before, isBack: true, advert: shown };
+  }
   const isBack = last?.isExpired === true;
   if (kind === 'property.ad.update' && isBack) return { ...fact, isBack, advert: shown };
   if (reason.isCovered === true || (kind === 'property.ad.create' && last !== undefined)) return null;

@@ -14,6 +14,8 @@ export interface MailReason {
   readonly newValue: string | null;
   /** The advert that changed. */
   readonly advertUuid?: Uuid | undefined;
+  /** Of an advert that is live again. */
+  readonly daysAway?: number | undefined;
   /** Another item of the same change says it more precisely. */
   readonly isCovered?: boolean;
 }
@@ -55,7 +57,7 @@ export function mailReasonsOf(
     const { fieldOldValue = null, fieldNewValue = null } = field ?? {};
     const [oldValue, newValue] = [cut(fieldOldValue, NAME_LENGTH_MAX), cut(fieldNewValue, NAME_LENGTH_MAX)];
     const isCovered = isSaid && IMPRECISE.includes(kind);
-    reasons.push({ type: 'event', kind, oldValue, newValue, advertUuid, isCovered });
+    reasons.push({ type: 'event', kind, oldValue, newValue, advertUuid, daysAway: field?.daysAway, isCovered });
   }
   return reasons;
 }

@@ -255,14 +255,14 @@ function factText({ type, kind, before, now, isBack, advert }: MailFact, hasLeft
     if (kind === 'property.ad.create') return hasLeft ? words.newAdvert : words.newMatch;
     return hasLeft ? words.formerMatch : words.changedMatch;
   }
-  const what = isBack ? words.back : words.events[kind];
+  const what = isBack ? words.back(before ?? 0) : words.events[kind];
   const { price = null, publisher = null } = advert ?? {};
   const where = whereOf(publisher, words);
   if (kind === 'ad.update.expired') {
     return price === null && where === '' ? what : words.gone(price === null ? '' : eurosOf(price, words), where);
   }
   const show = kind === 'ad.update.price' && advert === null ? undefined : SHOWN_VALUES[kind];
-  if (show === undefined || before === now) return what + where;
+  if (show === undefined || isBack || before === now) return what + where;
   const [old, present] = [before, now].map((value) => (value === null ? '–' : show(value, words)));
   return `${what}${where} (${old} → ${present})`;
 }

@@ -33,7 +33,7 @@ export interface MailWords {
   readonly formerMatch: string;
   readonly noMatch: string;
   /** An expired advert is live again. */
-  readonly back: string;
+  readonly back: (daysAway: number) => string;
   /** Either may be empty. */
   readonly gone: (price: string, where: string) => string;
   /** Behind a price or a change. */
@@ -75,7 +75,8 @@ const FRENCH: MailWords = {
   newAdvert: 'Nouvelle annonce',
   formerMatch: 'A correspondu à votre recherche',
   noMatch: 'Ne correspond plus à votre recherche',
-  back: 'Une annonce est de nouveau en ligne',
+  back: (days) =>
+    `Une annonce est de nouveau en ligne${days < 1 ? '' : days === 1 ? ' après un jour' : ` après ${days} jours`}`,
   gone: (price, where) => `L'annonce${price === '' ? '' : ` à ${price}`}${where} n'est plus en ligne`,
   at: (publisher) => ` chez ${publisher}`,
   also: (offers) => `Aussi à ${offers.join(', à ')}`,
@@ -84,6 +85,7 @@ const FRENCH: MailWords = {
     'ad.update.surface': 'La surface a changé',
     'ad.update.pictures': 'Les photos ont changé',
     'ad.update.expired': 'Une annonce a expiré',
+    'ad.update.reactivated': 'Une annonce est de nouveau en ligne',
     'property.ad.create': 'Une annonce est parue',
     'property.ad.update': 'Une annonce a changé',
   },
@@ -131,7 +133,7 @@ const ENGLISH: MailWords = {
   newAdvert: 'New advert',
   formerMatch: 'Fitted your search',
   noMatch: 'No longer fits your search',
-  back: 'An advert is online again',
+  back: (days) => `An advert is online again${days < 1 ? '' : days === 1 ? ' after a day' : ` after ${days} days`}`,
   gone: (price, where) => `The advert${price === '' ? '' : ` for ${price}`}${where} is no longer online`,
   at: (publisher) => ` at ${publisher}`,
   also: (offers) => `Also for ${offers.join(', for ')}`,
@@ -140,6 +142,7 @@ const ENGLISH: MailWords = {
     'ad.update.surface': 'The surface has changed',
     'ad.update.pictures': 'The pictures have changed',
     'ad.update.expired': 'An advert has expired',
+    'ad.update.reactivated': 'An advert is online again',
     'property.ad.create': 'An advert has appeared',
     'property.ad.update': 'An advert has changed',
   },

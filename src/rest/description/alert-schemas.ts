@@ -8,17 +8,17 @@ import type { EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { MESSAGE_ID_LENGTH_MAX, REASON_LENGTH_MAX } from '../../engine/domain/rejection.ts';
 import { dateTime, text } from './field-schemas.ts';
-import { AdEvent } from './property-schemas.ts';
+import { AdEvent, daysAway } from './property-schemas.ts';
 import { RESOURCES } from './resource-schemas.ts';
 
 const AlertedMatch = z
   .strictObject({ ...RESOURCES.Match.shape, propertyDocument: RESOURCES.PropertyDocument })
   .meta({ description: 'The match, with the property as it was at the change.' });
 
-function alert<Kind extends EventKind>(kind: Kind, hasField: boolean) {
+function alert<Kind extends EventKind>(kind: Kind, adEvent?: z.ZodObject) {
   return z.strictObject({
     event: z.literal(kind).meta({ description: 'What has happened.' }),
-    ...(hasField ? { adEvent: AdEvent } : {}),
+    ...(adEvent === undefined ? {} : { adEvent }),
     match: AlertedMatch,
   });
 }
@@ -42,12 +42,13 @@ const Rejection = z.strictObject({
 
 /** By the name that the contracts give them. */
 export const ALERTS = {
-  PriceAlert: alert('ad.update.price', true),
-  SurfaceAlert: alert('ad.update.surface', true),
-  PicturesAlert: alert('ad.update.pictures', true),
-  ExpiryAlert: alert('ad.update.expired', true),
-  CreationAlert: alert('property.ad.create', false),
-  UpdateAlert: alert('property.ad.update', false),
+  PriceAlert: alert('ad.update.price', AdEvent),
+  SurfaceAlert: alert('ad.update.surface', AdEvent),
+  PicturesAlert: alert('ad.update.pictures', AdEvent),
+  ExpiryAlert: alert('ad.update.expired', AdEvent),
+  ReactivationAlert: alert('ad.update.reactivated', AdEvent.extend({ daysAway })),
+  CreationAlert: alert('property.ad.create'),
+  UpdateAlert: alert('property.ad.update'),
   Rejection,
 } as const;
 
@@ -65,6 +66,11 @@ export const ALERT_KINDS: Readonly<Record<EventKind, AlertWords>> = {
   'ad.update.surface': { schema: 'SurfaceAlert', summary: 'The surface of an advert has changed', channels: ['event'] },
   'ad.update.pictures': { schema: 'PicturesAlert', summary: 'Pictures of an advert have changed', channels: ['event'] },
   'ad.update.expired': { schema: 'ExpiryAlert', summary: 'An advert has expired', channels: ['event'] },
+  'ad.update.reactivated': {
+    schema: 'ReactivationAlert',
+    summary: 'An expired advert is live again',
+    channels: ['event'],
+  },
   'property.ad.create': { schema: 'CreationAlert', summary: 'There is a new advert', channels: ['match', 'event'] },
   'property.ad.update': { schema: 'UpdateAlert', summary: 'An advert has changed', channels: ['match', 'event'] },
 };

@@ -146,6 +146,12 @@ export const AdEvent = z.strictObject({
   createdAt: dateTime('When the crawler saw the change.'),
 });
 
+/** A member of `adEvent` when an advert is live again. */
+export const daysAway = z
+  .int()
+  .min(0)
+  .meta({ description: 'Whole days from its expiry to the crawl that found it live again.' });
+
 export const PROPERTY_PARTS = {
   Advert,
   AdvertEvent,

@@ -14,7 +14,7 @@ import { FEATURES } from '../../features.ts';
 import type { Contract } from '../route.ts';
 import { TITLE_LENGTH_MAX } from '../search-schema.ts';
 import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
-import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
+import { AdEvent, daysAway, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
 
 /** As a search embeds it; a city by itself has the members of a property document too (specification, 2.2 and 2.6). */
 const CityReference = z.strictObject({
@@ -199,7 +199,7 @@ const Delivery = z.strictObject({
 const WebhookTest = z.strictObject({
   ...identity('WebhookTest'),
   event: z.enum(EVENT_KINDS),
-  adEvent: AdEvent.optional(),
+  adEvent: AdEvent.extend({ daysAway: daysAway.optional() }).optional(),
   match: Match,
   delivery: z.strictObject({
     delivered: z.boolean().meta({ description: 'True: the endpoint answered 200.' }),

@@ -49,7 +49,7 @@ readonly 'notificationRecipient': string | null;
 readonly 'notificationFrequency': "instant" | "daily" | "weekly";
 readonly 'endpointRecipient': string | null;
 readonly 'eventEndpoint': string | null;
-readonly 'subscribedEvents': readonly ("ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "property.ad.create" | "property.ad.update")[];
+readonly 'subscribedEvents': readonly ("ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update")[];
 readonly 'context': unknown;
 }
 
@@ -104,7 +104,7 @@ readonly '@type': "Delivery";
 readonly 'search': string;
 readonly 'match': string;
 readonly 'channel': "match" | "event" | "email";
-readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "property.ad.create" | "property.ad.update";
+readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update";
 readonly 'endpoint': string;
 readonly 'endpointHealth': EndpointHealth | null;
 readonly 'status': "queued" | "sending" | "retry_wait" | "delivered" | "failed" | "cancelled";
@@ -191,8 +191,15 @@ export interface WebhookTest {
 readonly '@context': "/contexts/WebhookTest";
 readonly '@id': string;
 readonly '@type': "WebhookTest";
-readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "property.ad.create" | "property.ad.update";
-readonly 'adEvent'?: AdEvent;
+readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update";
+readonly 'adEvent'?: {
+readonly 'fieldName': string;
+readonly 'fieldOldValue': string | null;
+readonly 'fieldNewValue': string | null;
+readonly 'percentVariation': string | null;
+readonly 'createdAt': string;
+readonly 'daysAway'?: number;
+};
 readonly 'match': Match;
 readonly 'delivery': {
 readonly 'delivered': boolean;
@@ -366,7 +373,7 @@ readonly 'picturesRemote': readonly (string)[];
 }
 
 export interface AdvertEvent {
-readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "property.ad.create" | "property.ad.update";
+readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update";
 readonly 'createdAt': string;
 readonly 'fieldName': string | null;
 readonly 'fieldOldValue': string | null;
@@ -502,7 +509,7 @@ readonly 'body': unknown;
 readonly 'withheld'?: boolean;
 }
 
-export const EVENT_KINDS = ["ad.update.price","ad.update.surface","ad.update.pictures","ad.update.expired","property.ad.create","property.ad.update"] as const;
+export const EVENT_KINDS = ["ad.update.price","ad.update.surface","ad.update.pictures","ad.update.expired","ad.update.reactivated","property.ad.create","property.ad.update"] as const;
 
 export const RANGE_CRITERIA = ["budget","pricePerMeter","surface","landSurface","room","bedroom","advertPrice"] as const;
 

@@ -62,6 +62,7 @@ export const enTerms: typeof frTerms = {
     'ad.update.surface': 'Surface change',
     'ad.update.pictures': 'Picture change',
     'ad.update.expired': 'Advert expired',
+    'ad.update.reactivated': 'Advert online again',
     'property.ad.create': 'New advert',
     'property.ad.update': 'Changed advert',
   },

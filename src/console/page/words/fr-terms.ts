@@ -69,6 +69,7 @@ export const frTerms = {
     'ad.update.surface': 'Changement de surface',
     'ad.update.pictures': 'Changement de photos',
     'ad.update.expired': 'Annonce expirée',
+    'ad.update.reactivated': 'Annonce de nouveau en ligne',
     'property.ad.create': 'Nouvelle annonce',
     'property.ad.update': 'Annonce modifiée',
   },
