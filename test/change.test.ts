@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { AdvertContent, AdvertEvent } from '../src/engine/domain/advert.ts';
 import { applyMessage } from '../src/engine/domain/change.ts';
 import type { EventKind } from '../src/engine/domain/codes.ts';
+import { uuidOf } from '../src/engine/domain/ids.ts';
 import { EVENTS_KEPT, type HeldAdvert, type StatedProperty } from '../src/engine/domain/property.ts';
 import {
   ADVERT,
@@ -239,6 +240,18 @@ test('a re-crawl may make another advert speak for the property, and says so', (
     upsertAt(9, { advert: { price: 1 } }),
   ]);
   assert.deepEqual([recrawl?.outcome, recrawl?.events, recrawl?.mayAffectMatches], ['recrawled', [], true]);
+});
+
+test('a re-crawl may make another advert state the floor, though the same one speaks for the property', () => {
+  const third = uuidOf('ad000000-0000-4000-8000-000000000003');
+  const messages = [
+    upsertAt(1, { advert: { floor: 1 } }),
+    upsertAt(3, { advertUuid: OTHER_ADVERT, advert: { floor: 2 } }),
+    upsertAt(9, { advertUuid: third }),
+  ];
+  const affects = (minutes: number) =>
+    changesOf([...messages, upsertAt(minutes, { advert: { floor: 1 } })]).at(-1)?.mayAffectMatches;
+  assert.deepEqual([affects(2), affects(5)], [false, true]);
 });
 
 test('the expiry of an advert never seen has no effect', () => {

@@ -85,6 +85,33 @@ test('bounds are inclusive, and a value that is missing satisfies none', () => {
   }
 });
 
+test('floors count from the ground floor, which is a bound like any other', () => {
+  const asked = (members: Partial<SearchMembers>) => criteriaOf({ ...SEARCH_DEFAULTS, title: '', ...members }, String);
+  const floor = (bounds: Partial<SearchMembers>, value: number | null) => matches(asked(bounds), { floor: value });
+  assert.ok(floor({ floorMax: 0 }, 0) && floor({ floorMax: 0 }, -1) && !floor({ floorMax: 0 }, 1));
+  assert.ok(floor({ floorMin: 0 }, 0) && !floor({ floorMin: 0 }, -1) && !floor({ floorMin: 0 }, null));
+  assert.ok(floor({ floorMin: -2, floorMax: -1 }, -1) && floor({}, null));
+});
+
+test('what any live advert may state of the home: one that fits is enough, and a stated 0 satisfies a maximum', () => {
+  const { condominiumFees: none, ...others } = ADVERT;
+  assert.equal(none, null);
+  const fees = (max: number, ...stated: readonly (number | null)[]) =>
+    matches(
+      { condominiumFees: { min: null, max } },
+      { adverts: stated.map((condominiumFees) => ({ ...others, condominiumFees })) },
+    );
+  assert.ok(fees(1_000, 2_000, 1_000) && !fees(999, 2_000, 1_000) && !fees(1_000, null) && fees(1, 0));
+  const year = { constructionYear: { min: 1948, max: 1975 } };
+  const built = (...years: readonly (number | null)[]) => ({
+    adverts: years.map((constructionYear) => ({ ...ADVERT, constructionYear })),
+  });
+  assert.ok(matches(year, built(1948)) && matches(year, built(null, 1975)) && !matches(year, built(1947, 1976)));
+  assert.ok(matches({ lastFloor: true }, { isOnLastFloor: true }));
+  assert.ok(!matches({ lastFloor: true }, { isOnLastFloor: null }) && matches({}, { isOnLastFloor: false }));
+  assert.ok(matches({ elevator: false }, { elevator: false }) && !matches({ elevator: false }, { elevator: null }));
+});
+
 test('codes: any of the listed, never an unknown one', () => {
   assert.ok(matches({ transactionType: 0, propertyTypes: [1, 0] }));
   assert.ok(!matches({ transactionType: 1 }));

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { HeldProperty } from '../src/engine/domain/change.ts';
-import { uuidOf } from '../src/engine/domain/ids.ts';
+import { type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
+import type { StatedProperty } from '../src/engine/domain/property.ts';
 import {
   type PropertyDocument,
   pricePerMeterOf,
@@ -13,6 +14,7 @@ import {
   propertyFacts,
   readingOf,
 } from '../src/engine/domain/property-document.ts';
+import { NOTHING_KNOWN_OF_ADVERT } from '../src/engine/domain/property-facts.ts';
 import {
   ADVERT,
   changesOf,
@@ -278,9 +280,44 @@ test('matching sees the values of the document and the live adverts', () => {
   assert.deepEqual([facts.inseeCodes, facts.zipcodes], [['83137'], ['83100']]);
   assert.deepEqual(facts.texts, ['Bien', 'Vue mer']);
   assert.deepEqual(facts.adverts, [
-    { siteCategory: 'Agence', publisherType: 1, price: 250_000, hasVirtualTour: true, texts: ['T3', 'Vue mer'] },
+    {
+      ...NOTHING_KNOWN_OF_ADVERT,
+      siteCategory: 'Agence',
+      publisherType: 1,
+      price: 250_000,
+      hasVirtualTour: true,
+      texts: ['T3', 'Vue mer'],
+    },
   ]);
   assert.deepEqual(factsOf(heldAfter(upsertAt(0), expireAt(1))).adverts, []);
+});
+
+test('floor and elevator are the property’s, else its advert’s, else those of the live advert crawled last that states them', () => {
+  const third = uuidOf('ad000000-0000-4000-8000-000000000003');
+  const at = (minutes: number, advertUuid: Uuid, floor: number | null, property: Partial<StatedProperty> = {}) =>
+    upsertAt(minutes, { advertUuid, advert: { floor, elevator: floor === null ? null : floor > 1 }, property });
+  const homeAfter = (...messages: readonly IntakeMessage[]) => {
+    const { floor, elevator } = factsOf(heldAfter(...messages));
+    return [floor, elevator];
+  };
+  const [first, second, silent] = [at(0, ADVERT, 1), at(1, OTHER_ADVERT, 2), at(2, third, null)];
+  assert.deepEqual(homeAfter(first), [1, false]);
+  assert.deepEqual(homeAfter(first, second, silent), [2, true]);
+  assert.deepEqual(homeAfter(first, second, silent, expireAt(3, { advertUuid: OTHER_ADVERT })), [1, false]);
+  assert.deepEqual(homeAfter(first, second, at(2, third, null, { floor: 0 })), [0, true]);
+  assert.deepEqual(homeAfter(silent), [null, null]);
+  const stated = at(3, third, 3, { floor: 0, elevator: false });
+  assert.deepEqual(homeAfter(first, second, stated), [0, false]);
+});
+
+test('a home is on the last floor where sources that count the ground floor, or do not, would say so', () => {
+  const isOnLastFloor = (floor: number | null, floorQuantity: number | null) =>
+    factsOf(heldAfter(upsertAt(0, { advert: { floor, floorQuantity } }))).isOnLastFloor;
+  assert.deepEqual(
+    [isOnLastFloor(4, 4), isOnLastFloor(3, 4), isOnLastFloor(2, 4), isOnLastFloor(0, 1)],
+    [true, true, false, true],
+  );
+  assert.deepEqual([isOnLastFloor(0, 0), isOnLastFloor(null, 4), isOnLastFloor(4, null)], [null, null, null]);
 });
 
 test('a place that cannot be resolved keeps its stated zip code for matching', () => {

@@ -6,7 +6,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { hostFault } from '../engine/delivery/connector.ts';
-import { plainCriteria } from '../engine/domain/criterion-table.ts';
+import { plainCriteria, rangeAsked } from '../engine/domain/criterion-table.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import { isStorable } from '../engine/domain/text.ts';
 import type { Reference } from '../engine/reference/communes.ts';
@@ -151,9 +151,10 @@ const RANGES = plainCriteria('range');
 
 /** Contradictions between members. A maximum of 0 is no bound. */
 function findConflicts(members: SearchMembers, violations: Violations): void {
-  for (const { minName, maxName } of RANGES) {
-    const [min, max] = [members[minName], members[maxName]];
-    if (min === null || max === null || max === 0 || min <= max) continue;
+  for (const row of RANGES) {
+    const { minName, maxName } = row;
+    const { min, max } = rangeAsked(row, members);
+    if (minName === null || min === null || max === null || min <= max) continue;
     violations.add([minName], FAULTS.aboveMaximum(maxName, max), 'min_above_max');
   }
   const circle = ['lat', 'lon', 'radius'] as const;

@@ -88,6 +88,20 @@ function bound({ asked }: Member<'bound'>): MemberRule<number | null> {
   );
 }
 
+const FLOOR_MIN = -100;
+const FLOOR_MAX = 1_000;
+
+function floor({ asked }: Member<'floor'>): MemberRule<number | null> {
+  return single(
+    z
+      .int(zodMessage(FAULTS.integer))
+      .min(FLOOR_MIN, zodMessage(FAULTS.atLeast(FLOOR_MIN)))
+      .max(FLOOR_MAX, zodMessage(FAULTS.atMost(FLOOR_MAX)))
+      .nullable()
+      .meta({ description: asked }),
+  );
+}
+
 const flag = (description: string) => z.boolean(zodMessage(FAULTS.flag)).nullable().meta({ description });
 
 /** Forms have text alone where a flag may be unset: `true` and `false` are read as they are written. */
@@ -221,6 +235,7 @@ type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> 
 
 const RULES: Rules = {
   bound,
+  floor,
   flag: ({ asked }) => written(single(flag(asked))),
   code,
   codes,

@@ -36,6 +36,7 @@ export const FAULTS = {
   integer: said('must be an integer', 'doit être un nombre entier'),
   negative: said('must be 0 or more', 'ne peut pas être négatif'),
   positiveInteger: said('must be an integer of 1 or more', 'doit être un nombre entier, de 1 au moins'),
+  atLeast: (least: number) => said(`must be at least ${least}`, `doit être au moins ${count(least)}`),
   atMost: (most: number) => said(`must be at most ${most}`, `doit être au plus ${count(most)}`),
   characters: (most: number) => said(`must have at most ${most} characters`, `a au plus ${count(most)} caractères`),
   items: (most: number) => said(`must have at most ${most} items`, `a au plus ${count(most)} éléments`),

@@ -31,6 +31,12 @@ describe('a search that is created', () => {
       roomMin: 5,
       roomMax: 2,
       furnished: 'yes',
+      floorMin: -101,
+      floorMax: 1_001,
+      constructionYearMin: 1_976,
+      constructionYearMax: 1_975,
+      condominiumFeesMin: 1,
+      elevator: 1,
       lat: 91,
       lon: 'x',
       radius: 501,
@@ -60,7 +66,7 @@ describe('a search that is created', () => {
       ...['furnished', 'lat', 'lon', 'radius', 'includedCities[2]', 'includedCities[3]', 'includedZipcodes[0]'],
       ...['geoShapes', 'expressions', 'notificationRecipient', 'subscribedEvents[0]', 'endpointRecipient'],
       ...['eventEndpoint', 'includedInseeCodes[0]', 'includedSiteCategories[0]', 'includedDepartments[0]', 'title'],
-      'roomMin',
+      ...['floorMin', 'floorMax', 'constructionYearMin', 'condominiumFeesMin', 'elevator', 'roomMin'],
     ];
     assert.deepEqual([...pathsOf(body)].sort(), expected.sort());
     const unknown = body.violations.find((one: { propertyPath: string }) => one.propertyPath === 'titel');
@@ -85,6 +91,24 @@ describe('a search that is created', () => {
     assert.equal(status, 200);
     const { updatedAt: _updatedAt, ...kept } = body;
     assert.deepEqual({ ...created, ...kept, title: 'x' }, created);
+  });
+
+  it('takes criteria of the home, of which floors below and at the ground are none that are empty', async () => {
+    const home = {
+      floorMin: -1,
+      floorMax: 0,
+      lastFloor: true,
+      elevator: false,
+      constructionYearMin: 1_900,
+      condominiumFeesMax: 1_200,
+      rentalChargesMax: 100,
+    };
+    const { status, body } = await api.call('POST', '/searches', { title: 'Rez-de-jardin', ...home });
+    assert.equal(status, 201);
+    const held = (await api.call('GET', body['@id'])).body;
+    assert.deepEqual(Object.fromEntries(Object.keys(home).map((name) => [name, held[name]])), home);
+    const { status: refused, body: why } = await api.call('PATCH', body['@id'], { floorMin: 1 });
+    assert.deepEqual([refused, pathsOf(why)], [422, ['floorMin']]);
   });
 
   it('may have endpoints over http and in private networks where that is allowed', async () => {

@@ -21,12 +21,17 @@ const PRICES = [0, 1, 749.5, 750, 751, 199_999, 200_000, 200_001, 234_567, 234_5
 const SURFACES = [0, 9, 25, 25.5, 26, 60, 61, 62.25, 63, 1000, 5000] as const;
 const ROOMS = [0, 1, 2, 3, 4, 150] as const;
 
+const FLOORS = [-2, -1, 0, 1, 2, 30] as const;
+const YEARS = [0, 1850, 1948, 1949, 1975, 2030] as const;
+
 const price = fc.constantFrom(...PRICES);
 const AMOUNTS: Readonly<Record<Unit, fc.Arbitrary<number>>> = {
   euros: price,
   eurosPerMeter: price,
   meters: fc.constantFrom(...SURFACES),
   none: fc.constantFrom(...ROOMS),
+  floor: fc.constantFrom(...FLOORS),
+  year: fc.constantFrom(...YEARS),
 };
 
 function range(value: fc.Arbitrary<number>, oneIn: number): fc.Arbitrary<Range> {

@@ -9,6 +9,7 @@ import type { AdvertContent, AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
 import type { ExpireMessage, IntakeMessage, UpsertMessage } from './intake-message.ts';
 import {
+  advertsByCrawl,
   type Crawl,
   type Crawls,
   creationOf,
@@ -16,7 +17,6 @@ import {
   type HeldAdvert,
   isLive,
   type PropertyState,
-  representativeAdvert,
   SUPERSEDED_KEPT,
 } from './property.ts';
 
@@ -170,13 +170,13 @@ function returnAfter(expiredAt: string, crawledAt: string): FieldChange {
 
 function recrawl(held: HeldProperty, message: Received): Change {
   const crawls = { ...held.crawls, [message.advertUuid]: crawlOf(message, held.crawls[message.advertUuid]) };
-  const spokeBefore = representativeAdvert(held.state, held.crawls);
-  const speaksNow = representativeAdvert(held.state, crawls);
+  const before = advertsByCrawl(held.state, held.crawls);
+  const now = advertsByCrawl(held.state, crawls);
   return {
     outcome: 'recrawled',
     held: { state: held.state, crawls },
     events: [],
-    mayAffectMatches: spokeBefore !== speaksNow,
+    mayAffectMatches: now.some((advert, position) => advert !== before[position]),
   };
 }
 

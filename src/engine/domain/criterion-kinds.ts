@@ -11,6 +11,7 @@ import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 /** The stored form of a member, by the form in requests and answers; the REST edge has a rule for each. */
 export interface Forms {
   readonly bound: number | null;
+  readonly floor: number | null;
   readonly flag: boolean | null;
   readonly code: number | null;
   /** As sent: one code or several. */
@@ -114,34 +115,80 @@ export function keyed<Name extends string, Value>(name: Name, value: Value) {
   return { [name]: value } as Readonly<Record<Name, Value>>;
 }
 
+interface RangeWords {
+  readonly what: InLanguages<string>;
+  readonly unit: Unit;
+  readonly max: string;
+  readonly answered: string;
+}
+
+type WithMinimum = RangeWords & { readonly min: string };
+
 /** The value within bounds that are members `…Min` and `…Max`. */
 export function range<Name extends string, const S extends Source<number | null>>(
   name: Name,
   source: S,
-  words: {
-    readonly what: InLanguages<string>;
-    readonly unit: Unit;
-    readonly min: string;
-    readonly max: string;
-    readonly answered: string;
-  },
+  words: WithMinimum,
 ) {
-  type Asked = Readonly<Record<Name, Range>>;
+  return bounded(name, source, words, 'bound');
+}
+
+/** Likewise, where 0 is a bound. */
+export function floorRange<Name extends string, const S extends Source<number | null>>(
+  name: Name,
+  source: S,
+  words: WithMinimum,
+) {
+  return bounded(name, source, words, 'floor');
+}
+
+function bounded<Name extends string, const S extends Source<number | null>, F extends 'bound' | 'floor'>(
+  name: Name,
+  source: S,
+  words: WithMinimum,
+  form: F,
+) {
   const minName = `${name}Min` as const;
   const maxName = `${name}Max` as const;
+  return {
+    ...within(name, source, words),
+    minName,
+    maxName,
+    members: {
+      ...keyed(minName, member<F>(form, null, words.min, words.answered)),
+      ...keyed(maxName, member<F>(form, null, words.max, words.answered)),
+    },
+  };
+}
+
+/** The value up to a bound that is the member `…Max`. */
+export function maximum<Name extends string, const S extends Source<number | null>>(
+  name: Name,
+  source: S,
+  words: RangeWords,
+) {
+  const maxName = `${name}Max` as const;
+  return {
+    ...within(name, source, words),
+    minName: null,
+    maxName,
+    members: keyed(maxName, member('bound', null, words.max, words.answered)),
+  };
+}
+
+function within<Name extends string, const S extends Source<number | null>>(
+  name: Name,
+  source: S,
+  words: Pick<RangeWords, 'what' | 'unit'>,
+) {
+  type Asked = Readonly<Record<Name, Range>>;
   return {
     kind: 'range' as const,
     name,
     key: name,
     source,
     unit: words.unit,
-    minName,
-    maxName,
     unset: keyed(name, UNBOUNDED),
-    members: {
-      ...keyed(minName, member('bound', null, words.min, words.answered)),
-      ...keyed(maxName, member('bound', null, words.max, words.answered)),
-    },
     isSet: (criteria: Asked) => criteria[name].min !== null || criteria[name].max !== null,
     holds: (criteria: Asked, considered: Considered) =>
       isMet(source, considered, (value) => isInRange(criteria[name], value)),
@@ -163,6 +210,11 @@ type RangeEvaluated = Evaluated<Range, readonly (number | null)[]>;
 export function rangeOf(min: number | null, max: number | null): Range {
   if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
+}
+
+/** Of floors, 0 is one. */
+export function floorRangeOf(min: number | null, max: number | null): Range {
+  return min === null && max === null ? UNBOUNDED : { min, max };
 }
 
 interface CodeWords {
@@ -283,13 +335,20 @@ export function flag<Name extends string, const S extends Source<boolean | null>
   };
 }
 
+interface RequirementWords extends FlagWords<Verdict> {
+  readonly unset?: boolean | null;
+  /** Where it may be unknown. */
+  readonly unknown?: InLanguages<string>;
+}
+
 /** True is asked for; false and null ask for nothing. */
 export function requirement<Name extends string, const S extends Source<boolean | null>>(
   name: Name,
   source: S,
-  { asked, answered, words, unset = null }: FlagWords<Verdict> & { readonly unset?: boolean | null },
+  { asked, answered, words, unknown, unset = null }: RequirementWords,
 ) {
   type Asked = Readonly<Record<Name, boolean>>;
+  const verdict = verdictReason(words);
   return {
     kind: 'requirement' as const,
     name,
@@ -301,6 +360,7 @@ export function requirement<Name extends string, const S extends Source<boolean 
     holds: (_: Asked, considered: Considered) => isMet(source, considered, (value) => value === true),
     expected: () => true,
     actual: (considered: Considered) => actualOf(source, considered),
-    reason: verdictReason(words),
+    reason: (evaluated: Evaluated, language: Language) =>
+      unknown !== undefined && evaluated.actual === null ? unknown[language] : verdict(evaluated, language),
   };
 }

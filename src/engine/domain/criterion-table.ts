@@ -14,10 +14,15 @@ import {
   type Form,
   type Forms,
   flag,
+  floorRange,
+  floorRangeOf,
   type Member,
+  maximum,
   ofAdverts,
   ofProperty,
+  type Range,
   range,
+  rangeOf,
   requirement,
   verdictReason,
 } from './criterion-kinds.ts';
@@ -158,6 +163,64 @@ const EVALUATED = [
       en: ['Nothing shows that the price is far from the market.', 'The price per m² is too far from the market.'],
     },
   }),
+  floorRange('floor', ofProperty('floor'), {
+    what: { fr: "L'étage", en: 'The floor' },
+    unit: 'floor',
+    min: 'Lowest floor; 0 is the ground floor.',
+    max: 'Highest floor; 0 is the ground floor.',
+    answered: 'Floor; 0 is the ground floor.',
+  }),
+  requirement('lastFloor', ofProperty('isOnLastFloor'), {
+    asked: 'True: on the last floor, or on the one below where sources count the ground floor.',
+    answered: 'On the last floor.',
+    words: {
+      fr: ['Le bien est au dernier étage.', "Le bien n'est pas au dernier étage."],
+      en: ['It is on the last floor.', 'It is not on the last floor.'],
+    },
+    unknown: {
+      fr: 'On ne sait pas si le bien est au dernier étage.',
+      en: 'It is not known whether it is on the last floor.',
+    },
+  }),
+  flag('elevator', ofProperty('elevator'), {
+    asked: 'With an elevator or without; null: either.',
+    answered: 'With an elevator or without.',
+    words: {
+      fr: {
+        yes: 'Il y a un ascenseur',
+        no: "Il n'y a pas d'ascenseur",
+        asAsked: ', comme demandé',
+        unknown: "On ne sait pas s'il y a un ascenseur",
+        asked: ['Sans ascenseur', 'Avec ascenseur'],
+      },
+      en: {
+        yes: 'There is an elevator',
+        no: 'There is no elevator',
+        asAsked: ', as asked for',
+        unknown: 'It is not known whether there is an elevator',
+        asked: ['Without an elevator', 'With an elevator'],
+      },
+    },
+  }),
+  range('constructionYear', ofAdverts('constructionYear'), {
+    what: { fr: "L'année de construction", en: 'The year of construction' },
+    unit: 'year',
+    min: 'Earliest year of construction.',
+    max: 'Latest year of construction.',
+    answered: 'Year of construction, of any live advert.',
+  }),
+  maximum('condominiumFees', ofAdverts('condominiumFees'), {
+    what: { fr: 'Le montant annuel des charges de copropriété', en: 'The yearly amount of condominium fees' },
+    unit: 'euros',
+    max: 'Highest condominium fees a year, euros.',
+    answered: 'Euros a year, of any live advert.',
+  }),
+  maximum('rentalCharges', ofAdverts('rentalCharges'), {
+    what: { fr: 'Le montant mensuel des charges locatives', en: 'The monthly amount of rental charges' },
+    unit: 'euros',
+    max: 'Highest rental charges a month, euros.',
+    answered: 'Euros a month, of any live advert.',
+  }),
   AREAS,
   EXCLUDED_CITIES,
   EXPRESSIONS,
@@ -243,3 +306,10 @@ export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member
 export const UNASKED: CriterionMembers = Object.fromEntries(
   Object.entries(CRITERION_MEMBERS).map(([name, { unset }]) => [name, unset]),
 ) as CriterionMembers;
+
+/** The bounds that members of a search set. */
+export function rangeAsked({ minName, maxName }: RowOf<'range'>, members: CriterionMembers): Range {
+  const min = minName === null ? null : members[minName];
+  const max = members[maxName];
+  return CRITERION_MEMBERS[maxName].form === 'floor' ? floorRangeOf(min, max) : rangeOf(min, max);
+}

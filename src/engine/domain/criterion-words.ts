@@ -7,7 +7,7 @@ export type Language = MailLanguage;
 
 export type InLanguages<Text> = Readonly<Record<Language, Text>>;
 
-export type Unit = 'euros' | 'eurosPerMeter' | 'meters' | 'none';
+export type Unit = 'euros' | 'eurosPerMeter' | 'meters' | 'none' | 'floor' | 'year';
 
 interface RangeWords {
   readonly locale: string;
@@ -23,12 +23,14 @@ const UNITS: Readonly<Record<Unit, string>> = {
   eurosPerMeter: '\u00a0€/m²',
   meters: '\u00a0m²',
   none: '',
+  floor: '',
+  year: '',
 };
 
 const WORDS: InLanguages<RangeWords> = {
   fr: {
     locale: 'fr-FR',
-    unknown: (what) => `${what} n'est pas connu${/surface/i.test(what) ? 'e' : ''}.`,
+    unknown: (what) => `${what} n'est pas connu${/surface|année/i.test(what) ? 'e' : ''}.`,
     within: (what, value) => `${what} (${value}) convient.`,
     below: (what, value, bound) => `${what} (${value}) est en dessous du minimum de ${bound}.`,
     above: (what, value, bound) => `${what} (${value}) dépasse le maximum de ${bound}.`,
@@ -49,7 +51,7 @@ export function shownNumber(value: number, language: Language, digits = 2): stri
 }
 
 export function shownQuantity(value: number, unit: Unit, language: Language): string {
-  return shownNumber(value, language) + UNITS[unit];
+  return unit === 'year' ? String(value) : shownNumber(value, language) + UNITS[unit];
 }
 
 /** Why one of `values` is within the bounds, or none is. */

@@ -6,6 +6,7 @@
 import Big from 'big.js';
 import type { AdvertEvent } from './advert.ts';
 import type { City, ResolvedPlace, ResolvePlace } from './city.ts';
+import { type HomeFacts, homeOf } from './home-facts.ts';
 import { isPriceCoherent, type Market, marketOf, type PricedProperty } from './price-coherence.ts';
 import {
   type Crawls,
@@ -83,17 +84,18 @@ export interface PropertyReading {
   readonly place: ResolvedPlace | null;
   /** The values by which price coherence evaluates the property, and by which it counts in its market. */
   readonly priced: PricedProperty;
+  readonly home: HomeFacts;
 }
 
 export function readingOf(state: PropertyState, crawls: Crawls, resolvePlace: ResolvePlace): PropertyReading {
   const values = propertyValues(state, crawls);
   const place = resolvePlace(statedPlace(values));
-  return { state, values, place, priced: pricedProperty(values, place) };
+  return { state, values, place, priced: pricedProperty(values, place), home: homeOf(state, crawls) };
 }
 
 /** `median`: of the comparable prices known in a market (price-coherence.ts), null while too few are known. */
 export function propertyFacts(
-  { state, values, place, priced }: PropertyReading,
+  { state, values, place, priced, home }: PropertyReading,
   median: (market: Market) => number | null,
 ): PropertyFacts {
   const market = marketOf(priced);
@@ -107,6 +109,9 @@ export function propertyFacts(
     room: values.room,
     bedroom: values.bedroom,
     ...eachComparedFlag((name) => values[name]),
+    elevator: home.elevator,
+    floor: home.floor,
+    isOnLastFloor: home.isOnLastFloor,
     lat: values.locations?.lat ?? null,
     lon: values.locations?.lon ?? null,
     inseeCodes: place?.inseeCodes ?? [],
@@ -118,6 +123,9 @@ export function propertyFacts(
       publisherType: content.publisher?.type ?? null,
       price: content.price,
       hasVirtualTour: Boolean(content.virtualTour),
+      constructionYear: content.constructionYear,
+      condominiumFees: content.condominiumFees,
+      rentalCharges: content.rentalCharges,
       texts: texts(content),
     })),
     isPriceCoherent: isPriceCoherent(priced, market === null ? null : median(market)),

@@ -11,6 +11,11 @@ export interface AdvertFacts {
   readonly publisherType: number | null;
   readonly price: number | null;
   readonly hasVirtualTour: boolean;
+  readonly constructionYear: number | null;
+  /** Euros a year. */
+  readonly condominiumFees: number | null;
+  /** Euros a month. */
+  readonly rentalCharges: number | null;
   /** Title and description as written. */
   readonly texts: readonly string[];
 }
@@ -24,6 +29,9 @@ export interface PropertyFacts extends ComparedFlags {
   readonly landSurface: number | null;
   readonly room: number | null;
   readonly bedroom: number | null;
+  /** 0 is the ground floor. */
+  readonly floor: number | null;
+  readonly isOnLastFloor: boolean | null;
   /** Degrees, WGS 84. Both or neither. */
   readonly lat: number | null;
   readonly lon: number | null;
@@ -50,6 +58,8 @@ export const NOTHING_KNOWN: PropertyFacts = {
   landSurface: null,
   room: null,
   bedroom: null,
+  floor: null,
+  isOnLastFloor: null,
   ...eachComparedFlag(() => null),
   departmentCode: null,
   isPriceCoherent: true,
@@ -61,6 +71,9 @@ export const NOTHING_KNOWN: PropertyFacts = {
 export const NOTHING_KNOWN_OF_ADVERT: AdvertFacts = {
   price: null,
   hasVirtualTour: false,
+  constructionYear: null,
+  condominiumFees: null,
+  rentalCharges: null,
   publisherType: null,
   siteCategory: null,
   texts: [],

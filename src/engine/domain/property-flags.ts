@@ -15,7 +15,7 @@ interface FlagRow {
 }
 
 export const PROPERTY_FLAGS = {
-  elevator: { described: 'Has an elevator.', label: { fr: 'Ascenseur', en: 'Elevator' }, isCompared: false },
+  elevator: { described: 'Has an elevator.', label: { fr: 'Ascenseur', en: 'Elevator' }, isCompared: true },
   furnished: { described: 'Is furnished.', label: { fr: 'Meublé', en: 'Furnished' }, isCompared: true },
 } as const satisfies Readonly<Record<string, FlagRow>>;
 

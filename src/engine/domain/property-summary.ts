@@ -144,6 +144,8 @@ const SUMMARY = shapeOf<PropertySummary>({
     furnished,
     landSurface: 'value',
     ...laterFlags,
+    floor: 'value',
+    isOnLastFloor: 'value',
   }),
   adverts: [
     shapeOf<SummarizedAdvert>({
@@ -152,6 +154,9 @@ const SUMMARY = shapeOf<PropertySummary>({
       hasVirtualTour: 'value',
       publisherType: 'value',
       siteCategory: 'value',
+      constructionYear: 'value',
+      condominiumFees: 'value',
+      rentalCharges: 'value',
     }),
   ],
   representative: 'value',

@@ -124,3 +124,13 @@ export function representativeAdvert(state: PropertyState, crawls: Crawls): Held
   const live = state.adverts.filter(isLive);
   return lastCrawledAdvert(live.length > 0 ? live : state.adverts, crawls);
 }
+
+/** The adverts that may represent the property, the one crawled last first: of equal crawls the one that appeared first. */
+export function advertsByCrawl({ adverts }: PropertyState, crawls: Crawls): readonly HeldAdvert[] {
+  const live = adverts.filter(isLive);
+  const counted = live.length > 0 ? live : adverts;
+  if (counted.length < 2) return counted;
+  const crawled = counted.map((advert) => ({ advert, at: lastLiveCrawl(advert, crawls) }));
+  crawled.sort((a, b) => (a.at === b.at ? 0 : a.at < b.at ? 1 : -1));
+  return crawled.map(({ advert }) => advert);
+}

@@ -2,7 +2,7 @@
 
 import { areasOf } from './areas.ts';
 import type { EventKind } from './codes.ts';
-import { listOf, rangeOf } from './criterion-kinds.ts';
+import { floorRangeOf, listOf, rangeOf } from './criterion-kinds.ts';
 import { type Criteria, type CriterionMembers, plainCriteria, type RowOf, UNASKED } from './criterion-table.ts';
 import { parseExpressions } from './expressions.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
@@ -74,6 +74,11 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     landSurface: rangeOf(members.landSurfaceMin, members.landSurfaceMax),
     room: rangeOf(members.roomMin, members.roomMax),
     bedroom: rangeOf(members.bedroomMin, members.bedroomMax),
+    floor: floorRangeOf(members.floorMin, members.floorMax),
+    constructionYear: rangeOf(members.constructionYearMin, members.constructionYearMax),
+    condominiumFees: rangeOf(null, members.condominiumFeesMax),
+    rentalCharges: rangeOf(null, members.rentalChargesMax),
+    lastFloor: members.lastFloor === true,
     withCoherentPrice: members.withCoherentPrice === true,
     withVirtualTour: members.withVirtualTour === true,
     areas: areasOf(members),

@@ -7,8 +7,15 @@
 import type { HeldProperty } from '../../engine/domain/change.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import type { EventKind } from '../../engine/domain/codes.ts';
-import { isInRange, rangeOf } from '../../engine/domain/criterion-kinds.ts';
-import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../engine/domain/criterion-table.ts';
+import { isInRange } from '../../engine/domain/criterion-kinds.ts';
+import {
+  isOfProperty,
+  type OfProperty,
+  plainCriteria,
+  type RowOf,
+  rangeAsked,
+} from '../../engine/domain/criterion-table.ts';
+import { homeOf } from '../../engine/domain/home-facts.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { type HeldAdvert, isLive } from '../../engine/domain/property.ts';
@@ -113,7 +120,10 @@ export interface MailSources {
 export function mailEntry(items: readonly MailItem[], sources: MailSources): MailEntry | null {
   const { held, resolvePlace, notified, isAnnounced, searches, language } = sources;
   const { state, crawls } = held;
-  const document = propertyDocument(state, crawls, resolvePlace, { withContacts: false }) as unknown as MailDocument;
+  const document = {
+    ...propertyDocument(state, crawls, resolvePlace, { withContacts: false }),
+    floor: homeOf(state, crawls).floor,
+  } as unknown as MailDocument;
   const lead = leadOf(items, state.adverts, document.lastCrawledAdvert);
   const reasons = items.map(({ reason }) => reason);
   const isNews = !isAnnounced && reasons.some(({ type }) => type === 'match');
@@ -237,7 +247,7 @@ function missesOf(members: SearchMembers, document: MailDocument, language: Mail
   return plainCriteria('range')
     .filter(isOfProperty)
     .flatMap((row) => {
-      const expected = rangeOf(members[row.minName], members[row.maxName]);
+      const expected = rangeAsked(row, members);
       const actual = document[row.source.fact];
       return isInRange(expected, actual) ? [] : [row.reason({ holds: false, expected, actual: [actual] }, language)];
     });

@@ -8,8 +8,8 @@ import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
 import { RENT } from '../../engine/domain/codes.ts';
-import { listOf, rangeOf } from '../../engine/domain/criterion-kinds.ts';
-import { plainCriteria, type RowOf } from '../../engine/domain/criterion-table.ts';
+import { listOf } from '../../engine/domain/criterion-kinds.ts';
+import { plainCriteria, type RowOf, rangeAsked } from '../../engine/domain/criterion-table.ts';
 import { type InLanguages, type Language, shownQuantity } from '../../engine/domain/criterion-words.ts';
 import { type ExpressionEntry, parseExpressions } from '../../engine/domain/expressions.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
@@ -170,6 +170,10 @@ const WORDS: InLanguages<SearchWords> = {
       landSurface: 'Terrain',
       room: 'Pièces',
       bedroom: 'Chambres',
+      floor: 'Étage',
+      constructionYear: 'Année de construction',
+      condominiumFees: 'Charges de copropriété par an',
+      rentalCharges: 'Charges locatives par mois',
       areas: 'Lieu',
       excludedCities: 'Sauf à',
       publishers: 'Annonceur',
@@ -180,6 +184,7 @@ const WORDS: InLanguages<SearchWords> = {
     publisherTypes: ['particulier', 'professionnel'],
     required: {
       withVirtualTour: 'Avec visite virtuelle',
+      lastFloor: 'Au dernier étage',
       withCoherentPrice: 'Sans les prix très éloignés du marché',
     },
     anything: 'Tous les biens',
@@ -204,6 +209,10 @@ const WORDS: InLanguages<SearchWords> = {
       landSurface: 'Land',
       room: 'Rooms',
       bedroom: 'Bedrooms',
+      floor: 'Floor',
+      constructionYear: 'Year of construction',
+      condominiumFees: 'Condominium fees a year',
+      rentalCharges: 'Rental charges a month',
       areas: 'Place',
       excludedCities: 'Not in',
       publishers: 'Publisher',
@@ -214,6 +223,7 @@ const WORDS: InLanguages<SearchWords> = {
     publisherTypes: ['individual', 'professional'],
     required: {
       withVirtualTour: 'With a virtual tour',
+      lastFloor: 'On the last floor',
       withCoherentPrice: 'Without prices far from the market',
     },
     anything: 'Any property',
@@ -288,7 +298,7 @@ function areasOf(members: SearchMembers, names: PlaceNames, words: SearchWords, 
 
 function boundsOf(row: RowOf<'range'>, members: SearchMembers, language: Language): string {
   const words = WORDS[language];
-  const { min, max } = rangeOf(members[row.minName], members[row.maxName]);
+  const { min, max } = rangeAsked(row, members);
   const show = (value: number): string => shownQuantity(value, row.unit, language);
   if (min === null) return max === null ? '' : words.upTo(show(max));
   return max === null ? words.from(show(min)) : words.between(show(min), show(max));

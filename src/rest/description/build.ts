@@ -41,6 +41,7 @@ function membersOf({ properties = {}, required = [] }: Described): string {
 const LISTS = {
   EVENT_KINDS,
   RANGE_CRITERIA: plainCriteria('range').map(({ name }) => name),
+  RANGE_MEMBERS: plainCriteria('range').flatMap(({ minName, maxName }) => [minName ?? [], maxName].flat()),
   FLAG_CRITERIA: plainCriteria('flag').map(({ name }) => name),
   REQUIREMENTS: plainCriteria('requirement').map(({ name }) => name),
 };

@@ -67,6 +67,7 @@ const texts = ({ answered }: { readonly answered: string }) => list(z.string(), 
 const decimalText = ({ answered }: { readonly answered: string }) => textOrNull(answered);
 const ANSWERS: Answers = {
   bound: ({ answered }) => integer(answered),
+  floor: ({ answered }) => integer(answered),
   flag: ({ answered }) => flag(answered),
   code: ({ names, answered }) =>
     z

@@ -2,10 +2,10 @@
 
 import type { SearchDocument } from '../documents.ts';
 import { Confirmation } from '../elements.tsx';
-import { FLAG_CRITERIA } from '../generated/documents.ts';
+import { FLAG_CRITERIA, RANGE_MEMBERS } from '../generated/documents.ts';
 import { type Formats, useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
-import { type Draft, differingMembers, draftOf, type FlagMember, RANGES, type RangeMember } from './draft.ts';
+import { type Draft, differingMembers, draftOf, type FlagMember, type RangeMember } from './draft.ts';
 import { sentenceOf } from './word-fields.tsx';
 
 interface ConflictProps {
@@ -66,7 +66,7 @@ function isFlag(member: keyof Draft): member is FlagMember {
 }
 
 function isRange(member: keyof Draft): member is RangeMember {
-  return (RANGES as readonly string[]).includes(member);
+  return (RANGE_MEMBERS as readonly string[]).includes(member);
 }
 
 /** Empty: not set. */

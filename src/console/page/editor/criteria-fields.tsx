@@ -1,17 +1,18 @@
 /** The fields for criteria: sale or rent, property types, ranges and sellers. */
 
 import { Field, Fold, Violation } from '../elements.tsx';
-import { FLAG_CRITERIA, RANGE_CRITERIA, REQUIREMENTS } from '../generated/documents.ts';
+import { RANGE_CRITERIA, RANGE_MEMBERS, REQUIREMENTS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useWords } from '../words/language.ts';
-import { type Draft, isUnset, RANGES, type RangeCriterion, type RangeMember } from './draft.ts';
+import { type Draft, type FlagMember, isUnset, type RangeCriterion, type RangeMember } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
 export function CriteriaFields(props: FieldsProps) {
   return (
     <>
       <FirstCriteria {...props} />
+      <HomeCriteria {...props} />
       <MoreCriteria {...props} />
     </>
   );
@@ -52,7 +53,8 @@ function FirstCriteria(props: FieldsProps) {
 }
 
 const FIRST_RANGES: readonly RangeCriterion[] = ['budget', 'surface', 'room', 'bedroom'];
-const MORE_RANGES = RANGE_CRITERIA.filter((name) => !FIRST_RANGES.includes(name));
+const HOME_RANGES: readonly RangeCriterion[] = ['floor', 'constructionYear', 'condominiumFees', 'rentalCharges'];
+const MORE_RANGES = RANGE_CRITERIA.filter((name) => !FIRST_RANGES.includes(name) && !HOME_RANGES.includes(name));
 const UNITS: Readonly<Record<RangeCriterion, string>> = {
   budget: '€',
   advertPrice: '€',
@@ -61,13 +63,34 @@ const UNITS: Readonly<Record<RangeCriterion, string>> = {
   landSurface: 'm²',
   room: '',
   bedroom: '',
+  floor: '',
+  constructionYear: '',
+  condominiumFees: '€',
+  rentalCharges: '€',
 };
-const CHECKED = [...REQUIREMENTS, 'hidePropertyContact'] as const;
+const HOME: readonly (keyof Draft)[] = [...membersOf(HOME_RANGES), 'lastFloor', 'elevator'];
+
+function HomeCriteria(props: FieldsProps) {
+  const words = useWords();
+  const { draft, violations } = props;
+  return (
+    <Fold class="more" title={words.home} isNeeded={!isUnset(draft, HOME) || violations.ofAny(HOME)}>
+      <Range {...props} name="floor" />
+      <Check {...props} member="lastFloor" />
+      <Flag {...props} member="elevator" />
+      {HOME_RANGES.slice(1).map((name) => (
+        <Range key={name} {...props} name={name} />
+      ))}
+    </Fold>
+  );
+}
+
+const CHECKED = [...REQUIREMENTS.filter((name) => name !== 'lastFloor'), 'hidePropertyContact'] as const;
 
 const MORE: readonly (keyof Draft)[] = [
-  ...RANGES.filter((member) => MORE_RANGES.some((name) => member.startsWith(name))),
+  ...membersOf(MORE_RANGES),
   ...(['publisherTypes', 'includedSiteCategories', 'excludedSiteCategories'] as const),
-  ...FLAG_CRITERIA,
+  'furnished',
   ...CHECKED,
 ];
 
@@ -79,21 +102,7 @@ function MoreCriteria(props: FieldsProps) {
       {MORE_RANGES.map((name) => (
         <Range key={name} {...props} name={name} />
       ))}
-      {FLAG_CRITERIA.map((member) => (
-        <Field key={member} label={words.flags[member]} violation={violations.of(member)}>
-          {(ids) => (
-            <select
-              {...ids}
-              value={draft[member]}
-              onChange={({ currentTarget }) => change({ [member]: currentTarget.value })}
-            >
-              <option value="">{words.either}</option>
-              <option value="true">{words.yes}</option>
-              <option value="false">{words.no}</option>
-            </select>
-          )}
-        </Field>
-      ))}
+      <Flag {...props} member="furnished" />
       <div class="field">
         <span class="label">{words.members.publisherTypes}</span>
         <Codes
@@ -106,23 +115,54 @@ function MoreCriteria(props: FieldsProps) {
       <SiteCategories {...props} member="includedSiteCategories" />
       <SiteCategories {...props} member="excludedSiteCategories" />
       {CHECKED.map((member) => (
-        <label key={member} class="check">
-          <input
-            type="checkbox"
-            checked={draft[member]}
-            onChange={({ currentTarget }) => change({ [member]: currentTarget.checked })}
-          />
-          {words.members[member]}
-        </label>
+        <Check key={member} {...props} member={member} />
       ))}
     </Fold>
   );
 }
 
+function Flag({ draft, change, violations, member }: FieldsProps & { readonly member: FlagMember }) {
+  const words = useWords();
+  return (
+    <Field label={words.flags[member]} violation={violations.of(member)}>
+      {(ids) => (
+        <select
+          {...ids}
+          value={draft[member]}
+          onChange={({ currentTarget }) => change({ [member]: currentTarget.value })}
+        >
+          <option value="">{words.either}</option>
+          <option value="true">{words.yes}</option>
+          <option value="false">{words.no}</option>
+        </select>
+      )}
+    </Field>
+  );
+}
+
+function Check({ draft, change, member }: FieldsProps & { readonly member: (typeof CHECKED)[number] | 'lastFloor' }) {
+  const words = useWords();
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={draft[member]}
+        onChange={({ currentTarget }) => change({ [member]: currentTarget.checked })}
+      />
+      {words.members[member]}
+    </label>
+  );
+}
+
+/** The bounds of these criteria. */
+function membersOf(names: readonly RangeCriterion[]): readonly RangeMember[] {
+  return RANGE_MEMBERS.filter((member) => names.some((name) => member === `${name}Min` || member === `${name}Max`));
+}
+
 function Range({ draft, change, violations, name }: FieldsProps & { readonly name: RangeCriterion }) {
   const words = useWords();
   const bound = (member: RangeMember, label: string) => (
-    <Field label={label} violation={violations.of(member)}>
+    <Field key={member} label={label} violation={violations.of(member)}>
       {(ids) => (
         <input
           {...ids}
@@ -138,8 +178,10 @@ function Range({ draft, change, violations, name }: FieldsProps & { readonly nam
   const title = `${words.members[name]}${UNITS[name] === '' ? '' : ` (${UNITS[name]})`}`;
   return (
     <div class="pair" role="group" aria-label={title}>
-      {bound(`${name}Min`, `${title}, ${words.min}`)}
-      {bound(`${name}Max`, words.max)}
+      {membersOf([name]).map((member, at) => {
+        const end = member.endsWith('Min') ? words.min : words.max;
+        return bound(member, at === 0 ? `${title}, ${end}` : end);
+      })}
     </div>
   );
 }

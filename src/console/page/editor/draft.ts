@@ -1,7 +1,7 @@
 /** An edited search: fields as the text of their controls, and the body for the interface. */
 
 import { cityLabel, type LocationDocument, type Ring, type SearchDocument } from '../documents.ts';
-import { FLAG_CRITERIA, RANGE_CRITERIA, REQUIREMENTS } from '../generated/documents.ts';
+import { FLAG_CRITERIA, type RANGE_CRITERIA, RANGE_MEMBERS, REQUIREMENTS } from '../generated/documents.ts';
 
 export interface ChosenPlace {
   /** As the interface expects it: an IRI or a zip code. */
@@ -18,11 +18,9 @@ export interface Word {
 }
 
 export type RangeCriterion = (typeof RANGE_CRITERIA)[number];
-export type RangeMember = `${RangeCriterion}${'Min' | 'Max'}`;
+export type RangeMember = (typeof RANGE_MEMBERS)[number];
 export type FlagMember = (typeof FLAG_CRITERIA)[number];
 export type RequirementMember = (typeof REQUIREMENTS)[number];
-
-export const RANGES = RANGE_CRITERIA.flatMap((name): RangeMember[] => [`${name}Min`, `${name}Max`]);
 
 export interface Draft extends Readonly<Record<RangeMember | FlagMember, string> & Record<RequirementMember, boolean>> {
   readonly title: string;
@@ -67,7 +65,7 @@ function each<Name extends string, Value>(names: readonly Name[], valueOf: (name
 }
 
 export const NEW_DRAFT: Draft = {
-  ...each([...RANGES, ...FLAG_CRITERIA], () => ''),
+  ...each([...RANGE_MEMBERS, ...FLAG_CRITERIA], () => ''),
   ...each(REQUIREMENTS, (name) => name === 'withCoherentPrice'),
   title: '',
   transactionType: '0',
@@ -114,7 +112,7 @@ export function draftOf(search: SearchDocument): Draft {
   const cities = (list: SearchDocument['includedCities']): readonly ChosenPlace[] =>
     list.map((city) => ({ value: city['@id'], label: cityLabel(city), code: city.insee }));
   return {
-    ...each([...RANGES, ...FLAG_CRITERIA], text),
+    ...each([...RANGE_MEMBERS, ...FLAG_CRITERIA], text),
     ...each(REQUIREMENTS, (name) => search[name] === true),
     title: search.title,
     transactionType: text('transactionType'),
@@ -184,7 +182,7 @@ export function bodyOf(draft: Draft): Body {
     .map((group) => group.filter(({ word }) => word.trim() !== ''))
     .filter((group) => group.length > 0);
   return {
-    ...each(RANGES, (name) => numberOrNull(draft[name])),
+    ...each(RANGE_MEMBERS, (name) => numberOrNull(draft[name])),
     ...each(FLAG_CRITERIA, (name) => (draft[name] === '' ? null : draft[name] === 'true')),
     ...each(REQUIREMENTS, (name) => draft[name] || null),
     title: draft.title,

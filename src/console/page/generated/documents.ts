@@ -32,6 +32,14 @@ readonly 'publisherTypes': readonly (number)[] | null;
 readonly 'includedSiteCategories': readonly (SiteCategory)[];
 readonly 'withVirtualTour': boolean | null;
 readonly 'withCoherentPrice': boolean | null;
+readonly 'floorMin': number | null;
+readonly 'floorMax': number | null;
+readonly 'lastFloor': boolean | null;
+readonly 'elevator': boolean | null;
+readonly 'constructionYearMin': number | null;
+readonly 'constructionYearMax': number | null;
+readonly 'condominiumFeesMax': number | null;
+readonly 'rentalChargesMax': number | null;
 readonly 'lat': string | null;
 readonly 'lon': string | null;
 readonly 'radius': string | null;
@@ -473,7 +481,7 @@ readonly 'lastError': string | null;
 }
 
 export interface ExplainedCriterion {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "areas" | "excludedCities" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "areas" | "excludedCities" | "expressions";
 readonly 'expected': unknown;
 readonly 'actual': unknown;
 readonly 'holds': boolean;
@@ -491,7 +499,7 @@ readonly 'satisfiedSince': string;
 }
 
 export interface WiderSearch {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "areas" | "excludedCities" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "areas" | "excludedCities" | "expressions";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
@@ -511,11 +519,13 @@ readonly 'withheld'?: boolean;
 
 export const EVENT_KINDS = ["ad.update.price","ad.update.surface","ad.update.pictures","ad.update.expired","ad.update.reactivated","property.ad.create","property.ad.update"] as const;
 
-export const RANGE_CRITERIA = ["budget","pricePerMeter","surface","landSurface","room","bedroom","advertPrice"] as const;
+export const RANGE_CRITERIA = ["budget","pricePerMeter","surface","landSurface","room","bedroom","advertPrice","floor","constructionYear","condominiumFees","rentalCharges"] as const;
 
-export const FLAG_CRITERIA = ["furnished"] as const;
+export const RANGE_MEMBERS = ["budgetMin","budgetMax","pricePerMeterMin","pricePerMeterMax","surfaceMin","surfaceMax","landSurfaceMin","landSurfaceMax","roomMin","roomMax","bedroomMin","bedroomMax","advertPriceMin","advertPriceMax","floorMin","floorMax","constructionYearMin","constructionYearMax","condominiumFeesMax","rentalChargesMax"] as const;
 
-export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice"] as const;
+export const FLAG_CRITERIA = ["furnished","elevator"] as const;
+
+export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice","lastFloor"] as const;
 
 const fr = {"elevator":"Ascenseur","furnished":"Meublé"};
 

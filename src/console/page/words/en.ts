@@ -113,6 +113,7 @@ export const en: Words = {
   polygon: (at, corners) =>
     `Polygon ${at}${corners > 0 ? ` (${plural(corners, 'corner', 'corners')}: lon,lat;lon,lat…)` : ''}`,
   what: 'What',
+  home: 'The home',
   moreCriteria: 'More criteria',
   wordsLegend: 'Words of the advert',
   word: 'word or phrase',

@@ -117,6 +117,7 @@ export const fr = {
   polygon: (at: number, corners: number) =>
     `Polygone ${at}${corners > 0 ? ` (${plural(corners, 'sommet', 'sommets')} : lon,lat;lon,lat…)` : ''}`,
   what: 'Quoi',
+  home: 'Le logement',
   moreCriteria: 'Autres critères',
   wordsLegend: 'Mots de l’annonce',
   word: 'mot ou expression',

@@ -70,6 +70,7 @@ const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> 
   landSurface: LAND_SURFACES,
   room: COUNTS,
   bedroom: COUNTS,
+  floor: null,
 };
 
 /** The compared values, in the order of the columns: each has a minimum column, then a maximum column. */

@@ -1,0 +1,37 @@
+/**
+ * What a property says of the home, by the rules of decisions, section 3: the value of the property, else of the advert
+ * that represents it, else of the live advert crawled last that states it.
+ */
+
+import { advertsByCrawl, type Crawls, type HeldAdvert, type PropertyState } from './property.ts';
+import type { PropertyFacts } from './property-facts.ts';
+
+export type HomeFacts = Pick<PropertyFacts, 'floor' | 'elevator' | 'isOnLastFloor'>;
+
+export function homeOf(state: PropertyState, crawls: Crawls): HomeFacts {
+  const adverts = advertsByCrawl(state, crawls);
+  const floor = firstStated(adverts, ({ property, content }) => property.floor ?? content.floor);
+  return {
+    floor,
+    elevator: firstStated(adverts, ({ property, content }) => property.elevator ?? content.elevator),
+    isOnLastFloor: isOnLastFloor(floor, firstStated(adverts, floorsOf)),
+  };
+}
+
+/** 0 is unknown. */
+function floorsOf({ content }: HeldAdvert): number | null {
+  return content.floorQuantity || null;
+}
+
+/** Half of all sources count the ground floor among the floors, half do not. */
+function isOnLastFloor(floor: number | null, floors: number | null): boolean | null {
+  return floor === null || floors === null ? null : floor >= floors - 1;
+}
+
+function firstStated<Value>(adverts: readonly HeldAdvert[], read: (advert: HeldAdvert) => Value | null): Value | null {
+  for (const advert of adverts) {
+    const value = read(advert) ?? null;
+    if (value !== null) return value;
+  }
+  return null;
+}
