@@ -112,6 +112,22 @@ test('what any live advert may state of the home: one that fits is enough, and a
   assert.ok(matches({ elevator: false }, { elevator: false }) && !matches({ elevator: false }, { elevator: null }));
 });
 
+test('energy and greenhouse gas: a letter stated for one live advert is enough, an unknown one is none', () => {
+  for (const name of ['energy', 'greenHouseGas'] as const) {
+    const rated = (...stated: readonly (string | null)[]) =>
+      matches({ [name]: ['A', 'C'] }, { adverts: stated.map((letter) => ({ ...ADVERT, [name]: letter })) });
+    assert.ok(rated('A') && rated('G', 'C') && rated(null, 'A') && !rated('B') && !rated(null) && !rated('G', null));
+    const all = [...'ABCDEFG'];
+    assert.ok(all.every((letter) => matches({ [name]: all }, { adverts: [{ ...ADVERT, [name]: letter }] })));
+    const excluded = { excludedSiteCategories: ['portail'], [name]: ['A'] };
+    const others = [
+      { ...ADVERT, [name]: 'A' },
+      { ...ADVERT, siteCategory: 'notaires', [name]: 'B' },
+    ];
+    assert.ok(!matches(excluded, { adverts: others }) && matches({ [name]: ['A'] }, { adverts: others }));
+  }
+});
+
 test('codes: any of the listed, never an unknown one', () => {
   assert.ok(matches({ transactionType: 0, propertyTypes: [1, 0] }));
   assert.ok(!matches({ transactionType: 1 }));

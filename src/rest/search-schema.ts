@@ -77,6 +77,21 @@ function codes({ names, asked }: Member<'codes'>): MemberRule<number | readonly 
   };
 }
 
+function letters({ names, asked }: Member<'letters'>): MemberRule<string | readonly string[] | null> {
+  const isLetter = (value: unknown): value is string => names.includes(value as string);
+  const description = `${asked} A letter by itself is taken too, and answered by itself.`;
+  const described = { type: ['array', 'null'], items: { type: 'string', enum: names }, maxItems: names.length };
+  return {
+    schema: z.unknown().meta({ ...described, description }),
+    read(value, { refuse }) {
+      const isSeveral = Array.isArray(value) && value.length <= names.length && value.every(isLetter);
+      if (value === null || isLetter(value) || isSeveral) return value;
+      refuse(FAULTS.oneOrSeveralOf(names), 'invalid_union');
+      return REFUSED;
+    },
+  };
+}
+
 function bound({ asked }: Member<'bound'>): MemberRule<number | null> {
   return single(
     z
@@ -239,6 +254,7 @@ const RULES: Rules = {
   flag: ({ asked }) => written(single(flag(asked))),
   code,
   codes,
+  letters,
   latitude: ({ asked }) => decimal((value) => Math.abs(value) <= 90, FAULTS.degrees(90), asked),
   longitude: ({ asked }) => decimal((value) => Math.abs(value) <= 180, FAULTS.degrees(180), asked),
   radius: ({ asked }) =>

@@ -37,6 +37,8 @@ describe('a search that is created', () => {
       constructionYearMax: 1_975,
       condominiumFeesMin: 1,
       elevator: 1,
+      energyCategories: ['A', 'H'],
+      greenHouseGasCategories: 'a',
       lat: 91,
       lon: 'x',
       radius: 501,
@@ -67,6 +69,7 @@ describe('a search that is created', () => {
       ...['geoShapes', 'expressions', 'notificationRecipient', 'subscribedEvents[0]', 'endpointRecipient'],
       ...['eventEndpoint', 'includedInseeCodes[0]', 'includedSiteCategories[0]', 'includedDepartments[0]', 'title'],
       ...['floorMin', 'floorMax', 'constructionYearMin', 'condominiumFeesMin', 'elevator', 'roomMin'],
+      ...['energyCategories', 'greenHouseGasCategories'],
     ];
     assert.deepEqual([...pathsOf(body)].sort(), expected.sort());
     const unknown = body.violations.find((one: { propertyPath: string }) => one.propertyPath === 'titel');
@@ -102,6 +105,8 @@ describe('a search that is created', () => {
       constructionYearMin: 1_900,
       condominiumFeesMax: 1_200,
       rentalChargesMax: 100,
+      energyCategories: ['A', 'B', 'C'],
+      greenHouseGasCategories: 'A',
     };
     const { status, body } = await api.call('POST', '/searches', { title: 'Rez-de-jardin', ...home });
     assert.equal(status, 201);

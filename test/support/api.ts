@@ -246,7 +246,9 @@ function inOneShape(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOneShape);
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).map(([name, member]): [string, unknown] => {
-    const isCode = /^(propertyTypes|publisherTypes)$/.test(name) && typeof member === 'number';
+    const isCode =
+      (/^(propertyTypes|publisherTypes)$/.test(name) && typeof member === 'number') ||
+      (/^(energy|greenHouseGas)Categories$/.test(name) && typeof member === 'string');
     return [name, isCode ? [member] : inOneShape(member)];
   });
   return Object.fromEntries(members);

@@ -182,6 +182,12 @@ function askedOf(row: PlainRow): fc.Arbitrary<unknown> {
       const codes = fc.uniqueArray(fc.nat({ max: row.names.length - 1 }), { minLength: 1, maxLength: 3 });
       return rarely(fc.oneof({ weight: 5, arbitrary: codes }, fc.constantFrom([1, 0], [0, 0], [9])), [], oneIn);
     }
+    case 'letters':
+      return rarely(
+        fc.uniqueArray(fc.constantFrom(...row.names), { minLength: 1, maxLength: row.names.length }),
+        [],
+        oneIn,
+      );
     case 'flag':
       return rarely(fc.boolean(), null, oneIn);
     case 'requirement':
@@ -203,6 +209,8 @@ function factOf(row: PlainRow): fc.Arbitrary<unknown> {
     case 'code':
     case 'codes':
       return fc.option(fc.oneof(fc.constant(0), fc.nat({ max: row.names.length - 1 })));
+    case 'letters':
+      return fc.option(fc.constantFrom(...row.names));
     case 'flag':
       return fc.constantFrom(true, false, null);
     case 'requirement':

@@ -16,6 +16,8 @@ export interface Forms {
   readonly code: number | null;
   /** As sent: one code or several. */
   readonly codes: number | readonly number[] | null;
+  /** As sent: one letter or several. */
+  readonly letters: string | readonly string[] | null;
   /** Decimal degrees and kilometres, as text, so that no digit is lost. */
   readonly latitude: string | null;
   readonly longitude: string | null;
@@ -38,14 +40,14 @@ export type Member<F extends Form = Form> = {
   readonly unset: Forms[F];
   readonly asked: string;
   readonly answered: string;
-} & (F extends 'code' | 'codes' ? { readonly names: readonly string[] } : unknown);
+} & (F extends 'code' | 'codes' | 'letters' ? { readonly names: readonly string[] } : unknown);
 
 /** The stored form of these members. */
 export type Stored<Members extends Readonly<Record<string, { readonly form: Form }>>> = {
   readonly [Name in keyof Members]: Forms[Members[Name]['form']];
 };
 
-export function member<F extends Exclude<Form, 'code' | 'codes'>>(
+export function member<F extends Exclude<Form, 'code' | 'codes' | 'letters'>>(
   form: F,
   unset: Forms[F],
   asked: string,
@@ -284,11 +286,37 @@ function legendOf(names: readonly string[]): { readonly asked: string; readonly 
   return { asked: legend, answered: legend };
 }
 
+/** One of several letters, by the member `memberName`; none asked for is any. */
+export function letters<Name extends string, MemberName extends string, const S extends Source<string | null>>(
+  name: Name,
+  memberName: MemberName,
+  source: S,
+  { names, asked, answered, ...words }: CodeWords & { readonly asked: string; readonly answered: string },
+) {
+  type Asked = Readonly<Record<Name, readonly string[]>>;
+  return {
+    kind: 'letters' as const,
+    name,
+    key: name,
+    source,
+    names,
+    memberName,
+    unset: keyed<Name, readonly string[]>(name, []),
+    members: keyed(memberName, { form: 'letters', unset: null, asked, answered, names } satisfies Member<'letters'>),
+    isSet: (criteria: Asked) => criteria[name].length > 0,
+    holds: (criteria: Asked, considered: Considered) =>
+      isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
+    expected: (criteria: Asked) => criteria[name],
+    actual: (considered: Considered) => actualOf(source, considered),
+    reason: codeReason(words),
+  };
+}
+
 const NONE: readonly never[] = [];
 
-export function listOf(sent: Forms['codes']): readonly number[] {
+export function listOf<Value extends number | string>(sent: Value | readonly Value[] | null): readonly Value[] {
   if (sent === null) return NONE;
-  return typeof sent === 'number' ? [sent] : sent;
+  return typeof sent === 'object' ? sent : [sent];
 }
 
 interface FlagWords<Words> {

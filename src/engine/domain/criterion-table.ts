@@ -5,7 +5,7 @@
  */
 
 import { AREAS, EXCLUDED_CITIES } from './areas.ts';
-import { PROPERTY_TYPE_NAMES, PUBLISHER_TYPE_NAMES, TRANSACTION_TYPE_NAMES } from './codes.ts';
+import { ENERGY_CATEGORIES, PROPERTY_TYPE_NAMES, PUBLISHER_TYPE_NAMES, TRANSACTION_TYPE_NAMES } from './codes.ts';
 import {
   type Considered,
   code,
@@ -16,6 +16,7 @@ import {
   flag,
   floorRange,
   floorRangeOf,
+  letters,
   type Member,
   maximum,
   ofAdverts,
@@ -221,6 +222,38 @@ const EVALUATED = [
     max: 'Highest rental charges a month, euros.',
     answered: 'Euros a month, of any live advert.',
   }),
+  letters('energy', 'energyCategories', ofAdverts('energy'), {
+    names: ENERGY_CATEGORIES,
+    asked: 'Energy classes, any of them, stated by any live advert.',
+    answered: 'Energy classes.',
+    unknown: { fr: "La classe énergie n'est pas connue.", en: 'The energy class is unknown.' },
+    words: {
+      fr: [
+        "La classe énergie d'une annonce est parmi celles demandées.",
+        'La classe énergie est une autre que demandé.',
+      ],
+      en: ['The energy class of an advert is one asked for.', 'The energy class is none that is asked for.'],
+    },
+  }),
+  letters('greenHouseGas', 'greenHouseGasCategories', ofAdverts('greenHouseGas'), {
+    names: ENERGY_CATEGORIES,
+    asked: 'Greenhouse gas classes, any of them, stated by any live advert.',
+    answered: 'Greenhouse gas classes.',
+    unknown: {
+      fr: "La classe des gaz à effet de serre n'est pas connue.",
+      en: 'The greenhouse gas class is unknown.',
+    },
+    words: {
+      fr: [
+        "La classe des gaz à effet de serre d'une annonce est parmi celles demandées.",
+        'La classe des gaz à effet de serre est une autre que demandé.',
+      ],
+      en: [
+        'The greenhouse gas class of an advert is one asked for.',
+        'The greenhouse gas class is none that is asked for.',
+      ],
+    },
+  }),
   AREAS,
   EXCLUDED_CITIES,
   EXPRESSIONS,
@@ -233,7 +266,7 @@ export type CriterionName = (typeof EVALUATED)[number]['name'];
 /** The criteria that a client can leave out. */
 export type RemovableCriterion = Extract<Row, { readonly key: string }>['name'];
 
-export type PlainRow = Extract<Row, { readonly kind: 'range' | 'code' | 'codes' | 'flag' | 'requirement' }>;
+export type PlainRow = Extract<Row, { readonly kind: 'range' | 'code' | 'codes' | 'letters' | 'flag' | 'requirement' }>;
 export type RowOf<Kind extends PlainRow['kind']> = Extract<PlainRow, { readonly kind: Kind }>;
 
 type All<Union> = (Union extends unknown ? (_: Union) => void : never) extends (_: infer Each) => void ? Each : never;

@@ -126,6 +126,8 @@ export function propertyFacts(
       constructionYear: content.constructionYear,
       condominiumFees: content.condominiumFees,
       rentalCharges: content.rentalCharges,
+      energy: content.energy?.category ?? null,
+      greenHouseGas: content.greenHouseGas?.category ?? null,
       texts: texts(content),
     })),
     isPriceCoherent: isPriceCoherent(priced, market === null ? null : median(market)),

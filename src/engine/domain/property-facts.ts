@@ -16,6 +16,9 @@ export interface AdvertFacts {
   readonly condominiumFees: number | null;
   /** Euros a month. */
   readonly rentalCharges: number | null;
+  /** Classes, A to G. */
+  readonly energy: string | null;
+  readonly greenHouseGas: string | null;
   /** Title and description as written. */
   readonly texts: readonly string[];
 }
@@ -74,6 +77,8 @@ export const NOTHING_KNOWN_OF_ADVERT: AdvertFacts = {
   constructionYear: null,
   condominiumFees: null,
   rentalCharges: null,
+  energy: null,
+  greenHouseGas: null,
   publisherType: null,
   siteCategory: null,
   texts: [],

@@ -157,6 +157,8 @@ const SUMMARY = shapeOf<PropertySummary>({
       constructionYear: 'value',
       condominiumFees: 'value',
       rentalCharges: 'value',
+      energy: 'value',
+      greenHouseGas: 'value',
     }),
   ],
   representative: 'value',

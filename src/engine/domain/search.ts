@@ -78,6 +78,8 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     constructionYear: rangeOf(members.constructionYearMin, members.constructionYearMax),
     condominiumFees: rangeOf(null, members.condominiumFeesMax),
     rentalCharges: rangeOf(null, members.rentalChargesMax),
+    energy: listOf(members.energyCategories),
+    greenHouseGas: listOf(members.greenHouseGasCategories),
     lastFloor: members.lastFloor === true,
     withCoherentPrice: members.withCoherentPrice === true,
     withVirtualTour: members.withVirtualTour === true,

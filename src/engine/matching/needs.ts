@@ -28,9 +28,9 @@ interface Needs {
 /** Bits in an integer. */
 const BITS_MAX = 32;
 
-/** Types of property have a column of their own. */
+/** Types of property have a column of their own; letters are left to the record. */
 export function hasNeeds(row: PlainRow): row is NeedRow {
-  return row.kind !== 'range' && row.name !== 'propertyTypes';
+  return row.kind !== 'range' && row.kind !== 'letters' && row.name !== 'propertyTypes';
 }
 
 const NEEDS = layOut(PLAIN_CRITERIA.filter(hasNeeds));

@@ -133,7 +133,7 @@ interface PlaceNames {
 }
 
 type Label =
-  | RowOf<'range'>['name']
+  | RowOf<'range' | 'letters'>['name']
   | 'areas'
   | 'excludedCities'
   | 'publishers'
@@ -174,6 +174,8 @@ const WORDS: InLanguages<SearchWords> = {
       constructionYear: 'Année de construction',
       condominiumFees: 'Charges de copropriété par an',
       rentalCharges: 'Charges locatives par mois',
+      energy: 'Classe énergie',
+      greenHouseGas: 'Classe gaz à effet de serre',
       areas: 'Lieu',
       excludedCities: 'Sauf à',
       publishers: 'Annonceur',
@@ -213,6 +215,8 @@ const WORDS: InLanguages<SearchWords> = {
       constructionYear: 'Year of construction',
       condominiumFees: 'Condominium fees a year',
       rentalCharges: 'Rental charges a month',
+      energy: 'Energy class',
+      greenHouseGas: 'Greenhouse gas class',
       areas: 'Place',
       excludedCities: 'Not in',
       publishers: 'Publisher',
@@ -261,6 +265,7 @@ function searchWords(members: SearchMembers, names: PlaceNames, language: Langua
       return asked === null ? '' : row.words[language].asked[asked ? 1 : 0];
     }),
     ...plainCriteria('requirement').map(({ name }) => (members[name] === true ? words.required[name] : '')),
+    ...plainCriteria('letters').map((row) => labelled(row.name, list(listOf(members[row.memberName])))),
     labelled('publishers', list(listOf(members.publisherTypes).map((type) => words.publisherTypes[type] ?? null))),
     labelled('categories', categories(members.includedSiteCategories)),
     labelled('noCategories', categories(members.excludedSiteCategories)),

@@ -4,7 +4,7 @@
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
-import { EVENT_KINDS } from '../../engine/domain/codes.ts';
+import { ENERGY_CATEGORIES, EVENT_KINDS } from '../../engine/domain/codes.ts';
 import { plainCriteria } from '../../engine/domain/criterion-table.ts';
 import { eachFlag, PROPERTY_FLAGS } from '../../engine/domain/property-flags.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference } from './json-schemas.ts';
@@ -42,6 +42,8 @@ const LISTS = {
   EVENT_KINDS,
   RANGE_CRITERIA: plainCriteria('range').map(({ name }) => name),
   RANGE_MEMBERS: plainCriteria('range').flatMap(({ minName, maxName }) => [minName ?? [], maxName].flat()),
+  LETTER_MEMBERS: plainCriteria('letters').map(({ memberName }) => memberName),
+  ENERGY_CATEGORIES,
   FLAG_CRITERIA: plainCriteria('flag').map(({ name }) => name),
   REQUIREMENTS: plainCriteria('requirement').map(({ name }) => name),
 };

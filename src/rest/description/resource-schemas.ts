@@ -79,6 +79,11 @@ const ANSWERS: Answers = {
       .array(z.int())
       .nullable()
       .meta({ description: `${answered} A code that was sent by itself is answered by itself.` }),
+  letters: ({ answered }) =>
+    z
+      .array(z.string())
+      .nullable()
+      .meta({ description: `${answered} A letter that was sent by itself is answered by itself.` }),
   latitude: decimalText,
   longitude: decimalText,
   radius: decimalText,

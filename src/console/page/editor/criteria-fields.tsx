@@ -1,7 +1,13 @@
 /** The fields for criteria: sale or rent, property types, ranges and sellers. */
 
 import { Field, Fold, Violation } from '../elements.tsx';
-import { RANGE_CRITERIA, RANGE_MEMBERS, REQUIREMENTS } from '../generated/documents.ts';
+import {
+  ENERGY_CATEGORIES,
+  LETTER_MEMBERS,
+  RANGE_CRITERIA,
+  RANGE_MEMBERS,
+  REQUIREMENTS,
+} from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useWords } from '../words/language.ts';
@@ -68,16 +74,28 @@ const UNITS: Readonly<Record<RangeCriterion, string>> = {
   condominiumFees: '€',
   rentalCharges: '€',
 };
-const HOME: readonly (keyof Draft)[] = [...membersOf(HOME_RANGES), 'lastFloor', 'elevator'];
+const HOME: readonly (keyof Draft)[] = [...membersOf(HOME_RANGES), ...LETTER_MEMBERS, 'lastFloor', 'elevator'];
 
 function HomeCriteria(props: FieldsProps) {
   const words = useWords();
-  const { draft, violations } = props;
+  const { draft, change, violations } = props;
   return (
     <Fold class="more" title={words.home} isNeeded={!isUnset(draft, HOME) || violations.ofAny(HOME)}>
       <Range {...props} name="floor" />
       <Check {...props} member="lastFloor" />
       <Flag {...props} member="elevator" />
+      {LETTER_MEMBERS.map((member) => (
+        <div key={member} class="field">
+          <span class="label">{words.members[member]}</span>
+          <Codes
+            label={words.members[member]}
+            names={ENERGY_CATEGORIES}
+            chosen={draft[member].map((letter) => ENERGY_CATEGORIES.findIndex((one) => one === letter))}
+            onChange={(codes) => change({ [member]: codes.map((code) => ENERGY_CATEGORIES[code] as string) })}
+          />
+          <Violation text={violations.of(member)} />
+        </div>
+      ))}
       {HOME_RANGES.slice(1).map((name) => (
         <Range key={name} {...props} name={name} />
       ))}

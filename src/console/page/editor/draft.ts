@@ -1,7 +1,13 @@
 /** An edited search: fields as the text of their controls, and the body for the interface. */
 
 import { cityLabel, type LocationDocument, type Ring, type SearchDocument } from '../documents.ts';
-import { FLAG_CRITERIA, type RANGE_CRITERIA, RANGE_MEMBERS, REQUIREMENTS } from '../generated/documents.ts';
+import {
+  FLAG_CRITERIA,
+  LETTER_MEMBERS,
+  type RANGE_CRITERIA,
+  RANGE_MEMBERS,
+  REQUIREMENTS,
+} from '../generated/documents.ts';
 
 export interface ChosenPlace {
   /** As the interface expects it: an IRI or a zip code. */
@@ -19,10 +25,16 @@ export interface Word {
 
 export type RangeCriterion = (typeof RANGE_CRITERIA)[number];
 export type RangeMember = (typeof RANGE_MEMBERS)[number];
+export type LetterMember = (typeof LETTER_MEMBERS)[number];
 export type FlagMember = (typeof FLAG_CRITERIA)[number];
 export type RequirementMember = (typeof REQUIREMENTS)[number];
 
-export interface Draft extends Readonly<Record<RangeMember | FlagMember, string> & Record<RequirementMember, boolean>> {
+export interface Draft
+  extends Readonly<
+    Record<RangeMember | FlagMember, string> &
+      Record<RequirementMember, boolean> &
+      Record<LetterMember, readonly string[]>
+  > {
   readonly title: string;
   readonly transactionType: string;
   readonly propertyTypes: readonly number[];
@@ -67,6 +79,7 @@ function each<Name extends string, Value>(names: readonly Name[], valueOf: (name
 export const NEW_DRAFT: Draft = {
   ...each([...RANGE_MEMBERS, ...FLAG_CRITERIA], () => ''),
   ...each(REQUIREMENTS, (name) => name === 'withCoherentPrice'),
+  ...each(LETTER_MEMBERS, () => []),
   title: '',
   transactionType: '0',
   propertyTypes: [],
@@ -114,6 +127,7 @@ export function draftOf(search: SearchDocument): Draft {
   return {
     ...each([...RANGE_MEMBERS, ...FLAG_CRITERIA], text),
     ...each(REQUIREMENTS, (name) => search[name] === true),
+    ...each(LETTER_MEMBERS, (name) => [search[name] ?? []].flat()),
     title: search.title,
     transactionType: text('transactionType'),
     propertyTypes: codes('propertyTypes'),
@@ -175,8 +189,8 @@ export function bodyOf(draft: Draft): Body {
     return written === '' ? null : Number.isNaN(Number(written)) ? written : Number(written);
   };
   const decimalOrNull = (text: string): string | null => textOrNull(numeral(text));
-  const codes = (list: readonly number[]): number | readonly number[] | null =>
-    list.length === 0 ? null : list.length === 1 ? (list[0] as number) : list;
+  const oneOrSeveral = <Value>(list: readonly Value[]): Value | readonly Value[] | null =>
+    list.length === 0 ? null : list.length === 1 ? (list[0] as Value) : list;
   const values = (list: readonly ChosenPlace[]): readonly string[] => list.map(({ value }) => value);
   const words = draft.groups
     .map((group) => group.filter(({ word }) => word.trim() !== ''))
@@ -185,10 +199,11 @@ export function bodyOf(draft: Draft): Body {
     ...each(RANGE_MEMBERS, (name) => numberOrNull(draft[name])),
     ...each(FLAG_CRITERIA, (name) => (draft[name] === '' ? null : draft[name] === 'true')),
     ...each(REQUIREMENTS, (name) => draft[name] || null),
+    ...each(LETTER_MEMBERS, (name) => oneOrSeveral(draft[name])),
     title: draft.title,
     transactionType: textOrNull(draft.transactionType),
-    propertyTypes: codes(draft.propertyTypes),
-    publisherTypes: codes(draft.publisherTypes),
+    propertyTypes: oneOrSeveral(draft.propertyTypes),
+    publisherTypes: oneOrSeveral(draft.publisherTypes),
     hidePropertyContact: draft.hidePropertyContact,
     lat: decimalOrNull(draft.lat),
     lon: decimalOrNull(draft.lon),

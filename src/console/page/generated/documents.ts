@@ -40,6 +40,8 @@ readonly 'constructionYearMin': number | null;
 readonly 'constructionYearMax': number | null;
 readonly 'condominiumFeesMax': number | null;
 readonly 'rentalChargesMax': number | null;
+readonly 'energyCategories': readonly (string)[] | null;
+readonly 'greenHouseGasCategories': readonly (string)[] | null;
 readonly 'lat': string | null;
 readonly 'lon': string | null;
 readonly 'radius': string | null;
@@ -481,7 +483,7 @@ readonly 'lastError': string | null;
 }
 
 export interface ExplainedCriterion {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "areas" | "excludedCities" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "areas" | "excludedCities" | "expressions";
 readonly 'expected': unknown;
 readonly 'actual': unknown;
 readonly 'holds': boolean;
@@ -499,7 +501,7 @@ readonly 'satisfiedSince': string;
 }
 
 export interface WiderSearch {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "areas" | "excludedCities" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "areas" | "excludedCities" | "expressions";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
@@ -522,6 +524,10 @@ export const EVENT_KINDS = ["ad.update.price","ad.update.surface","ad.update.pic
 export const RANGE_CRITERIA = ["budget","pricePerMeter","surface","landSurface","room","bedroom","advertPrice","floor","constructionYear","condominiumFees","rentalCharges"] as const;
 
 export const RANGE_MEMBERS = ["budgetMin","budgetMax","pricePerMeterMin","pricePerMeterMax","surfaceMin","surfaceMax","landSurfaceMin","landSurfaceMax","roomMin","roomMax","bedroomMin","bedroomMax","advertPriceMin","advertPriceMax","floorMin","floorMax","constructionYearMin","constructionYearMax","condominiumFeesMax","rentalChargesMax"] as const;
+
+export const LETTER_MEMBERS = ["energyCategories","greenHouseGasCategories"] as const;
+
+export const ENERGY_CATEGORIES = ["A","B","C","D","E","F","G"] as const;
 
 export const FLAG_CRITERIA = ["furnished","elevator"] as const;
 

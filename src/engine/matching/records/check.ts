@@ -6,6 +6,7 @@ import { doAdvertsProvide } from '../needs.ts';
 import { type PropertyView, readTexts, textsOf } from '../property-view.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import type { RecordArena } from './arena.ts';
+import { holdsHome } from './home-criteria.ts';
 import {
   ADVERT_RANGES,
   CIRCLE_WORDS,
@@ -20,8 +21,10 @@ import {
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
+  HAS_HOME,
   HAS_SHAPES,
   HEAD_WORDS,
+  homeOffset,
   INCLUDED_CATEGORIES,
   INSEE_CODES,
   listsOffset,
@@ -72,6 +75,7 @@ export function holdsInRecord(
   if (adverts.length < facts.adverts.length && !doAdvertsProvide(needs, adverts)) return false;
   if (!areCodesListed(integers, head, facts, adverts)) return false;
   if (!areAdvertsInRanges(flags, numbers, bound, adverts)) return false;
+  if ((flags & HAS_HOME) !== 0 && !holdsHome(integers, homeOffset(flags, lists), adverts)) return false;
   const includedCount = countOf(integers, head, INCLUDED_CATEGORIES);
   if (includedCount > 0) {
     let isIncluded = false;

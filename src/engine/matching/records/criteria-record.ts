@@ -15,14 +15,17 @@ import type { CodeTable } from '../code-table.ts';
 import { needsOf } from '../needs.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import type { RecordArena } from './arena.ts';
+import { writeHome } from './home-criteria.ts';
 import {
   CODE_LISTS,
   countOf,
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
+  HAS_HOME,
   HAS_SHAPES,
   HEAD_WORDS,
+  homeOffset,
   IS_PARTIAL,
   LIST_COUNTS,
   LISTS,
@@ -64,7 +67,7 @@ export function writeRecord(criteria: Criteria, arena: RecordArena, tables: Reco
   return writeAll(partial, shapes ?? 0, arena, tables);
 }
 
-/** Flags, needs and codes. False for criteria whose codes or bounds have no place in a record. */
+/** Flags, needs, codes and the criteria of the home. False for criteria of which some have no place in a record. */
 function writeHead(criteria: Criteria): boolean {
   const bounds = writeBounds(criteria);
   const needs = needsOf(criteria);
@@ -78,7 +81,10 @@ function writeHead(criteria: Criteria): boolean {
     if (packed === null) return false;
     scratchIntegers[list.integer] = (scratchIntegers[list.integer] as number) | (packed << list.shift);
   }
-  return true;
+  const flags = (scratchIntegers[FLAGS] as number) | HAS_HOME;
+  const hasHome = writeHome(criteria, scratchIntegers, homeOffset(flags, listsOffset(flags)));
+  if (hasHome === true) scratchIntegers[FLAGS] = flags;
+  return hasHome !== null;
 }
 
 /** The bits of those that are set, which follow the head; null when one is not a number. */

@@ -1,4 +1,7 @@
-/** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons' address. */
+/**
+ * The words of a criteria record, see `criteria-record`: a head of integers, bounds, what `home-criteria` keeps, circle,
+ * list codes, polygons' address.
+ */
 
 import { isOfAdverts, isOfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 import type { Circle } from '../../domain/geo.ts';
@@ -50,11 +53,13 @@ export const BOUND_BITS = 2 * RANGES.length;
 /** The first bounds are those that the property itself must keep. */
 export const PROPERTY_BOUND_BITS = 2 * PROPERTY_RANGES.length;
 const BOUNDS_MASK = 2 ** BOUND_BITS - 1;
+/** It has the words of `home-criteria`. */
+export const HAS_HOME = 1 << 27;
 export const HAS_CIRCLE = 1 << 28;
 export const HAS_SHAPES = 1 << 29;
 /** Only the areas are recorded, or not even these: see `criteria-record`. */
 export const IS_PARTIAL = 1 << 30;
-if (BOUNDS_MASK >= HAS_CIRCLE) throw new RangeError(`${RANGES.length} ranges do not fit the flags of a record`);
+if (BOUNDS_MASK >= HAS_HOME) throw new RangeError(`${RANGES.length} ranges do not fit the flags of a record`);
 /** Those that no column has. */
 export const UNCOLUMNED_BOUNDS = BOUNDS_MASK & ~(2 ** (2 * MEASURES.length) - 1);
 
@@ -127,6 +132,8 @@ export function codeIn(packed: number, position: number, { countBits, codeBits }
   return (packed >>> (countBits + position * codeBits)) & ((1 << codeBits) - 1);
 }
 
+/** Behind the bounds: few searches have them. */
+export const HOME_WORDS = 2;
 export const CIRCLE_WORDS = 3;
 
 /** `start`: the first of its `CIRCLE_WORDS`. */
@@ -168,9 +175,15 @@ export function wordsOf(integers: Int32Array, head: number): number {
   return shapesWordOf(integers, head) + (((integers[head + FLAGS] as number) & HAS_SHAPES) === 0 ? 0 : 1);
 }
 
+/** The first integer of the words of a record that `HAS_HOME`; `lists` as `listsOffset` counts it. */
+export function homeOffset(flags: number, lists: number): number {
+  return 2 * (lists - HOME_WORDS - ((flags & HAS_CIRCLE) === 0 ? 0 : CIRCLE_WORDS));
+}
+
 /** Words before the codes of the lists. */
 export function listsOffset(flags: number): number {
-  let words = HEAD_WORDS + ((flags & HAS_CIRCLE) === 0 ? 0 : CIRCLE_WORDS);
+  let words =
+    HEAD_WORDS + ((flags & HAS_HOME) === 0 ? 0 : HOME_WORDS) + ((flags & HAS_CIRCLE) === 0 ? 0 : CIRCLE_WORDS);
   for (let bounds = flags & BOUNDS_MASK; bounds !== 0; bounds &= bounds - 1) words += 1;
   return words;
 }

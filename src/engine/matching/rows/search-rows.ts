@@ -19,6 +19,7 @@ import {
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
+  HAS_HOME,
   HAS_SHAPES,
   HEAD_WORDS,
   INCLUDED_CATEGORIES,
@@ -141,7 +142,7 @@ export class SearchRows {
   #attentionOf(flags: number, integers: Int32Array, head: number): number {
     const hasArea = (flags & (HAS_CIRCLE | HAS_SHAPES)) !== 0;
     const needsExactCheck =
-      (flags & (IS_PARTIAL | UNCOLUMNED_BOUNDS)) !== 0 ||
+      (flags & (IS_PARTIAL | HAS_HOME | UNCOLUMNED_BOUNDS)) !== 0 ||
       ((integers[head + NEEDS] as number) & ~COLUMN_NEEDS) !== 0 ||
       hasUnneededCodes(integers, head) ||
       countOf(integers, head, EXCLUDED_INSEE_CODES) > 0 ||

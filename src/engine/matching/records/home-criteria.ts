@@ -1,0 +1,48 @@
+/**
+ * Criteria that no column has and few searches ask for, in words of the record of their own: the letters asked for, a
+ * bit each.
+ */
+
+import type { Criteria } from '../../domain/criteria.ts';
+import { plainCriteria } from '../../domain/criterion-table.ts';
+import type { AdvertFacts } from '../../domain/property-facts.ts';
+
+const ROWS = plainCriteria('letters');
+/** For each row a byte of the first integer. */
+const ROW_BITS = 8;
+
+/** Writes from `at` on. False without any of these criteria; null with a letter that has no bit. */
+export function writeHome(criteria: Criteria, integers: Int32Array, at: number): boolean | null {
+  let letters = 0;
+  for (const [position, { name, names }] of ROWS.entries()) {
+    for (const letter of criteria[name]) {
+      const bit = names.indexOf(letter);
+      if (bit === -1) return null;
+      letters |= 1 << (position * ROW_BITS + bit);
+    }
+  }
+  integers[at] = letters;
+  return letters !== 0;
+}
+
+/** Whether these adverts hold what was written at `at`. */
+export function holdsHome(integers: Int32Array, at: number, adverts: readonly AdvertFacts[]): boolean {
+  const letters = integers[at] as number;
+  for (let position = 0; position < ROWS.length; position++) {
+    const asked = (letters >>> (position * ROW_BITS)) & (2 ** ROW_BITS - 1);
+    if (asked !== 0 && !isLetterStated(asked, ROWS[position] as (typeof ROWS)[number], adverts)) return false;
+  }
+  return true;
+}
+
+function isLetterStated(
+  asked: number,
+  { source, names }: (typeof ROWS)[number],
+  adverts: readonly AdvertFacts[],
+): boolean {
+  for (const advert of adverts) {
+    const letter = source.read(advert);
+    if (letter !== null && ((asked >> names.indexOf(letter)) & 1) !== 0) return true;
+  }
+  return false;
+}
