@@ -117,7 +117,7 @@ test('energy and greenhouse gas: a letter stated for one live advert is enough, 
     const rated = (...stated: readonly (string | null)[]) =>
       matches({ [name]: ['A', 'C'] }, { adverts: stated.map((letter) => ({ ...ADVERT, [name]: letter })) });
     assert.ok(rated('A') && rated('G', 'C') && rated(null, 'A') && !rated('B') && !rated(null) && !rated('G', null));
-    const all = [...'ABCDEFG'];
+    const all = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
     assert.ok(all.every((letter) => matches({ [name]: all }, { adverts: [{ ...ADVERT, [name]: letter }] })));
     const excluded = { excludedSiteCategories: ['portail'], [name]: ['A'] };
     const others = [

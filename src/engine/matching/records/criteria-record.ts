@@ -81,7 +81,7 @@ function writeHead(criteria: Criteria): boolean {
     if (packed === null) return false;
     scratchIntegers[list.integer] = (scratchIntegers[list.integer] as number) | (packed << list.shift);
   }
-  const flags = (scratchIntegers[FLAGS] as number) | HAS_HOME;
+  const flags = scratchIntegers[FLAGS] | HAS_HOME;
   const hasHome = writeHome(criteria, scratchIntegers, homeOffset(flags, listsOffset(flags)));
   if (hasHome === true) scratchIntegers[FLAGS] = flags;
   return hasHome !== null;
