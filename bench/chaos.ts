@@ -11,9 +11,12 @@
  * fault.
  *
  *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--instances 3] [--faults PATTERN]
+ *     [--cluster] [--waiting 1000000]
  *
  * `--minutes`, `--seconds`: of chaos for each seed; healing comes on top. `--faults`: only those whose name in the
- * timeline matches. `NATS_SERVER_BIN` names another nats-server. The seed decides what is published, what endpoints
+ * timeline matches. `--cluster`: NATS is a cluster of three, of which one server at a time is cut off from its peers,
+ * killed or frozen; store, disk and clock of NATS are well then. `--waiting`: retries at one endpoint that wait for their
+ * hour all along. `NATS_SERVER_BIN` names another nats-server. The seed decides what is published, what endpoints
  * answer, and which faults come in which order; the machine decides the rest.
  */
 
@@ -34,6 +37,7 @@ import { attemptKeyOf, createDisasters, type Gap } from './chaos/disasters.ts';
 import { canMount, INSIDE, runInNamespace } from './chaos/disk.ts';
 import { faultsOf, PROMOTION, ROLLING_RESTART, wreakHavoc } from './chaos/faults.ts';
 import { auditRefused, createMischief, type Mischief, refuseUnstorable } from './chaos/mischief.ts';
+import { LONG_CUT_OFF } from './chaos/nats-faults.ts';
 import { overloadAlone } from './chaos/overload.ts';
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
@@ -58,6 +62,8 @@ const { values } = parseArgs({
     instances: { type: 'string', default: '3' },
     rate: { type: 'string', default: '15' },
     faults: { type: 'string', default: '' },
+    cluster: { type: 'boolean', default: false },
+    waiting: { type: 'string', default: '0' },
     [INSIDE.slice(2)]: { type: 'boolean', default: false },
   },
 });
@@ -97,6 +103,8 @@ async function runSeed(seed: number): Promise<number> {
       random,
       instanceCount,
       withDisk: isInside,
+      isCluster: values.cluster,
+      waitingCount: Number(values.waiting),
       onTransientError: say,
       onCrash,
     });
@@ -139,7 +147,10 @@ interface Havoc {
   readonly flaps: readonly string[];
 }
 
-/** Faults in four parts, with a copy of both servers after the first part and a disaster after each of the next two. */
+/**
+ * Faults in parts, with a copy of what can come back older after the first part, a disaster after each of the next ones,
+ * and an overload before the last.
+ */
 async function wreak(
   cleanup: { after(work: () => Promise<void>): void },
   scene: Scene,
@@ -151,14 +162,16 @@ async function wreak(
   const isWanted = ({ name }: { readonly name: string }): boolean => name.match(values.faults) !== null;
   const isOverloaded = isWanted({ name: OVERLOAD });
   const overloadSeconds = isOverloaded ? Math.min(OVERLOAD_SECONDS_MAX, seconds / 3) : 0;
-  const partSeconds = (seconds - overloadSeconds) / 4;
-  const faults = faultsOf(scene, crawler, mischief, random, partSeconds).filter(isWanted);
   const disasters = await createDisasters(scene, crawler, random);
   cleanup.after(() => disasters.end());
+  const partSeconds = (seconds - overloadSeconds) / (disasters.all.length + 2);
+  const faults = faultsOf(scene, crawler, mischief, random, partSeconds).filter(isWanted);
   let struck = 0;
-  const frozen = random.pick(['PostgreSQL', 'nats-server', 'A', 'B']);
+  const frozen = `${random.pick(['PostgreSQL', 'nats-server', 'A', 'B'])} freezes for a minute`;
   // What few drawings would bring, and every run must have.
-  const openings = [ROLLING_RESTART, PROMOTION, `${frozen} freezes for a minute`, ROLLING_RESTART];
+  const openings = values.cluster
+    ? [ROLLING_RESTART, PROMOTION, LONG_CUT_OFF]
+    : [ROLLING_RESTART, PROMOTION, frozen, ROLLING_RESTART];
   const part = async (): Promise<void> => {
     const until = performance.now() + 1_000 * partSeconds;
     struck += await wreakHavoc(faults, openings.pop() ?? '', random, () => performance.now() > until, say);
@@ -166,7 +179,7 @@ async function wreak(
   await part();
   const wanted = disasters.all.filter(isWanted);
   for (const disaster of wanted) {
-    say('a copy is made of both servers');
+    say('a copy is made');
     await disasters.copy();
     await part();
     say(disaster.name);
@@ -240,7 +253,10 @@ async function closeAll(): Promise<void> {
 async function untilQuiet({ instances, broker, database }: Scene, deliveries: number): Promise<readonly string[]> {
   await Promise.all(instances.map((instance) => instance.untilUp()));
   const look = async (): Promise<string> => {
-    const { num_pending, num_ack_pending } = await broker.manager.consumers.info('ADVERTS', 'intake');
+    // Null while a cluster elects its leaders.
+    const intake = await broker.manager.consumers.info('ADVERTS', 'intake').catch(() => null);
+    if (intake === null) return 'not quiet: JetStream does not answer';
+    const { num_pending, num_ack_pending } = intake;
     const { rows } = await database.query(`
       select (select count(*) from delivery_states) as deliveries,
         (select count(*) from delivery_states where state not in ('delivered', 'failed', 'cancelled')) as open`);

@@ -25,7 +25,7 @@ import type { DueDelivery } from '../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
 import { timeOrderedUuid } from '../src/engine/domain/ids.ts';
 import { createRecovery, readRecovery } from '../src/features/recoveries/recovery-rows.ts';
-import { putInState, seedDeliveries } from '../test/support/seeded-deliveries.ts';
+import { putInState, seedDeliveries, seedWaitingRetries } from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';
 import { type Hour, liveDay } from './courier/day.ts';
 import { announce, closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
@@ -281,7 +281,7 @@ async function benchRetries(scene: Scene) {
   };
 }
 
-/** All at one endpoint, for an hour that is not over; the planner knows of them. */
+/** All at one endpoint. */
 async function benchWaiting(scene: Scene) {
   const count = Number(options.waiting);
   if (count === 0) return {};
@@ -290,13 +290,7 @@ async function benchWaiting(scene: Scene) {
   const stage = await startStage(scene);
   await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
   const quiet = await freshLatencies(scene, forSeconds);
-  await database.query(
-    `insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key, due_at)
-     select gen_random_uuid(), gen_random_uuid(), $1, $2, -1, 1, false, $3, now() + interval '1 hour'
-     from generate_series(1, $4)`,
-    [search.number, search.generation, endpointKeyOf(search.clientId, `${scene.receiverUrl}/hang/0`), count],
-  );
-  await database.query('analyze open_deliveries');
+  await seedWaitingRetries(database, search, endpointKeyOf(search.clientId, `${scene.receiverUrl}/hang/0`), count, 1);
   const beside = await freshLatencies(scene, forSeconds);
   await end(stage);
   await database.query('truncate open_deliveries');

@@ -1,5 +1,5 @@
 /**
- * Disasters: PostgreSQL or NATS comes back as an earlier copy has it, or empty, as in config/README.md, *Backup, restore,
+ * Disasters: PostgreSQL or a NATS of one server comes back as an earlier copy has it, or empty, as in config/README.md, *Backup, restore,
  * disaster*. Every daemon is down then, and everything else is well.
  */
 
@@ -12,6 +12,7 @@ import { copyDatabase, type DatabaseCopy, restoreDatabase } from '../../test/sup
 import { temporaryDirectory } from '../../test/support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import type { ChaosCrawler } from './crawler.ts';
+import type { SingleNats } from './nats.ts';
 import type { Scene } from './scene.ts';
 
 const run = promisify(execFile);
@@ -45,10 +46,10 @@ export interface Disasters {
 }
 
 export async function createDisasters(scene: Scene, crawler: ChaosCrawler, random: Random): Promise<Disasters> {
-  const { instances, servers, natsStore, watcher } = scene;
+  const { instances, servers, nats, watcher } = scene;
   const storeCopy = await temporaryDirectory('streams-copy');
   const gaps: Gap[] = [];
-  let databaseCopy: DatabaseCopy = { takenAt: 0, tables: new Map() };
+  let databaseCopy: DatabaseCopy = { takenAt: 0, tables: new Map(), apart: {} };
 
   async function whileDown(work: () => Promise<void>): Promise<void> {
     await Promise.all(instances.map((instance) => instance.untilUp()));
@@ -69,30 +70,38 @@ export async function createDisasters(scene: Scene, crawler: ChaosCrawler, rando
   }
 
   /** What nobody has recorded yet would be lost: nothing is published, and all is recorded before. */
-  async function loseStreams(isEmpty: boolean): Promise<void> {
+  async function loseStreams({ server, store }: SingleNats, isEmpty: boolean): Promise<void> {
     await crawler.pause();
     await untilTaken(scene);
     await whileDown(async () => {
-      await servers.nats.stop();
-      await emptyDirectory(natsStore);
-      if (!isEmpty) await copyDirectory(storeCopy, natsStore);
-      await servers.nats.restart();
+      await server.stop();
+      await emptyDirectory(store);
+      if (!isEmpty) await copyDirectory(storeCopy, store);
+      await server.restart();
     });
     crawler.resume();
   }
 
+  async function copyStreams({ server, store }: SingleNats): Promise<void> {
+    await server.stop();
+    await emptyDirectory(storeCopy);
+    await copyDirectory(store, storeCopy);
+    await server.restart();
+  }
+
   const isEmpty = random.chance(0.5);
   const database = { name: 'PostgreSQL comes back older', strike: restoreOlderDatabase };
-  const streams = { name: `NATS comes back ${isEmpty ? 'empty' : 'older'}`, strike: () => loseStreams(isEmpty) };
+  const streams = (single: SingleNats): Disaster => ({
+    name: `NATS comes back ${isEmpty ? 'empty' : 'older'}`,
+    strike: () => loseStreams(single, isEmpty),
+  });
+  const all = nats.type === 'single' ? [database, streams(nats)] : [database];
   return {
-    all: random.chance(0.5) ? [database, streams] : [streams, database],
+    all: random.chance(0.5) ? all : all.toReversed(),
     gaps,
     async copy() {
-      await servers.nats.stop();
-      await emptyDirectory(storeCopy);
-      await copyDirectory(natsStore, storeCopy);
-      await servers.nats.restart();
-      databaseCopy = await copyDatabase(servers.postgres.superuserUrl);
+      if (nats.type === 'single') await copyStreams(nats);
+      databaseCopy = await copyDatabase(servers.postgres.superuserUrl, { open_deliveries: scene.waitingRows });
     },
     end: () => rm(storeCopy, { recursive: true, force: true }),
   };

@@ -1,29 +1,19 @@
-/** What goes wrong in a chaos run. Every fault heals what it broke before it ends. */
+/** What goes wrong in a chaos run, and in which order. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
-import type { TestServer } from '../../test/support/servers.ts';
-import type { TurnedClock } from '../../test/support/turned-clock.ts';
 import type { ChaosCrawler } from './crawler.ts';
-import type { SmallDisk } from './disk.ts';
+import { type Durations, type Fault, freezing, type Lasting, serverFaults } from './fault.ts';
 import type { Instance } from './instances.ts';
 import type { Mischief } from './mischief.ts';
-import { storeFault } from './nats-store.ts';
+import { clusterFaults, singleNatsFaults } from './nats-faults.ts';
 import { overloadFault } from './overload.ts';
 import { postgresFaults } from './postgres-faults.ts';
-import { type Link, type Scene, signalFamily } from './scene.ts';
+import type { Link, Scene } from './scene.ts';
 
 export const ROLLING_RESTART = 'a rolling restart';
 export const PROMOTION = 'the standby of PostgreSQL is promoted';
-
-export interface Fault {
-  readonly name: string;
-  readonly weight: number;
-  /** What it breaks: one fault at a time for each. */
-  readonly victims: readonly string[];
-  readonly strike: () => Promise<void>;
-}
 
 /**
  * Two faults at a time, one after the other each, until `isOver`, and `opening` first; `say` is told what happens, as it
@@ -66,18 +56,18 @@ export function faultsOf(
   secondsMax: number,
 ): readonly Fault[] {
   const lasting = (longestSeconds: number) => wait(random.integer(200, 1_000 * Math.min(longestSeconds, secondsMax)));
-  const aMinute = () => wait(1_000 * Math.min(60, secondsMax));
-  const { postgres, nats } = scene.servers;
+  const durations = { lasting, exactly: (seconds: number) => wait(1_000 * Math.min(seconds, secondsMax)) };
+  const { nats } = scene;
+  const { postgres } = scene.servers;
   return [
-    ...scene.instances.flatMap((instance) => instanceFaults(instance, lasting, aMinute)),
+    ...scene.instances.flatMap((instance) => instanceFaults(instance, durations)),
     rollingRestart(scene.instances),
-    ...serverFaults('nats-server', nats, lasting, aMinute),
-    ...serverFaults('PostgreSQL', postgres, lasting, aMinute),
+    ...(nats.type === 'single'
+      ? singleNatsFaults(nats, durations)
+      : clusterFaults(nats, scene.natsOfLeader, random, durations)),
+    ...serverFaults('PostgreSQL', postgres, durations),
     ...standbyFaults(postgres, lasting),
     ...Object.entries(scene.links).flatMap(([name, link]) => linkFaults(name, link, lasting)),
-    ...(scene.disk === null ? [] : [diskFault(scene.disk, nats, lasting)]),
-    storeFault(nats, lasting),
-    slowClock(scene.natsClock, lasting),
     ...postgresFaults({ postgres, disks: scene.postgresDisks, clock: scene.clock, random, lasting }),
     overloadFault(postgres, lasting),
     scene.hiccups.faultOf(lasting),
@@ -91,22 +81,6 @@ export function faultsOf(
     minuteFault(scene.instances, mischief, random),
   ];
 }
-
-/** Of what the crawler publishes meanwhile, nothing may be rejected. */
-function slowClock(clock: TurnedClock, lasting: Lasting): Fault {
-  return {
-    name: 'NATS’s clock is 2 hours behind',
-    weight: 3,
-    victims: ['clock'],
-    async strike() {
-      clock.turnBack(2 * 3_600_000);
-      await lasting(60);
-      clock.putRight();
-    },
-  };
-}
-
-export type Lasting = (longestSeconds: number) => Promise<void>;
 
 /** The next terms take in again what is recorded, with nothing but `crawledAt` between one message and the next. */
 function minuteFault(instances: readonly Instance[], mischief: Mischief, random: Random): Fault {
@@ -123,9 +97,9 @@ function minuteFault(instances: readonly Instance[], mischief: Mischief, random:
   };
 }
 
-function instanceFaults(instance: Instance, lasting: Lasting, aMinute: () => Promise<void>): Fault[] {
+function instanceFaults(instance: Instance, { lasting, exactly }: Durations): Fault[] {
   const { name } = instance;
-  const freezing = async (over: Promise<void>): Promise<void> => {
+  const frozen = async (over: Promise<void>): Promise<void> => {
     instance.freeze();
     await over;
     instance.thaw();
@@ -153,13 +127,19 @@ function instanceFaults(instance: Instance, lasting: Lasting, aMinute: () => Pro
       name: `${name} freezes`,
       weight: 4,
       victims: [name],
-      strike: () => freezing(lasting(25)),
+      strike: () => frozen(lasting(25)),
     },
     {
       name: `${name} freezes for a minute`,
       weight: 1,
       victims: [name],
-      strike: () => freezing(aMinute()),
+      strike: () => frozen(exactly(60)),
+    },
+    {
+      name: `${name} freezes for eight seconds`,
+      weight: 2,
+      victims: [name],
+      strike: () => frozen(exactly(8)),
     },
   ];
 }
@@ -208,33 +188,6 @@ function mischiefFaults(mischief: Mischief, lasting: Lasting): Fault[] {
   ];
 }
 
-function serverFaults(name: string, server: TestServer, lasting: Lasting, aMinute: () => Promise<void>): Fault[] {
-  return [
-    {
-      name: `kill -9 of ${name}`,
-      weight: 4,
-      victims: [name],
-      async strike() {
-        await server.kill();
-        await lasting(5);
-        await server.restart();
-      },
-    },
-    {
-      name: `${name} freezes`,
-      weight: 2,
-      victims: [name],
-      strike: () => freezing(server, lasting(15)),
-    },
-    {
-      name: `${name} freezes for a minute`,
-      weight: 1,
-      victims: [name],
-      strike: () => freezing(server, aMinute()),
-    },
-  ];
-}
-
 /** While there is no standby that answers, no commit is answered either. */
 function standbyFaults(postgres: PostgresPair, lasting: Lasting): Fault[] {
   return [
@@ -257,12 +210,6 @@ function standbyFaults(postgres: PostgresPair, lasting: Lasting): Fault[] {
       },
     },
   ];
-}
-
-async function freezing(server: Pick<TestServer, 'pid'>, over: Promise<void>): Promise<void> {
-  signalFamily(server, 'SIGSTOP');
-  await over;
-  signalFamily(server, 'SIGCONT');
 }
 
 function linkFaults(name: string, link: Link, lasting: Lasting): Fault[] {
@@ -300,20 +247,4 @@ function linkFaults(name: string, link: Link, lasting: Lasting): Fault[] {
       },
     })),
   ];
-}
-
-/** nats-server switches JetStream off when it finds its disk full: operators make room and start it again. */
-function diskFault(disk: SmallDisk, nats: TestServer, lasting: Lasting): Fault {
-  return {
-    name: 'the disk of nats-server is full',
-    weight: 3,
-    victims: ['nats-server'],
-    async strike() {
-      await disk.fill();
-      await lasting(6);
-      await disk.free();
-      await nats.stop();
-      await nats.restart();
-    },
-  };
 }

@@ -1,14 +1,16 @@
 /** Daemons as an orchestrator keeps them: one that ends, for whatever reason, is started again. */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Daemon, type Settings, startDaemon } from '../../test/support/daemon.ts';
-import type { Cleanup, TestServers } from '../../test/support/servers.ts';
+import { type Daemon, type ServerUrls, type Settings, startDaemon } from '../../test/support/daemon.ts';
+import type { Cleanup } from '../../test/support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 
 export interface Instance {
   readonly name: string;
   /** Null while it is down. */
   readonly daemon: Daemon | null;
+  /** Whether it takes adverts in, as far as it has said. */
+  readonly leads: boolean;
   /** Resolves when it has ended, or at once when it is down; an end by SIGTERM with another code than 0 is told as a crash. */
   end(signal: NodeJS.Signals): Promise<void>;
   /** Kills it; it stays down until `resume`. Only while it is up. */
@@ -24,7 +26,7 @@ export interface Instance {
 
 export interface InstanceOptions {
   readonly name: string;
-  readonly servers: TestServers;
+  readonly servers: ServerUrls;
   readonly settings: Settings;
   /** Told when it cannot start, which is no wonder while its servers are away. */
   readonly onTransientError: (what: string) => void;
@@ -32,6 +34,8 @@ export interface InstanceOptions {
   readonly onCrash: (what: string) => void;
 }
 
+const LEADS = 'intake leads';
+const STANDS_BY = 'intake stands by';
 const START_AGAIN_MS = 500;
 /** The last that Node.js says of an error that nobody caught. */
 const UNCAUGHT = /^Node\.js v\d/m;
@@ -79,6 +83,10 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
     name,
     get daemon() {
       return daemon;
+    },
+    get leads() {
+      const said = daemon?.log.findLast(({ message }) => message === LEADS || message === STANDS_BY);
+      return said?.message === LEADS;
     },
     async end(signal) {
       wasEnded = true;

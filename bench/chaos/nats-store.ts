@@ -3,7 +3,7 @@
 import { NatsError } from 'nats';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import type { TestServer } from '../../test/support/servers.ts';
-import type { Fault, Lasting } from './faults.ts';
+import type { Fault, Lasting } from './fault.ts';
 
 /** `ADVERTS` has half of it, or three quarters; it fits on the small disk (disk.ts). */
 export const STORE_BYTES = 96 * 1024 ** 2;

@@ -9,8 +9,8 @@ import type { Settings } from '../../test/support/daemon.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import { temporaryDirectory } from '../../test/support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
-import type { Fault, Lasting } from './faults.ts';
-import type { Scene } from './scene.ts';
+import type { Fault, Lasting } from './fault.ts';
+import type { Instance } from './instances.ts';
 
 const LOADERS = 4;
 /** Sorts what does not fit into its memory. */
@@ -51,9 +51,15 @@ export function overloadFault(postgres: PostgresPair, lasting: Lasting): Fault {
   };
 }
 
+export interface OverloadedScene {
+  readonly servers: { readonly postgres: PostgresPair };
+  readonly database: Pick<pg.Pool, 'query'>;
+  readonly instances: readonly Instance[];
+}
+
 /** With nothing else wrong, so that nobody has a reason to take the lead; resolves with what is wrong with that. */
 export async function overloadAlone(
-  { servers, database, instances }: Scene,
+  { servers, database, instances }: OverloadedScene,
   seconds: number,
 ): Promise<readonly string[]> {
   await Promise.all(instances.map((instance) => instance.untilUp()));

@@ -8,16 +8,17 @@ import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import type { SimulatedClock } from '../../test/support/simulated-clock.ts';
 import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import type { SmallDisk } from './disk.ts';
-import type { Fault, Lasting } from './faults.ts';
+import type { Fault, Lasting } from './fault.ts';
 
 const VICTIMS = ['PostgreSQL'];
 const HOURS_OFF = 2;
 
 /** Long enough for the retries that NATS holds: they keep their hour. */
 const HELD_MS = 15_000;
-/** Where NATS has lost a retry too, the row's hour is all that is left of it: an operator's work. */
+/** Where NATS has lost a retry too, the row's hour is all that is left of it: an operator's work. Those of `--waiting` wait for longer. */
 const PUT_HOURS_RIGHT = `update open_deliveries set due_at = due_at - interval '${HOURS_OFF} hours'
-  where lane = -1 and due_at > clock_timestamp() + interval '1 hour'`;
+  where lane = -1 and due_at > clock_timestamp() + interval '1 hour'
+    and due_at < clock_timestamp() + interval '${HOURS_OFF + 1} hours'`;
 
 export interface PostgresFaultOptions {
   readonly postgres: PostgresPair;

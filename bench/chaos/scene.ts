@@ -1,5 +1,5 @@
 /**
- * The scene of a chaos run: PostgreSQL with a standby, one nats-server, full daemons, a crawler and a receiver, with a
+ * The scene of a chaos run: PostgreSQL with a standby, NATS, full daemons, a crawler and a receiver, with a
  * proxy that can break in each connection; and a watcher, who notes when each delivery could first be read as delivered.
  */
 
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import { readConfig } from '../../src/config.ts';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { startJetStreamWatch } from '../../src/engine/broker/jetstream-watch.ts';
 import { ensureAdvertsStream } from '../../src/engine/broker/topology.ts';
 import { type Database, migrate } from '../../src/engine/store/database.ts';
 import { createApiKey, tuned } from '../../test/support/daemon.ts';
@@ -15,19 +16,18 @@ import { type Watcher, watchDeliveries } from '../../test/support/delivery-watch
 import { type PostgresPair, startPostgresPair } from '../../test/support/postgres-pair.ts';
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
 import { restClient } from '../../test/support/rest-client.ts';
-import { type Cleanup, startTestNats, type TestServer, temporaryDirectory } from '../../test/support/servers.ts';
+import { type Cleanup, temporaryDirectory } from '../../test/support/servers.ts';
 import { type SimulatedClock, simulateClock } from '../../test/support/simulated-clock.ts';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.ts';
-import { startTurnedClock, type TurnedClock } from '../../test/support/turned-clock.ts';
 import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/webhook-receiver.ts';
-import { familyOf } from '../pipeline/processes.ts';
 import { mountSmallDisk, type SmallDisk } from './disk.ts';
 import { type Instance, keepInstance } from './instances.ts';
 import { PROPERTY_ADVERTS_MAX } from './mischief.ts';
-import { STORE_BYTES } from './nats-store.ts';
+import { type ChaosNats, natsUrlsOf, openNats } from './nats.ts';
 import { type Hiccups, prepareHiccups } from './overload.ts';
 import { chaosSearches } from './searches.ts';
+import { seedWaiting, WAITING_ROW_BYTES } from './waiting.ts';
 
 export const RETRY_DELAY_MS = 1_000;
 const ATTEMPT_TIMEOUT_MS = 1_000;
@@ -50,7 +50,6 @@ const TINY = {
   VIGIE_DATABASE_CONNECTIONS_MAX: '4',
   ...tuned({ ...BORNE, recordBatchMax: 8, attemptsInFlightMax: 8 }),
 };
-const NATS_DISK_BYTES = 256 * 1024 ** 2;
 /** Half of it is log (test/support/postgres-pair.ts). */
 const POSTGRES_DISK_BYTES = 1024 ** 3;
 
@@ -59,17 +58,16 @@ export type Link = Pick<TcpProxy, 'cut' | 'stall' | 'swallow' | 'refuse' | 'heal
 type Look = Pick<Database, 'query'>;
 
 export interface Scene {
-  readonly servers: { readonly postgres: PostgresPair; readonly nats: TestServer };
-  /** Where the streams lie. */
-  readonly natsStore: string;
+  readonly servers: { readonly postgres: PostgresPair; readonly nats: { readonly url: string } };
+  readonly nats: ChaosNats;
+  /** The position of the NATS server that the leader's daemon is connected to; 0 while there is none. */
+  readonly natsOfLeader: () => number;
   readonly instances: readonly Instance[];
   /** By the connection they stand in. */
   readonly links: Readonly<Record<string, Link>>;
-  /** Null where the machine forbids to mount one. */
-  readonly disk: SmallDisk | null;
+  /** None where the machine forbids to mount any. */
   readonly postgresDisks: readonly SmallDisk[];
   readonly clock: SimulatedClock;
-  readonly natsClock: TurnedClock;
   readonly hiccups: Hiccups;
   /** The crawler's connection. */
   readonly broker: Broker;
@@ -77,6 +75,8 @@ export interface Scene {
   /** The auditor's look into the rows of the present primary; no proxy stands in it. */
   readonly database: Look;
   readonly searches: readonly OracleSearch[];
+  /** The condition on rows of the queue that wait beside all the others. */
+  readonly waitingRows: string;
   readonly watcher: Watcher;
 }
 
@@ -84,81 +84,129 @@ export interface SceneOptions {
   readonly random: Random;
   readonly instanceCount: number;
   readonly withDisk: boolean;
+  readonly isCluster: boolean;
+  readonly waitingCount: number;
   readonly onTransientError: (what: string) => void;
   readonly onCrash: (what: string) => void;
 }
 
 /** Resolves when all daemons know every search. */
 export async function openScene(cleanup: Cleanup, options: SceneOptions): Promise<Scene> {
-  const { disk, postgresDisks } = options.withDisk ? await mountDisks(cleanup) : { disk: null, postgresDisks: [] };
-  const natsStore = disk?.path ?? (await temporaryDirectory('streams'));
+  const { isCluster, withDisk } = options;
+  const postgresDisks = withDisk ? await mountDisks(cleanup, options.waitingCount) : [];
   const [postgres, nats] = await Promise.all([
     startPostgresPair(
       cleanup,
       postgresDisks.map(({ path }) => join(path, 'data')),
     ),
-    startTestNats(cleanup, natsStore, STORE_BYTES),
+    openNats(cleanup, isCluster, withDisk),
   ]);
-  const servers = { postgres, nats };
+  const servers = { postgres, nats: { url: natsUrlsOf(nats, 'daemon').join() } };
   const receiver = await startWebhookReceiver(cleanup);
   const database = lookInto(cleanup, postgres);
   const clock = await simulateClock(postgres.urls[0]);
-  const natsClock = await startTurnedClock(cleanup, nats.url);
   await migrate(postgres.urls[0]);
-  const proxyOf = (url: string) => startTcpProxy(cleanup, Number(new URL(url).port));
-  const [fromCrawler, toReceiver] = [await proxyOf(nats.url), await proxyOf(receiver.url)];
-  const links: Record<string, Link> = { 'crawler–NATS': fromCrawler, 'daemons–receiver': toReceiver };
+  const fromCrawler = await proxiesOf(cleanup, natsUrlsOf(nats, 'crawler'));
+  const toReceiver = await proxyOf(cleanup, receiver.url);
+  const links: Record<string, Link> = { 'crawler–NATS': together(fromCrawler), 'daemons–receiver': toReceiver };
   receiver.standBehind(toReceiver);
-  const broker = await connectBroker({
-    url: through(fromCrawler, nats.url),
-    name: 'chaos crawler',
-    onStatus: () => undefined,
-  });
-  cleanup.after(() => broker.close());
-  await ensureAdvertsStream(broker);
+  const broker = await connectCrawler(cleanup, nats, fromCrawler);
 
   const hiccups = await prepareHiccups();
-  const instances: Instance[] = [];
-  for (const name of 'ABC'.slice(0, options.instanceCount)) {
-    const toPostgres = [await proxyOf(postgres.urls[0]), await proxyOf(postgres.urls[1])];
-    const toNats = await proxyOf(natsClock.url);
-    links[`${name}–PostgreSQL`] = together(toPostgres);
-    links[`${name}–NATS`] = toNats;
-    const hosts = toPostgres.map(({ port }) => `127.0.0.1:${port}`).join(',');
-    const urls = { DATABASE_URL: withHosts(postgres.url, hosts), NATS_URL: through(toNats, nats.url) };
-    const settings = { ...SETTINGS, ...hiccups.settings, ...urls, ...(name === 'A' ? TINY : PATIENT) };
-    instances.push(keepInstance(cleanup, { ...options, name, servers, settings }));
-  }
+  const { instances, natsOfLeader } = await keepInstances(cleanup, options, { servers, nats, links, hiccups });
   const urlOf = (path: string) => new URL(path, through(toReceiver, receiver.url)).href;
   const searches = await saveSearches(servers, instances, chaosSearches(options.random, receiver, urlOf));
+  const waitingRows = await saveWaiting(servers, instances, database, urlOf('/waiting'), options.waitingCount);
   return {
-    ...{
-      servers,
-      natsStore,
-      instances,
-      links,
-      disk,
-      postgresDisks,
-      clock,
-      natsClock,
-      hiccups,
-      broker,
-      receiver,
-      database,
-      searches,
-    },
+    servers,
+    nats,
+    natsOfLeader,
+    instances,
+    links,
+    postgresDisks,
+    clock,
+    hiccups,
+    broker,
+    receiver,
+    database,
+    searches,
+    waitingRows,
     watcher: watchDeliveries(cleanup, database),
   };
 }
 
-async function mountDisks(cleanup: Cleanup): Promise<{ disk: SmallDisk; postgresDisks: readonly SmallDisk[] }> {
-  const mount = async (name: string, bytes: number): Promise<SmallDisk> =>
-    mountSmallDisk(cleanup, await temporaryDirectory(name), bytes);
-  const postgresDisks = [
-    await mount('primary-disk', POSTGRES_DISK_BYTES),
-    await mount('standby-disk', POSTGRES_DISK_BYTES),
-  ];
-  return { disk: await mount('disk', NATS_DISK_BYTES), postgresDisks };
+/** Adds their connections to `links`. */
+async function keepInstances(
+  cleanup: Cleanup,
+  options: SceneOptions,
+  { servers, nats, links, hiccups }: Pick<Scene, 'servers' | 'nats' | 'hiccups'> & { links: Record<string, Link> },
+): Promise<Pick<Scene, 'instances' | 'natsOfLeader'>> {
+  const { postgres } = servers;
+  const kept: { readonly instance: Instance; readonly toNats: readonly TcpProxy[] }[] = [];
+  for (const name of 'ABC'.slice(0, options.instanceCount)) {
+    const toPostgres = await proxiesOf(cleanup, postgres.urls);
+    const toNats = await proxiesOf(cleanup, natsUrlsOf(nats, 'daemon'));
+    links[`${name}–PostgreSQL`] = together(toPostgres);
+    links[`${name}–NATS`] = together(toNats);
+    const hosts = toPostgres.map(({ port }) => `127.0.0.1:${port}`).join(',');
+    const settings = {
+      ...SETTINGS,
+      ...hiccups.settings,
+      DATABASE_URL: withHosts(postgres.url, hosts),
+      NATS_URL: natsUrl(nats, 'daemon', toNats),
+      VIGIE_NATS_REPLICAS: String(replicasOf(nats)),
+      ...(name === 'A' ? TINY : PATIENT),
+    };
+    kept.push({ instance: keepInstance(cleanup, { ...options, name, servers, settings }), toNats });
+  }
+  return {
+    instances: kept.map(({ instance }) => instance),
+    natsOfLeader() {
+      const leader = kept.find(({ instance }) => instance.leads);
+      const used = leader?.toNats.findIndex(({ connections }) => connections > 0) ?? 0;
+      return Math.max(used, 0);
+    },
+  };
+}
+
+async function mountDisks(cleanup: Cleanup, waitingCount: number): Promise<readonly SmallDisk[]> {
+  const bytes = POSTGRES_DISK_BYTES + waitingCount * WAITING_ROW_BYTES;
+  const mount = async (name: string) => mountSmallDisk(cleanup, await temporaryDirectory(name), bytes);
+  return [await mount('primary-disk'), await mount('standby-disk')];
+}
+
+/** In a cluster it leaves a server that is cut off, as the daemons do. */
+async function connectCrawler(cleanup: Cleanup, nats: ChaosNats, proxies: readonly TcpProxy[]): Promise<Broker> {
+  const broker = await connectBroker({
+    url: natsUrl(nats, 'crawler', proxies),
+    name: 'chaos crawler',
+    replicas: replicasOf(nats),
+    onStatus: () => undefined,
+  });
+  cleanup.after(() => broker.close());
+  await ensureAdvertsStream(broker);
+  const watch = startJetStreamWatch({ broker, onMove: () => undefined });
+  cleanup.after(() => watch.stop());
+  return broker;
+}
+
+function replicasOf(nats: ChaosNats): number {
+  return nats.type === 'cluster' ? nats.nodes.length : 1;
+}
+
+/** Through the proxies. */
+function natsUrl(nats: ChaosNats, user: 'daemon' | 'crawler', proxies: readonly TcpProxy[]): string {
+  return natsUrlsOf(nats, user)
+    .map((url, position) => through(proxies[position] as TcpProxy, url))
+    .join();
+}
+
+function proxyOf(cleanup: Cleanup, url: string): Promise<TcpProxy> {
+  return startTcpProxy(cleanup, Number(new URL(url).port));
+}
+
+function proxiesOf(cleanup: Cleanup, urls: readonly string[]): Promise<readonly TcpProxy[]> {
+  return Promise.all(urls.map((url) => proxyOf(cleanup, url)));
 }
 
 /** The same URL with the proxy's port. */
@@ -213,13 +261,14 @@ async function saveSearches(
   return searches;
 }
 
-/** Stops or continues a server and all its processes. */
-export function signalFamily(server: Pick<TestServer, 'pid'>, signal: 'SIGSTOP' | 'SIGCONT'): void {
-  for (const pid of server.pid === null ? [] : familyOf(server.pid)) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
+async function saveWaiting(
+  servers: Scene['servers'],
+  instances: readonly Instance[],
+  database: Look,
+  url: string,
+  count: number,
+): Promise<string> {
+  if (count === 0) return 'false';
+  const daemon = await (instances[0] as Instance).untilUp();
+  return seedWaiting(database, restClient(daemon, await createApiKey(servers, 'waiting')), url, count);
 }

@@ -13,10 +13,14 @@ export interface DatabaseCopy {
   readonly takenAt: number;
   /** Rows as JSON, by table. */
   readonly tables: ReadonlyMap<string, string>;
+  /** Conditions, by table, on rows that are neither copied nor replaced. */
+  readonly apart: Apart;
 }
 
+type Apart = Readonly<Record<string, string>>;
+
 /** While others write. */
-export async function copyDatabase(url: string): Promise<DatabaseCopy> {
+export async function copyDatabase(url: string, apart: Apart = {}): Promise<DatabaseCopy> {
   return withClient(url, async (client) => {
     // In one message: between two of them, deliveries would end that the snapshot has and its time has not.
     const [, { rows }] = (await client.query(
@@ -25,19 +29,20 @@ export async function copyDatabase(url: string): Promise<DatabaseCopy> {
     const tables = new Map<string, string>();
     for (const { name, columns } of await readTables(client)) {
       const { rows: copied } = await client.query<{ json: string }>(
-        `select coalesce(json_agg(row_to_json(copied)), '[]')::text as json from (select ${columns} from ${name}) copied`,
+        `select coalesce(json_agg(row_to_json(copied)), '[]')::text as json
+         from (select ${columns} from ${name} where not (${apart[name] ?? false})) copied`,
       );
       tables.set(name, (copied[0] as { json: string }).json);
     }
     await client.query('commit');
-    return { takenAt: Number((rows[0] as { at: string }).at), tables };
+    return { takenAt: Number((rows[0] as { at: string }).at), tables, apart };
   });
 }
 
 /** Into the database of a server, which is empty; as its superuser, for whom triggers stand aside. */
 export async function restoreDatabase(
   { url, superuserUrl }: { readonly url: string; readonly superuserUrl: string },
-  { tables }: DatabaseCopy,
+  { tables, apart }: DatabaseCopy,
 ): Promise<void> {
   await migrate(url);
   const owner = new URL(superuserUrl);
@@ -47,7 +52,7 @@ export async function restoreDatabase(
     // Foreign keys are checked by triggers.
     await client.query('set local session_replication_role = replica');
     for (const { name, columns, identity } of await readTables(client)) {
-      await client.query(`delete from ${name}`);
+      await client.query(`delete from ${name} where not (${apart[name] ?? false})`);
       await client.query(
         `insert into ${name} (${columns}) overriding system value
          select ${columns} from json_populate_recordset(null::${name}, $1::json)`,

@@ -29,21 +29,23 @@ export interface ClusterNode {
 
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
+const SIZE = 3;
 
-export async function startNatsCluster(cleanup: Cleanup, size = 3): Promise<readonly ClusterNode[]> {
+/** `isSecretive`: clients are not told the addresses of the others, so that they keep to proxies. */
+export async function startNatsCluster(cleanup: Cleanup, isSecretive = false): Promise<readonly ClusterNode[]> {
   const root = await temporaryDirectory('nats-cluster');
-  const ports = await freePorts(3 * size);
-  const routePorts = ports.slice(size, 2 * size);
+  const ports = await freePorts(3 * SIZE);
+  const routePorts = ports.slice(SIZE, 2 * SIZE);
   const routes = await startRoutes(cleanup, routePorts);
   const routesOf = (position: number) => routes.filter(({ from, to }) => from === position || to === position);
-  const nodes = ports.slice(0, size).map((port, position) => {
+  const nodes = ports.slice(0, SIZE).map((port, position) => {
     const name = `n${position + 1}`;
-    const monitorPort = ports[2 * size + position] ?? 0;
+    const monitorPort = ports[2 * SIZE + position] ?? 0;
     const directory = join(root, name);
     let server: ChildServer | null = null;
     const start = async (): Promise<void> => {
       const own = routes.filter(({ from }) => from === position);
-      const lines = configuration({ name, port, monitorPort, routePort: routePorts[position] ?? 0 }, own);
+      const lines = configuration({ name, port, monitorPort, routePort: routePorts[position] ?? 0, isSecretive }, own);
       server = await startWithConfiguration(name, directory, port, lines);
     };
     return {
@@ -115,14 +117,16 @@ export async function startWithConfiguration(
   return server;
 }
 
-interface Ports {
+interface Member {
   readonly name: string;
   readonly port: number;
   readonly monitorPort: number;
   readonly routePort: number;
+  readonly isSecretive: boolean;
 }
 
-function configuration({ name, port, monitorPort, routePort }: Ports, routes: readonly Route[]): string {
+function configuration(member: Member, routes: readonly Route[]): string {
+  const { name, port, monitorPort, routePort, isSecretive } = member;
   return [
     `server_name: ${name}`,
     'host: "127.0.0.1"',
@@ -135,6 +139,7 @@ function configuration({ name, port, monitorPort, routePort }: Ports, routes: re
     `  port: ${routePort}`,
     // Members learn this address of each other; nothing listens there, so that no route passes by the proxies.
     '  advertise: "127.0.0.1:1"',
+    `  no_advertise: ${isSecretive}`,
     // Its own address as well: a member counts them to know how many there are, and two would begin without the third.
     `  routes: [${[routePort, ...routes.map(({ proxy }) => proxy.port)].map((each) => `"nats://127.0.0.1:${each}"`).join(', ')}]`,
     '}',

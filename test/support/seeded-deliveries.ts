@@ -113,6 +113,23 @@ export async function putInState(
   }
 }
 
+/** Retries of one endpoint that wait for their hour, in the queue alone; the planner knows of them. */
+export async function seedWaitingRetries(
+  database: Pick<Database, 'query'>,
+  { number, generation }: Pick<SeededSearch, 'number' | 'generation'>,
+  endpointKey: string,
+  count: number,
+  hours: number,
+): Promise<void> {
+  await database.query(
+    `insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key, due_at)
+     select gen_random_uuid(), gen_random_uuid(), $1, $2, -1, 1, false, $3, now() + $5 * interval '1 hour'
+     from generate_series(1, $4)`,
+    [number, generation, endpointKey, count, hours],
+  );
+  await database.query('analyze open_deliveries');
+}
+
 /** For claims without a courier, which later ones do not collide with. */
 export async function registerHolder(database: Pick<Database, 'query'>, number: number): Promise<void> {
   await database.query(

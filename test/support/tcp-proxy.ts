@@ -5,6 +5,8 @@ import type { Cleanup } from './servers.ts';
 
 export interface TcpProxy {
   readonly port: number;
+  /** How many connections come through it. */
+  readonly connections: number;
   /** Resets every connection; new ones are welcome. */
   cut(): void;
   /** Connections stay open, also new ones, and nothing passes. */
@@ -69,6 +71,9 @@ export async function startTcpProxy(cleanup: Cleanup, targetPort: number): Promi
   });
   return {
     port: (server.address() as AddressInfo).port,
+    get connections() {
+      return pairs.size;
+    },
     cut,
     stall() {
       state = 'stalled';
