@@ -90,6 +90,14 @@ export function auditNumbers(posts: readonly ReceivedPost[]): string[] {
   });
 }
 
+/** Before anything was restored no number goes on far above. */
+export function auditUnrestored(posts: readonly ReceivedPost[]): string[] {
+  const above = posts.find(({ headers }) => Number(headers['vigie-sequence'] ?? 0) > JUMP_MIN);
+  return above === undefined
+    ? []
+    : [`(g) delivery ${above.id}: number ${above.headers['vigie-sequence']} though nothing was restored`];
+}
+
 function auditHeaders({ id, sequence }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {
   const expected = sequence === null ? undefined : String(sequence);
   const wrong = posts.filter(({ headers }) => headers['vigie-sequence'] !== expected);
