@@ -1,3 +1,5 @@
+/** Addresses outside the public networks are refused as endpoints, however they are written. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,5 @@
+/** The reference of communes, departments and zip codes, and what a stated place means. */
+
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { StatedPlace } from '../src/engine/domain/city.ts';

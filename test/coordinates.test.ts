@@ -1,3 +1,5 @@
+/** The centres of communes, read from the files that operators download. */
+
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,3 +1,5 @@
+/** The keys of an endpoint: of a client and a URL, and of who takes turns. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpointKeyOf, partiesOf, urlKeyOf, urlKeyOfKey } from '../src/engine/domain/endpoint.ts';

@@ -1,3 +1,5 @@
+/** The shapes of a search, which forms send as text. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CORNERS_MAX, parseGeoShapes } from '../src/rest/geo-shapes.ts';

@@ -106,7 +106,8 @@ interface SourceFile {
   readonly lines: readonly string[];
 }
 
-const files: readonly SourceFile[] = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
+const everywhere: readonly SourceFile[] = ['src', 'bench', 'test']
+  .flatMap((top) => readdirSync(join(ROOT, top), { recursive: true, withFileTypes: true }))
   .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
   .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
   .filter((path) => !GENERATED.test(path))
@@ -115,6 +116,9 @@ const files: readonly SourceFile[] = readdirSync(join(ROOT, 'src'), { recursive:
     const text = readFileSync(join(ROOT, path), 'utf8');
     return { path, text, lines: text.trimEnd().split('\n') };
   });
+
+/** Of the product; benchmarks and tests keep what is said of every file. */
+const files = everywhere.filter(({ path }) => path.startsWith('src/'));
 
 /** Where a rule is broken; the test fails with all of them. */
 function assertNone(violations: readonly string[]): void {
@@ -154,7 +158,7 @@ test('imports point down only, as the layers are listed', () => {
 
 test('no files import each other in a circle', () => {
   const targets = new Map(
-    files.map(({ path, text }) => [path, importsOf(text).map((specifier) => join(dirname(path), specifier))]),
+    everywhere.map(({ path, text }) => [path, importsOf(text).map((specifier) => join(dirname(path), specifier))]),
   );
   const finished = new Set<string>();
   const violations: string[] = [];
@@ -164,7 +168,7 @@ test('no files import each other in a circle', () => {
     for (const target of targets.get(path) ?? []) visit(target, [...above, path]);
     finished.add(path);
   };
-  for (const { path } of files) visit(path, []);
+  for (const { path } of everywhere) visit(path, []);
   assertNone(violations);
 });
 
@@ -210,7 +214,7 @@ test('source imports neither tests nor the test runner', () => {
 
 test('relative imports name the file with its suffix', () => {
   assertNone(
-    files.flatMap(({ path, text }) =>
+    everywhere.flatMap(({ path, text }) =>
       importsOf(text)
         .filter((specifier) => specifier.startsWith('.') && !/\.(?:tsx?|json)$/.test(specifier))
         .map((specifier) => `${path} imports ${specifier}`),
@@ -235,14 +239,16 @@ test(`no function has more than ${FUNCTION_LINES_MAX} lines`, () => {
 });
 
 test('files are kebab-case nouns, and none is a drawer', () => {
-  const names = files.map(({ path }) => basename(path));
+  const names = everywhere.map(({ path }) => basename(path));
   assertNone(
-    names.filter((name) => FORBIDDEN_NAMES.test(name) || !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.d)?\.tsx?$/.test(name)),
+    names.filter((name) => FORBIDDEN_NAMES.test(name) || !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.d|\.test)?\.tsx?$/.test(name)),
   );
 });
 
 test('every file begins with why it exists', () => {
-  assertNone(files.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*\s[^]*?\w[^]*?\*\/\n/.test(text)).map(({ path }) => path));
+  assertNone(
+    everywhere.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*\s[^]*?\w[^]*?\*\/\n/.test(text)).map(({ path }) => path),
+  );
 });
 
 test('a TODO has an owner', () => {
@@ -257,7 +263,7 @@ test('a TODO has an owner', () => {
 
 test('types are named for what they are, without I… and …Impl', () => {
   assertNone(
-    files.flatMap(({ path, text }) =>
+    everywhere.flatMap(({ path, text }) =>
       [...text.matchAll(/\b(?:interface|type|class) (I[A-Z][a-z]\w*|\w+Impl)\b/g)].map(
         ([found]) => `${path}: ${found}`,
       ),

@@ -1,3 +1,5 @@
+/** The log: when lines are written, what libraries print, and what an end of the process leaves. */
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';

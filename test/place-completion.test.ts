@@ -1,3 +1,5 @@
+/** Which places complete what was typed, and in which order. */
+
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';

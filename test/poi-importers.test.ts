@@ -1,3 +1,5 @@
+/** What each format of points of interest means, on real files. */
+
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

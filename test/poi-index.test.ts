@@ -1,3 +1,5 @@
+/** The index of points of interest answers as a scan of all points does. */
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';

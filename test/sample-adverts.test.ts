@@ -1,3 +1,5 @@
+/** The random numbers and adverts of the demonstration are the same for a seed. */
+
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { createSampleCrawler, type IntakeMessageJson, SAMPLE_CHANGES } from '../src/cli/demo/sample-adverts.ts';

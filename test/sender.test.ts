@@ -1,3 +1,5 @@
+/** One attempt of a webhook, against HTTP servers that answer well, badly or not at all. */
+
 import assert from 'node:assert/strict';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';

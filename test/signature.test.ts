@@ -1,3 +1,5 @@
+/** The signature of a webhook, against the reference library and the example of its specification. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

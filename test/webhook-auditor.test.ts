@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { signatureHeaders } from '../src/engine/delivery/signature.ts';
-import { type Audit, type AuditedDelivery, auditDeliveries } from './support/delivery-auditor.ts';
+import { type Audit, auditDeliveries } from './support/delivery-auditor.ts';
+import type { AuditedDelivery } from './support/order-auditor.ts';
 import { auditOrder } from './support/order-auditor.ts';
 import type { ReceivedPost } from './support/webhook-receiver.ts';
 

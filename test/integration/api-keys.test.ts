@@ -1,3 +1,5 @@
+/** API keys: how they are made, stored, accepted and revoked. */
+
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { uuidOf } from '../../src/engine/domain/ids.ts';

@@ -1,3 +1,5 @@
+/** An import of points of interest replaces those of its source, or changes nothing. */
+
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

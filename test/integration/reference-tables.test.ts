@@ -1,3 +1,5 @@
+/** Tables of reference data in PostgreSQL: points of interest, commune centres, site categories. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';

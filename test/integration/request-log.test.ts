@@ -1,3 +1,5 @@
+/** The log has one line of each request that was answered. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';

@@ -12,13 +12,11 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import jsonld from 'jsonld';
 import { readConfig } from '../../src/config.ts';
 import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
-import { createRoutes } from '../../src/rest/api.ts';
 import { escapeHtml } from '../../src/rest/content.ts';
 import { ENTRYPOINT_COLLECTIONS, jsonLdContext } from '../../src/rest/description/json-ld-contexts.ts';
 import { JSON_SCHEMAS } from '../../src/rest/description/json-schemas.ts';
 import { RESOURCES } from '../../src/rest/description/resource-schemas.ts';
 import { PROBLEM_TYPES, VIOLATION_CODES } from '../../src/rest/problem.ts';
-import { ROUTES } from '../../src/rest/routes.ts';
 import { SEARCH_MEMBERS } from '../../src/rest/search-schema.ts';
 import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
@@ -106,30 +104,6 @@ async function everything(): Promise<readonly string[]> {
   ];
 }
 const paths = await everything();
-
-describe('the table of endpoints', () => {
-  it('lists what the router serves, and nothing else', () => {
-    const undocumented = [
-      '/',
-      '/docs',
-      '/docs/',
-      '/docs.jsonld',
-      '/contexts/{name}',
-      '/openapi.json',
-      '/asyncapi.json',
-      '/schemas/intake.json',
-      '/docs/{asset}',
-    ];
-    const served = createRoutes({ settings: {} } as never).router.stack.flatMap(({ path, methods }) =>
-      methods
-        .filter((method) => method !== 'HEAD')
-        .map((method) => `${method} ${String(path).replace(/:(\w+)/g, '{$1}')}`),
-    );
-    const listed = ROUTES.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
-    const forRecipients = ['GET /unsubscribe/{token}', 'POST /unsubscribe/{token}'];
-    assert.deepEqual(served.sort(), [...listed, ...forRecipients, ...undocumented.map((path) => `GET ${path}`)].sort());
-  });
-});
 
 describe('the Hydra documentation', () => {
   it('lets API Platform’s parser find every resource, field and filter', async () => {

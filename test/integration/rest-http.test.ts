@@ -1,3 +1,5 @@
+/** HTTP as clients and proxies use it: media types, methods, conditions, encodings. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

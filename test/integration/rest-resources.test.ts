@@ -1,3 +1,5 @@
+/** Matches, property documents and reference data over REST. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';

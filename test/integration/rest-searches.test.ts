@@ -1,3 +1,5 @@
+/** Searches over REST: creation, reading, change and deletion. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';

@@ -11,10 +11,11 @@ import { startDaemon } from '../support/daemon.ts';
 import { startTestServers } from '../support/servers.ts';
 import { copySources } from '../support/source-copy.ts';
 
-/** Of the engine: what a change leads to, an advert's way to a webhook, and searches. */
+/** Of the engine: what a change leads to, an advert's way to a webhook, searches, and no route of a feature that is gone. */
 const ENGINE_TESTS = [
   'test/alerts.test.ts',
   'test/alert-histories.test.ts',
+  'test/openapi-routes.test.ts',
   'test/integration/intake-journey.test.ts',
   'test/integration/rest-searches.test.ts',
 ];

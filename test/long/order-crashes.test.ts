@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createApiKey, type Daemon } from '../support/daemon.ts';
-import { type AuditedDelivery, auditDeliveries } from '../support/delivery-auditor.ts';
+import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { watchDeliveries } from '../support/delivery-watcher.ts';
 import { numberedUuid } from '../support/intake.ts';
+import type { AuditedDelivery } from '../support/order-auditor.ts';
 import { readRecoveries } from '../support/order-auditor.ts';
 import { assertOrdered, firstPosts, openOrderScene } from '../support/order-scene.ts';
 import { restClient } from '../support/rest-client.ts';

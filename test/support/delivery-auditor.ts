@@ -13,7 +13,7 @@
 
 import { Webhook } from 'standardwebhooks';
 import type { Database } from '../../src/engine/store/database.ts';
-import { auditOrder, type OrderRules } from './order-auditor.ts';
+import { type AuditedDelivery, auditOrder, type OrderRules } from './order-auditor.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 
 export interface Audit {
@@ -34,34 +34,6 @@ export interface Audit {
     /** After this time from its start an attempt counts as aborted, and from its start, whatever it says later. */
     readonly leaseMs: number;
   };
-}
-
-export interface AuditedDelivery {
-  readonly id: string;
-  readonly searchId: string;
-  readonly propertyUuid: string | null;
-  readonly matchId: string;
-  /** Null: recorded by a version without. */
-  readonly sequence: number | null;
-  /** Milliseconds since the epoch, by the recorder's clock, which its id carries. */
-  readonly createdAt: number;
-  readonly channel: string;
-  readonly kind: string;
-  readonly endpoint: string;
-  readonly state: string;
-  readonly attemptCount: number;
-  readonly body: string;
-  readonly token: string;
-  readonly attempts: readonly AuditedAttempt[];
-}
-
-export interface AuditedAttempt {
-  readonly number: number;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-  readonly endedAt: number;
-  readonly statusCode: number | null;
-  readonly error: string | null;
 }
 
 const ATTEMPTS_MAX = 6;

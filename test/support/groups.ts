@@ -53,6 +53,7 @@ export const GROUPS = {
     'matcher',
     'matching-kernel',
     'nearest-name',
+    'openapi-routes',
     'place-completion',
     'poi-importers',
     'poi-index',

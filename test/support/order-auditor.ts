@@ -6,7 +6,6 @@
 
 import { HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import type { Database } from '../../src/engine/store/database.ts';
-import type { AuditedAttempt, AuditedDelivery } from './delivery-auditor.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 
 export interface OrderRules {
@@ -20,6 +19,34 @@ export interface OrderRules {
   readonly mayJump?: boolean;
   /** Where these alone sent again, because no retry has become due. */
   readonly recoveries?: readonly AuditedRecovery[];
+}
+
+export interface AuditedDelivery {
+  readonly id: string;
+  readonly searchId: string;
+  readonly propertyUuid: string | null;
+  readonly matchId: string;
+  /** Null: recorded by a version without. */
+  readonly sequence: number | null;
+  /** Milliseconds since the epoch, by the recorder's clock, which its id carries. */
+  readonly createdAt: number;
+  readonly channel: string;
+  readonly kind: string;
+  readonly endpoint: string;
+  readonly state: string;
+  readonly attemptCount: number;
+  readonly body: string;
+  readonly token: string;
+  readonly attempts: readonly AuditedAttempt[];
+}
+
+export interface AuditedAttempt {
+  readonly number: number;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly statusCode: number | null;
+  readonly error: string | null;
 }
 
 /** From its request to its end, in milliseconds since the epoch. */

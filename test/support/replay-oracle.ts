@@ -16,7 +16,7 @@ import { propertyDocument, propertyFacts, readingOf } from '../../src/engine/dom
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 import { type HeldRow, heldOf } from '../../src/engine/store/properties.ts';
-import type { AuditedDelivery } from './delivery-auditor.ts';
+import type { AuditedDelivery } from './order-auditor.ts';
 
 /** A search that was there before the first message. Its price coherence must be off: medians are computed beside the recorder. */
 export interface OracleSearch {
