@@ -84,24 +84,29 @@ function makerOf(registry: Registry) {
           }
         },
       }),
-    /** Values by one label, likewise. */
-    labelledGauge: (
+    /** Values by one label or several, likewise. */
+    labelledGauge(
       name: string,
       help: string,
-      label: string,
-      read: () => Promise<Iterable<readonly [string, number]>>,
-    ) =>
-      new Gauge({
+      label: string | readonly string[],
+      read: () => Promise<Iterable<readonly [string | readonly string[], number]>>,
+    ) {
+      const labels = [label].flat();
+      return new Gauge({
         name,
         help,
-        labelNames: [label],
+        labelNames: labels,
         registers,
         async collect() {
           this.reset();
           const values = await read().catch(() => []);
-          for (const [value, number] of values) this.set({ [label]: value }, number);
+          for (const [value, number] of values) {
+            const all = [value].flat();
+            this.set(Object.fromEntries(labels.map((each, at) => [each, all[at] ?? ''])), number);
+          }
         },
-      }),
+      });
+    },
   };
 }
 

@@ -6,6 +6,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { readState } from '../../src/engine/domain/stored-property.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
 import { expireUnseen } from '../../src/features/feeds/feeds.ts';
 import { readSource, withSource } from '../../src/features/feeds/publications.ts';
@@ -75,7 +76,10 @@ test('a bad file expires nobody, and who forces it gets what it says', async (t)
   await refused(Buffer.alloc(0), /it is empty/);
   await refused(thirteen, /7 of 20 adverts are gone from it: --force takes it/);
   await refused(polirisFile(twenty).subarray(0, -100), /it is cut off/);
-  await refused(polirisFile(twenty.map((row) => ({ ...row, 2: '' }))), /none of its 20 rows is understood/);
+  await refused(
+    polirisFile(twenty.map((row) => ({ ...row, 2: '' }))),
+    /none of its 20 rows is understood: line 1: it has no reference/,
+  );
   const fourteen = await take(scene, 'agency', polirisFile(twenty.slice(0, 14)), { broker: null });
   assert.equal(fourteen.counts.gone, 6);
   const cut = await take(scene, 'agency', polirisFile([...twenty.slice(0, 3), rowOf(99, 5)]).subarray(0, -100), {
@@ -170,7 +174,7 @@ test('a mapping of a CSV brings the adverts of Toulon', { skip }, async (t) => {
     scene.servers,
   );
   assert.equal(code, 0);
-  assert.match(stdout, /note: .*price: "\[.*\]" is no number/);
+  assert.match(stdout, /note: price: 17 of 1664 are no number \(first: line \d+, "\[443000, 1265000\]"\)/);
   await recorded(scene);
   assert.equal(await liveCount(scene), 1_664);
   const { rows: letters } = await scene.database.query('select reason from dead_letters');
@@ -192,15 +196,20 @@ test('the role reads a folder when its newest file stands still, once among inst
   const daemon = await startHere(t, servers, { VIGIE_FEEDS_FILE: sources });
   const admin = (...args: string[]) => runVigie(['admin', ...args, '--address', daemon.adminAddress], servers);
   assert.match((await admin('feeds', 'list')).stdout, /agency +0 .*\nother/);
-  await writeFile(join(folder, 'pushed', 'Annonces.csv'), polirisFile([rowOf(1, 100), {}]));
+  await writeFile(join(folder, 'pushed', 'Annonces.csv'), polirisFile([{ ...rowOf(1, 100), 16: 'grand' }, {}]));
   // An operator does not wait for it to stand still.
   assert.match((await admin('feeds', 'run', 'agency')).stdout, /request time/);
   const shown = await until(
     () => admin('feeds', 'show', 'agency'),
     ({ stdout }) => /read count +1/.test(stdout),
   );
-  assert.match(shown.stdout, /advert count +1\b[^]*not understood: line 2: it has no reference/);
+  assert.match(
+    shown.stdout,
+    /advert count +1\b[^]*not understood: line 2: it has no reference[^]*note: surface: 1 of 1 is no number \(first: line 1, "grand"\)/,
+  );
   assert.equal((await admin('feeds', 'show', 'nobody')).code, 3);
+  const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
+  assert.match(metrics, /vigie_feed_lost_values\{source="agency",member="surface"\} 1/);
   await writeFile(join(folder, 'pushed', 'later.csv'), 'something else');
   await admin('feeds', 'run', 'agency');
   await until(
@@ -258,6 +267,84 @@ test('a source that another session holds is left alone', async (t) => {
     await withSource(database, 'another', async () => undefined);
   });
   assert.equal(await withSource(database, 'agency', async () => 'free'), 'free');
+});
+
+test('an agency that fills in its number later keeps its adverts: only what is new or gone is told', async (t) => {
+  const scene = await startFeedScene(t);
+  const before = rows(0, 24, 100_000).map((row, at) => ({ ...row, 175: String(500 + at) }));
+  await take(scene, 'agency', polirisFile(before));
+  // One is gone, one new, one has another price, and one is known by its technical id alone.
+  const now = [...before.slice(1), { ...rowOf(99, 5), 175: '999' }].map((row) => ({ ...row, 1: 'AG7' }));
+  Object.assign(now[0] as object, { 11: '90000' });
+  Object.assign(now[1] as object, { 2: 'renamed' });
+  const dry = await take(scene, 'agency', polirisFile(now), { broker: null });
+  const { counts, notices } = await take(scene, 'agency', polirisFile(now));
+  assert.deepEqual(dry.counts, counts);
+  assert.deepEqual([counts.new, counts.changed, counts.gone, counts.unchanged], [1, 2, 1, 21]);
+  assert.match(notices.join(), /23 adverts return under another agency's number \(R1 as AG7\/R1\): they stay the same/);
+  // And back, with one that nobody has seen since.
+  const back = await take(scene, 'agency', polirisFile([...before.slice(1, 23), { ...rowOf(99, 5), 175: '999' }]));
+  assert.deepEqual([back.counts.new, back.counts.gone, back.counts.changed], [0, 1, 2]);
+  await recorded(scene);
+  assert.equal(await eventCount(scene, 'property.ad.create'), 25);
+  assert.equal(await eventCount(scene, 'ad.update.expired'), 2);
+  assert.equal(await eventCount(scene, 'ad.update.price'), 2);
+  assert.equal(await endSource({ ...scene, source: 'agency', clock: () => new Date(), stopping: never }), 23);
+  await recorded(scene);
+  assert.equal(await liveCount(scene), 0);
+});
+
+test('another half of the references, or keys that several adverts share, carry nothing over', async (t) => {
+  const scene = await startFeedScene(t);
+  const numbered = (from: number, to: number, agency: string) =>
+    rows(from, to, 100).map((row) => ({ ...row, 1: agency }));
+  await take(scene, 'half', polirisFile(numbered(0, 10, 'A')));
+  const half = await take(scene, 'half', polirisFile([...numbered(0, 5, 'A'), ...numbered(5, 10, 'B')]));
+  assert.deepEqual([half.counts.new, half.counts.gone], [5, 5]);
+  await take(scene, 'shared', polirisFile([...numbered(0, 5, 'A'), ...numbered(0, 5, 'B')]));
+  const shared = await take(scene, 'shared', polirisFile([...numbered(0, 5, 'C'), ...numbered(0, 5, 'D')]));
+  assert.deepEqual([shared.counts.new, shared.counts.gone], [10, 10]);
+});
+
+test('a price with grouped digits is read by what the source has shown, also when those rows are gone', async (t) => {
+  const scene = await startFeedScene(t);
+  const row = (number: number, price: string, surface = '') => ({ ...rowOf(number, 1), 11: price, 16: surface });
+  const pricesOf = async () => {
+    const { rows: found } = await scene.database.query('select state from properties');
+    return found.flatMap(({ state }) => readState(state).adverts.map(({ content }) => content.price)).sort();
+  };
+  const first = await take(
+    scene,
+    'agency',
+    polirisFile([row(1, '350.000'), row(2, '250000', '62,5'), row(3, '189.500 €')]),
+  );
+  assert.deepEqual([first.counts.new, first.lost], [3, {}]);
+  const second = await take(scene, 'agency', polirisFile([row(1, '350.000'), row(2, '250000'), row(3, '189.500 €')]));
+  assert.deepEqual([second.counts.unchanged, second.counts.changed, second.lost], [2, 1, {}]);
+  await recorded(scene);
+  assert.deepEqual(await pricesOf(), [189_500, 250_000, 350_000]);
+  assert.equal(await eventCount(scene, 'ad.update.price'), 0);
+  const unknown = await take(scene, 'other', polirisFile([row(1, '350.000')]));
+  assert.deepEqual(unknown.lost, { price: 1 });
+  assert.match(unknown.notices.join(), /price: 1 of 1 is no number for certain.*\(first: line 1, "350\.000"\)/);
+});
+
+test('when many adverts lose a member that they had, the command says so, and its exit code is 2', async (t) => {
+  const scene = await startFeedScene(t);
+  const path = join(await emptyDirectory(t), 'Annonces.csv');
+  const feed = async (file: Buffer) => {
+    await writeFile(path, file);
+    return runVigie(['feed', 'agency', '--format', 'poliris', path], scene.servers);
+  };
+  const ten = rows(0, 10, 100_000);
+  assert.equal((await feed(polirisFile(ten))).code, 0);
+  const one = await feed(polirisFile([{ ...ten[0], 11: '' }, ...ten.slice(1)]));
+  assert.deepEqual([one.code, one.stdout.includes('warning')], [0, false]);
+  const asked = ten.map((row, at) => (at < 3 ? { ...row, 11: 'nous consulter' } : row));
+  const three = await feed(polirisFile(asked));
+  assert.equal(three.code, 2);
+  assert.match(three.stdout, /note: price: 3 of 10 are no number \(first: line 1, "nous consulter"\)/);
+  assert.match(three.stdout, /warning: 2 of 10 adverts have lost price\n/);
 });
 
 test('adverts that nobody has shown for so many days expire, others do not, and a pause of ours is no reason', async (t) => {

@@ -3,7 +3,8 @@
 import type { TestContext } from 'node:test';
 import type pg from 'pg';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
-import { readPoliris } from '../../src/features/feeds/poliris.ts';
+import type { DecimalHabits } from '../../src/features/feeds/numbers.ts';
+import { openFormat } from '../../src/features/feeds/reading.ts';
 import { type SnapshotOptions, takeSnapshot } from '../../src/features/feeds/snapshot.ts';
 import type { RunningService } from './daemon.ts';
 import { connectDatabase } from './database.ts';
@@ -28,7 +29,7 @@ export async function startFeedScene(t: TestContext, servers?: TestServers): Pro
 
 const never = new AbortController().signal;
 
-export function take(scene: FeedScene, source: string, file: Buffer, options: Partial<SnapshotOptions> = {}) {
+export async function take(scene: FeedScene, source: string, file: Buffer, options: Partial<SnapshotOptions> = {}) {
   const { database, broker } = scene;
   const defaults = {
     database,
@@ -42,7 +43,11 @@ export function take(scene: FeedScene, source: string, file: Buffer, options: Pa
   async function* bytes(): AsyncGenerator<Buffer> {
     yield file;
   }
-  const input = { rows: () => readPoliris(bytes(), source), hash: () => String(file.length) + String(file.at(400)) };
+  const format = await openFormat('poliris', null, source);
+  const input = {
+    rows: (habits: DecimalHabits) => format(bytes(), habits),
+    hash: () => String(file.length) + String(file.at(400)),
+  };
   return takeSnapshot(input, { ...defaults, ...options });
 }
 

@@ -84,10 +84,11 @@ const DELIVERIES: readonly MethodCommand[] = [
   })),
 ];
 
-const showFeed = ({ complaints, notices, ...feed }: JsonObject): void => {
+const showFeed = ({ complaints, notices, warnings, ...feed }: JsonObject): void => {
   printFacts(feed);
   for (const complaint of (complaints ?? []) as string[]) print(printable(`not understood: ${complaint}`));
   for (const notice of (notices ?? []) as string[]) print(printable(`note: ${notice}`));
+  for (const warning of (warnings ?? []) as string[]) print(printable(`warning: ${warning}`));
 };
 
 const FEEDS: readonly MethodCommand[] = [

@@ -10,10 +10,13 @@ import { decodeIntakeMessage } from '../../engine/domain/intake-message.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { readProperty } from '../../engine/store/properties.ts';
 import type { PublishAdverts } from '../../feature.ts';
-import { type FeedContent, SnapshotRefusedError } from './feed-row.ts';
+import { SnapshotRefusedError } from './feed-row.ts';
+import { identityOf } from './identity.ts';
 import { SourceBusyError, withSource } from './publications.ts';
 import { FORMATS, type FormatName, isSourceName, openFormat, readOnce, SOURCE_RULE } from './reading.ts';
-import { contentJson, endSource, identityOf, type SnapshotOutcome } from './snapshot.ts';
+import { endSource } from './snapshot.ts';
+import type { Planned } from './spool.ts';
+import type { SnapshotOutcome } from './tally.ts';
 
 interface FeedOptions {
   readonly source: string;
@@ -37,7 +40,7 @@ export function feedCommand({ args, text, flag }: Input): Promise<void> {
   return feed(readConfig(), options, interruptSignal());
 }
 
-/** Sets the exit code 2 when rows were not understood. Throws `CommandError` when the snapshot is refused. */
+/** Sets the exit code 2 when rows were not understood, or many adverts have lost a member. Throws `CommandError` when the snapshot is refused. */
 async function feed(config: Config, options: FeedOptions, stopping: AbortSignal): Promise<void> {
   assertUsable(options);
   const { source, file, isDryRun, isEnd } = options;
@@ -87,12 +90,6 @@ async function end(database: Database, broker: Broker, source: string, stopping:
   print(`${source}: ${count} adverts expire, and nothing is known of it any more`);
 }
 
-interface Difference {
-  readonly reference: string;
-  readonly content: FeedContent;
-  readonly isNew: boolean;
-}
-
 async function readSnapshot(
   database: Database,
   broker: Broker | null,
@@ -101,7 +98,7 @@ async function readSnapshot(
 ): Promise<void> {
   const path = file as string;
   const progress = startProgress(`reading ${path}`, 'adverts');
-  const differences: Difference[] = [];
+  const differences: Planned[] = [];
   try {
     const outcome = await readOnce({
       database,
@@ -114,8 +111,8 @@ async function readSnapshot(
       clock: () => new Date(),
       format: () => openFormat(format as FormatName, mapping || null, source),
       onProgress: (doing, count, share) => progress.update({ doing, count, share }),
-      onDifference(reference, content, isNew) {
-        if (broker === null && differences.length < CHANGES_SHOWN) differences.push({ reference, content, isNew });
+      onDifference(planned) {
+        if (broker === null && differences.length < CHANGES_SHOWN) differences.push(planned);
       },
     });
     progress.end();
@@ -127,15 +124,16 @@ async function readSnapshot(
   }
 }
 
-function summarise({ counts, complaints, notices }: SnapshotOutcome, subject: string): void {
+function summarise({ counts, complaints, notices, warnings }: SnapshotOutcome, subject: string): void {
   for (const complaint of complaints) print(printable(`not understood: ${complaint}`));
   for (const notice of notices) print(printable(`note: ${notice}`));
+  for (const warning of warnings) print(printable(`warning: ${warning}`));
   const { adverts, new: created, changed, republished, unchanged, gone, notUnderstood } = counts;
   print(
     `${subject}: ${adverts} adverts; ${created} new, ${changed} changed, ${gone} gone, ${unchanged} unchanged` +
       `${republished > 0 ? `, ${republished} shown again` : ''}${notUnderstood > 0 ? `, ${notUnderstood} not understood` : ''}`,
   );
-  if (notUnderstood > 0) process.exitCode = NOT_UNDERSTOOD;
+  if (notUnderstood > 0 || warnings.length > 0) process.exitCode = NOT_UNDERSTOOD;
 }
 
 /** Throws `UsageError`, and `CommandError` for a mapping that cannot work. */
@@ -156,17 +154,18 @@ export async function openAdverts(format: string, mapping: string): Promise<Publ
 async function describe(
   database: Database,
   source: string,
-  { reference, content, isNew }: Difference,
+  { reference, first, content, change }: Planned,
 ): Promise<string> {
-  const title = typeof content.advert.title === 'string' ? content.advert.title : '';
-  if (isNew) return `new      ${reference}  ${title}`;
-  const identity = identityOf(source, reference);
+  const after = decodeIntakeMessage(
+    Buffer.from(`{"kind":"upsert","crawledAt":"${new Date().toISOString()}",${content}`),
+  );
+  if (after.kind !== 'upsert') return '';
+  const title = after.advert.title ?? '';
+  if (change === 'new') return `new      ${reference}  ${title}`;
+  const identity = identityOf(source, first);
   const held = await readProperty(database, identity.property);
   const before = held?.state.adverts.find(({ uuid }) => uuid === identity.advert);
   if (before === undefined) return `changed  ${reference}  ${title}`;
-  const message = `{"kind":"upsert","crawledAt":"${new Date().toISOString()}",${contentJson(identity, content)}`;
-  const after = decodeIntakeMessage(Buffer.from(message));
-  if (after.kind !== 'upsert') return '';
   const members = [...changesOf(before.content, after.advert), ...changesOf(before.property, after.property)];
   return `changed  ${reference}  ${members.length === 0 ? 'it comes back' : members.join(', ')}`;
 }

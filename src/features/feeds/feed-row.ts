@@ -5,6 +5,7 @@
 
 import { decodeHTML } from 'entities';
 import { type IntakeViolation, type SentMessage, VALIDATORS, violationsOf } from '../../engine/domain/intake-schema.ts';
+import type { DecimalHabits, NumberReader } from './numbers.ts';
 
 /** The snapshot cannot be taken; the message is the reported sentence. */
 export class SnapshotRefusedError extends Error {
@@ -12,6 +13,7 @@ export class SnapshotRefusedError extends Error {
 }
 
 type Members = Readonly<Record<string, unknown>>;
+type Lose = (loss: Loss) => void;
 
 /** In the intake contract's form, without identity; unknown values are null, undefined, empty, or absent. */
 export interface FeedContent {
@@ -19,14 +21,27 @@ export interface FeedContent {
   readonly advert: Members;
 }
 
+/** A value that was left out: of `price`, `"abc"` is `no number`. */
+export interface Loss {
+  readonly member: string;
+  readonly fault: string;
+  readonly value: string;
+}
+
+/** What else identifies an advert of Poliris: its agency's own reference and the technical id; empty: none. */
+export interface OtherKeys {
+  readonly own: string;
+  readonly technical: string;
+}
+
 export interface AdvertRow {
   readonly kind: 'advert';
   /** From 1; of the file's lines or, where it has none, of its adverts. */
   readonly line: number;
   readonly reference: string;
+  readonly keys?: OtherKeys;
   readonly content: FeedContent;
-  /** Values that were dropped: `price: "abc" is no number`. */
-  readonly notices: readonly string[];
+  readonly losses: readonly Loss[];
 }
 
 export interface ComplaintRow {
@@ -35,12 +50,31 @@ export interface ComplaintRow {
   /** Null when the row does not even identify its advert. */
   readonly reference: string | null;
   readonly reason: string;
+  readonly losses?: readonly Loss[];
 }
 
-export type FeedRow = AdvertRow | ComplaintRow;
+/** A row that is no advert of the source. */
+export interface LeftOutRow {
+  readonly kind: 'left out';
+  readonly line: number;
+  readonly reference: null;
+  /** The same for all rows that are left out for it. */
+  readonly reason: string;
+}
 
-/** Throws `SnapshotRefusedError` when the bytes are not of the format, or end too early. */
-export type FeedFormat = (bytes: AsyncIterable<Buffer>) => AsyncIterable<FeedRow>;
+export type FeedRow = AdvertRow | ComplaintRow | LeftOutRow;
+
+export const NAMES_COLUMNS = 'it names columns';
+export const NOTHING_UNDERSTOOD = 'none of its values is understood';
+
+/** `habits`: what the numbers of the source have shown; the reading returns what they show now. */
+export type FeedFormat = (bytes: AsyncIterable<Buffer>, habits: DecimalHabits) => FeedReading;
+
+export interface FeedReading {
+  /** Throws `SnapshotRefusedError` when the bytes are not of the format, or end too early. */
+  readonly rows: AsyncIterable<FeedRow>;
+  readonly numbers: NumberReader;
+}
 
 const REFERENCE_LENGTH_MAX = 200;
 
@@ -70,10 +104,23 @@ function isRecord(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The known members of a content: `price`, `contact.phone`. A list counts its items. */
+export function eachKnown(content: FeedContent, found: (member: string, count: number) => void): void {
+  for (const half of [content.property, content.advert]) {
+    for (const [name, value] of Object.entries(half)) {
+      found(name, Array.isArray(value) ? value.length : 1);
+      if (isRecord(value)) for (const part of Object.keys(value)) found(`${name}.${part}`, 1);
+    }
+  }
+}
+
+/** As much as tells one value from others. */
+export const LOST_LENGTH_MAX = 60;
+
 const NOWHERE = '00000000-0000-4000-8000-000000000000';
 
 /** Without the values that the contract refuses: `dropped` is called for each. */
-export function withinBounds(content: FeedContent, dropped: (notice: string) => void): FeedContent {
+export function withinBounds(content: FeedContent, dropped: Lose): FeedContent {
   const kept = { property: known(content.property), advert: known(content.advert) };
   dropHalfPlace(kept.property, dropped);
   // The validator completes its input.
@@ -95,14 +142,14 @@ function isValid(message: unknown): message is SentMessage {
   return VALIDATORS.upsert(message);
 }
 
-function dropHalfPlace(property: Record<string, unknown>, dropped: (notice: string) => void): void {
+function dropHalfPlace(property: Record<string, unknown>, dropped: Lose): void {
   const place = property.locations as { lat?: unknown; lon?: unknown } | undefined;
   if (place === undefined || (place.lat !== undefined && place.lon !== undefined)) return;
   delete property.locations;
-  dropped('locations: one of lat and lon is missing');
+  dropped({ member: 'locations', fault: 'left out: one of lat and lon is missing', value: JSON.stringify(place) });
 }
 
-function dropAt(kept: FeedContent, { propertyPath, message }: IntakeViolation, dropped: (notice: string) => void) {
+function dropAt(kept: FeedContent, { propertyPath, message }: IntakeViolation, dropped: Lose) {
   const [half, ...path] = propertyPath.split('.');
   let members = kept[half as keyof FeedContent] as Record<string, unknown>;
   // A list is dropped as a whole, a record by its member.
@@ -110,8 +157,10 @@ function dropAt(kept: FeedContent, { propertyPath, message }: IntakeViolation, d
     members = members[path.shift() as string] as Record<string, unknown>;
   const name = path[0] as string;
   if (!(name in members)) return;
+  const value = (JSON.stringify(members[name]) ?? '').slice(0, LOST_LENGTH_MAX);
   delete members[name];
-  dropped(`${propertyPath.replace(/^\w+\./, '')}: ${message}`);
+  const member = propertyPath.replace(/^\w+\./, '').replace(/\.\d+(?=\.|$)/, '');
+  dropped({ member, fault: `left out: it ${message}`, value });
 }
 
 /** An advert with thirty photos and texts in five languages has a hundredth of it. */
@@ -179,12 +228,6 @@ export function plainText(written: string): string {
 
 export function plainLine(written: string): string {
   return plainText(written).replaceAll('\n', ' ');
-}
-
-/** Null: no number. Digits may be grouped by blanks, and the decimal sign may be a comma. */
-export function numberIn(written: string): number | null {
-  const digits = written.replaceAll(/[\s\u00a0\u202f]/g, '').replace(',', '.');
-  return /^[+-]?\d+(?:\.\d*)?$/.test(digits) ? Number(digits) : null;
 }
 
 /** Null: it cannot be followed. */

@@ -62,7 +62,10 @@ async function openFeeds(parts: Parts): Promise<void> {
       allowPrivateNetworks: config.allowPrivateEndpoints,
       clock: () => new Date(),
       nowMs: () => performance.now(),
-      onRead: (source, { counts }) => log.info({ source, ...counts }, 'feed read'),
+      onRead(source, { counts, warnings }) {
+        log.info({ source, ...counts }, 'feed read');
+        if (warnings.length > 0) log.warn({ source, warnings }, 'adverts of a feed have lost values');
+      },
       onRefused: (source, reason) => log.warn({ source, reason }, 'feed refused'),
     });
     draining('feeds', feeds.stop);
@@ -109,6 +112,20 @@ function measureFeeds({ metrics, database }: Parts, sources: readonly FeedSource
       return Math.max(0, (Date.now() - gaveAt - 2 * source.everyMs) / 1_000);
     },
   );
+  metrics.labelledGauge(
+    'vigie_feed_lost_values',
+    'Values of the last snapshot that were not understood and left out',
+    ['source', 'member'],
+    async () => {
+      const reports = await readReports(
+        database,
+        sources.map((source) => source.name),
+      );
+      return [...reports].flatMap(([source, { lost = {} }]) =>
+        Object.entries(lost).map(([member, count]) => [[source, member], count] as const),
+      );
+    },
+  );
   measure('vigie_feed_refused', '1 while the last snapshot of a source was refused', (report) =>
     report.refusal ? 1 : 0,
   );
@@ -135,7 +152,7 @@ async function runFeed(name: string, dependencies: AdminDependencies): Promise<F
 }
 
 function feedMessage({ name, adverts, report }: Pick<Source, 'name' | 'adverts' | 'report'>): Feed {
-  const { counts = {}, complaints = [], notices = [] } = report;
+  const { counts = {}, complaints = [], notices = [], warnings = [] } = report;
   const time = (at: string | null | undefined): Date | undefined => (at ? new Date(at) : undefined);
   return {
     name: `feeds/${name}`,
@@ -153,6 +170,7 @@ function feedMessage({ name, adverts, report }: Pick<Source, 'name' | 'adverts' 
     notUnderstoodCount: counts.notUnderstood ?? 0,
     complaints: [...complaints],
     notices: [...notices],
+    warnings: [...warnings],
     requestTime: time(report.requestedAt),
   };
 }

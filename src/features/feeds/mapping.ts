@@ -16,6 +16,7 @@ interface MemberSchema {
 }
 
 const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const accepted = z.union([value, z.array(value)]);
 const placeSchema = z.strictObject({
   path: z.string().min(1),
   /**
@@ -23,6 +24,10 @@ const placeSchema = z.strictObject({
    * unknown.
    */
   values: z.record(z.string(), value).optional(),
+  /** Of several items, those whose values are among these. */
+  where: z.record(z.string(), accepted).optional(),
+  /** What is meant of an item: a path within it. */
+  take: z.string().min(1).optional(),
   /** Separates the items of a list in one text. */
   split: z.string().min(1).optional(),
   /** It may be absent from every advert. */
@@ -35,21 +40,26 @@ const mappingSchema = z.strictObject({
   adverts: z.string().optional(),
   encoding: z.enum(['utf-8', 'windows-1252', 'iso-8859-15']).optional(),
   delimiter: z.string().length(1).optional(),
+  /** The sign before decimals, where a number of the file has it. */
+  decimal: z.enum(['.', ',']).optional(),
+  /** Values by path: other rows are left out. Null is the value of a row without the path. */
+  only: z.record(z.string(), accepted).optional(),
   reference: z.string().min(1),
   members: z.record(z.string(), z.union([z.string().min(1), placeSchema, constantSchema])),
 });
 
-type Place = z.output<typeof placeSchema>;
+export type MappedPath = z.output<typeof placeSchema>;
 
 export interface MappedMember {
   /** Such as `contact.phone`. */
   readonly name: string;
   readonly half: 'property' | 'advert';
   readonly schema: MemberSchema;
-  readonly from: Place | z.output<typeof constantSchema>;
+  readonly from: MappedPath | z.output<typeof constantSchema>;
 }
 
-export interface Mapping extends Omit<z.output<typeof mappingSchema>, 'members'> {
+export interface Mapping extends Omit<z.output<typeof mappingSchema>, 'members' | 'only'> {
+  readonly only: ReadonlyMap<string, ReadonlySet<string>>;
   readonly members: readonly MappedMember[];
   /** Paths that must occur in some advert, the reference's first. */
   readonly paths: readonly string[];
@@ -78,7 +88,7 @@ export function parseMapping(text: string, path: string): Mapping {
   }
   const parsed = mappingSchema.safeParse(sent);
   if (!parsed.success) throw refused(path, parsed.error.issues.map(issueText));
-  const { members, ...rest } = parsed.data;
+  const { members, only = {}, ...rest } = parsed.data;
   const unknown = Object.keys(members).filter((name) => !KNOWN.has(name));
   if (unknown.length > 0)
     throw refused(
@@ -91,8 +101,19 @@ export function parseMapping(text: string, path: string): Mapping {
     name,
     from: typeof from === 'string' ? { path: from } : from,
   }));
-  const needed = mapped.flatMap(({ from }) => ('path' in from && from.optional !== true ? [from.path] : []));
-  return { ...rest, members: mapped, paths: [rest.reference, ...needed] };
+  const itemed = mapped.find(({ from }) => 'path' in from && (from.where ?? from.take) !== undefined);
+  if (rest.format === 'csv' && itemed !== undefined)
+    throw refused(path, [`${itemed.name}: \`where\` and \`take\` choose among items, and a column of a CSV has none`]);
+  const needed = mapped.flatMap(({ from }) => ('path' in from && from.optional !== true ? [pathOf(from)] : []));
+  const accepting = Object.entries(only).map(
+    ([at, values]) => [at, new Set([values].flat().map((each) => String(each ?? '')))] as const,
+  );
+  const decisive = accepting.flatMap(([at, values]) => (values.has('') ? [] : [at]));
+  return { ...rest, only: new Map(accepting), members: mapped, paths: [rest.reference, ...decisive, ...needed] };
+}
+
+function pathOf({ path, take }: MappedPath): string {
+  return take === undefined ? path : `${path}/${take}`;
 }
 
 function issueText({ path, message, ...issue }: z.core.$ZodIssue): string {

@@ -4,22 +4,42 @@ import { isUtf8 } from 'node:buffer';
 import {
   type FeedRow,
   type Line,
+  LOST_LENGTH_MAX,
+  type Loss,
   linesOf,
-  numberIn,
+  NAMES_COLUMNS,
+  NOTHING_UNDERSTOOD,
   plainLine,
   plainText,
   referenceFault,
   SnapshotRefusedError,
   webAddress,
 } from './feed-row.ts';
+import { createNumberReader, type NumberReader } from './numbers.ts';
 
 /** `source`: whose name stands for a publisher that gives none. */
-export async function* readPoliris(bytes: AsyncIterable<Buffer>, source: string): AsyncGenerator<FeedRow> {
-  for await (const record of polirisRecords(bytes)) yield rowOf(record, source);
+export async function* readPoliris(
+  bytes: AsyncIterable<Buffer>,
+  source: string,
+  numbers: NumberReader = createNumberReader(),
+): AsyncGenerator<FeedRow> {
+  let isFirst = true;
+  for await (const record of polirisRecords(bytes)) {
+    yield rowOf(record, source, numbers, isFirst);
+    isFirst = false;
+  }
 }
 
-function rowOf({ line, fields, fault }: PolirisRecord, source: string): FeedRow {
-  const record = createReader(fields);
+/** A line of column names has at least as many values that mean nothing: kinds, price, surface. */
+const NAMES_FROM = 3;
+
+function rowOf(
+  { line, fields, fault }: PolirisRecord,
+  source: string,
+  numbers: NumberReader,
+  isFirst: boolean,
+): FeedRow {
+  const record = createReader(fields, numbers);
   const [agency, own] = [record.line(1), record.line(2)];
   const reference = agency === '' ? own : `${agency}/${own}`;
   // The last field of an incomplete record may be cut.
@@ -28,24 +48,42 @@ function rowOf({ line, fields, fault }: PolirisRecord, source: string): FeedRow 
   const nameless = referenceFault(own) ?? referenceFault(reference);
   if (nameless !== null) return { kind: 'complaint', line, reference: null, reason: nameless };
   const content = { property: propertyOf(record), advert: advertOf(record, source) };
-  return { kind: 'advert', line, reference, content, notices: record.notices };
+  const { losses } = record;
+  const { title, description } = content.advert;
+  const { zipcode, name } = content.property.city;
+  const hasText = [title, description, zipcode, name].some((text) => text !== '');
+  if (record.understoodCount() === 0 && losses.length >= (hasText ? NAMES_FROM : 1))
+    return isFirst && losses.length >= NAMES_FROM
+      ? { kind: 'left out', line, reference: null, reason: NAMES_COLUMNS }
+      : { kind: 'complaint', line, reference, reason: NOTHING_UNDERSTOOD, losses };
+  const technical = record.line(175).replace(/^0+$/, '');
+  return { kind: 'advert', line, reference, keys: { own, technical }, content, losses };
 }
 
 type Reader = ReturnType<typeof createReader>;
 
-/** By the numbers of the format, from 1. An invalid value is reported, and unknown. */
-function createReader(fields: readonly string[]) {
-  const notices: string[] = [];
+/** By the numbers of the format, from 1. A value that is not understood is reported, and unknown. */
+function createReader(fields: readonly string[], numbers: NumberReader) {
+  const losses: Loss[] = [];
+  let understood = 0;
   const raw = (field: number): string => fields[field - 1]?.trim() ?? '';
-  const number = (field: number, member: string): number | null => {
-    const written = raw(field);
-    const value = written === '' ? null : numberIn(written);
-    if (written !== '' && value === null)
-      notices.push(`${member}: ${JSON.stringify(written.slice(0, 40))} is no number`);
+  const lose = (field: number, member: string, fault: string): null => {
+    losses.push({ member, fault, value: JSON.stringify(raw(field).slice(0, LOST_LENGTH_MAX)) });
+    return null;
+  };
+  const keep = <Value>(value: Value): Value => {
+    understood += 1;
     return value;
   };
+  const number = (field: number, member: string): number | null => {
+    const written = raw(field);
+    if (written === '') return null;
+    const value = numbers.read(written, member);
+    return typeof value === 'number' ? keep(value) : lose(field, member, value);
+  };
   return {
-    notices,
+    losses,
+    understoodCount: () => understood,
     raw,
     line: (field: number) => plainLine(raw(field)),
     text: (field: number) => plainText(raw(field)),
@@ -53,15 +91,35 @@ function createReader(fields: readonly string[]) {
     number,
     /** Programs write 0 for an empty field. */
     amount: (field: number, member: string) => number(field, member) || null,
-    flag(field: number): boolean | null {
+    /** Undefined means nothing; null is a word that has no code. */
+    code(field: number, member: string, codeOf: (word: string) => number | null | undefined): number | null {
       const word = folded(raw(field));
-      if (word === 'oui') return true;
-      return word === 'non' ? false : null;
+      if (word === '') return null;
+      const code = codeOf(word);
+      return code === undefined ? lose(field, member, 'no word that is known') : keep(code);
     },
-    has: (field: number) => /^(?:oui|[1-9]\d*)$/i.test(raw(field)),
-    address: (field: number) => webAddress(raw(field)),
+    flag(field: number, member: string): boolean | null {
+      const word = folded(raw(field));
+      if (word === '' || word === '0') return null;
+      if (YES.test(word)) return keep(true);
+      return NO.test(word) ? keep(false) : lose(field, member, 'neither OUI nor NON');
+    },
+    has: (field: number) => /^(?:oui|o|[1-9]\d*)$/i.test(raw(field)),
+    zipcode(field: number): string {
+      const written = plainLine(raw(field));
+      return /^\d{4,5}$/.test(written) ? keep(written) : written;
+    },
+    /** A photo may be a file beside the adverts, which nobody can be sent to. */
+    address(field: number, member: string): string | null {
+      if (raw(field) === '') return null;
+      const address = webAddress(raw(field));
+      return address === null ? lose(field, member, 'no web address') : keep(address);
+    },
   };
 }
+
+const YES = /^(?:oui|o|1|vrai|true)$/;
+const NO = /^(?:non|n|faux|false)$/;
 
 function folded(word: string): string {
   return word
@@ -71,15 +129,15 @@ function folded(word: string): string {
 }
 
 function propertyOf(record: Reader) {
-  const [lat, lon] = [record.amount(298, 'lat'), record.amount(299, 'lon')];
+  const [lat, lon] = [record.amount(298, 'locations.lat'), record.amount(299, 'locations.lon')];
   return {
-    transactionType: transactionTypeOf(record.word(3)),
-    propertyType: PROPERTY_TYPES.get(record.word(4)) ?? null,
+    transactionType: record.code(3, 'transactionType', transactionTypeOf),
+    propertyType: record.code(4, 'propertyType', propertyTypeOf),
     room: record.amount(18, 'room'),
     bedroom: record.amount(19, 'bedroom'),
     // When one of them is 0 it is empty, and the other means nothing.
     locations: lat === null || lon === null ? null : { lat, lon },
-    city: { zipcode: record.line(108) || record.line(5), name: record.line(109) || record.line(6) },
+    city: { zipcode: record.zipcode(108) || record.zipcode(5), name: record.line(109) || record.line(6) },
   };
 }
 
@@ -88,7 +146,7 @@ function advertOf(record: Reader, source: string) {
   return {
     title: record.line(20),
     description: record.text(21),
-    virtualTour: record.address(104),
+    virtualTour: record.address(104, 'virtualTour'),
     contact: { email: record.line(107), name, phone: record.line(105), reference: record.line(2) },
     publisher: { category: 'Agence', name: name || source, type: 1 },
     features: [...FEATURES].filter(([field]) => record.has(field)).map(([, feature]) => feature),
@@ -101,9 +159,9 @@ function advertOf(record: Reader, source: string) {
     ...moneyOf(record),
     surface: record.amount(16, 'surface'),
     landSurface: record.amount(17, 'landSurface'),
-    elevator: record.flag(41),
-    furnished: record.flag(26),
-    pictures: PHOTO_FIELDS.map(record.address).filter((address) => address !== null),
+    elevator: record.flag(41, 'elevator'),
+    furnished: record.flag(26, 'furnished'),
+    pictures: PHOTO_FIELDS.map((field) => record.address(field, 'pictures')).filter((address) => address !== null),
   };
 }
 
@@ -251,24 +309,31 @@ function cutOff({ number }: Line): SnapshotRefusedError {
   return new SnapshotRefusedError(`it is cut off: line ${number}, the last one, is not whole`);
 }
 
-/** Types of property by the folded word that Poliris has for them (columns as SeLoger names them). */
-const PROPERTY_TYPES: ReadonlyMap<string, number> = new Map(
-  [
-    ['appartement', 'loft', 'loft/atelier/surface', 'duplex', 'studio'],
-    ['maison/villa', 'maison', 'villa', 'chateau', 'hotel particulier', 'chalet', 'ferme', 'manoir', 'mas', 'moulin'],
-    ['immeuble'],
-    ['parking/box', 'parking', 'box', 'garage'],
-    ['bureaux', 'bureau'],
-    ['terrain'],
-    ['boutique', 'local', 'local commercial'],
-  ].flatMap((words, code) => words.map((word) => [word, code] as const)),
-);
+/** Types of property by how the folded words of Poliris begin (columns as SeLoger names them, version 4.09 too). */
+const PROPERTY_TYPES: readonly RegExp[] = [
+  /^(?:appartement|loft|duplex|studio)s?\b/,
+  /^(?:maison|villa|chateau|hotel particulier|chalet|ferme|manoir|mas|moulin|modele de maison)s?\b/,
+  /^(?:immeuble|batiment)s?\b/,
+  /^(?:parking|box|garage)s?\b/,
+  /^bureaux?\b/,
+  /^terrains?\b/,
+  /^(?:boutique|local|locaux)s?\b/,
+];
+
+/** Words that say that it is none of these, or not known. */
+const OTHER_TYPES = /^(?:inconnu|divers|autres?)$/;
+
+function propertyTypeOf(word: string): number | null | undefined {
+  const code = PROPERTY_TYPES.findIndex((pattern) => pattern.test(word));
+  if (code !== -1) return code;
+  return OTHER_TYPES.test(word) ? null : undefined;
+}
 
 /** A lease that is handed over, a business or an investment is neither a sale nor a rent of the property. */
-function transactionTypeOf(word: string): number | null {
-  if (/fonds?[ -]de[ -]commerce/.test(word)) return null;
-  if (/^(?:vente|viager)\b/.test(word)) return 0;
-  return /^location\b/.test(word) ? 1 : null;
+function transactionTypeOf(word: string): number | null | undefined {
+  if (/fonds?[ -]de[ -]commerce|^cession|^produits? d.investissement/.test(word)) return null;
+  if (/^(?:vente|viager)s?\b/.test(word)) return 0;
+  return /^locations?\b/.test(word) ? 1 : undefined;
 }
 
 /** By field: the feature that a property has when the field is `OUI`, or a number above 0. */

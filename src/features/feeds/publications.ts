@@ -4,12 +4,30 @@
  */
 
 import type { Database, Queryable } from '../../engine/store/database.ts';
+import type { OtherKeys } from './feed-row.ts';
+import type { DecimalHabits } from './numbers.ts';
 
 /** For one source, held while a snapshot is read: a hundred thousand of them take twenty megabytes. */
 export interface Publication {
   /** Null: its first publication may not have arrived. */
   readonly hash: string | null;
   readonly publishedAtMs: number;
+  /** The reference that its ids are made of, where it has another one since; else null. */
+  readonly first: string | null;
+  readonly keys: OtherKeys;
+  /** The members that it had, joined by blanks. */
+  readonly members: string;
+}
+
+/** An advert by its reference of today, and the first one that is known; `before`: the one that it had until today. */
+export interface Carried {
+  readonly reference: string;
+  readonly first: string;
+  readonly before?: string;
+}
+
+export function firstReference(reference: string, held: ReadonlyMap<string, Publication>): string {
+  return held.get(reference)?.first ?? reference;
 }
 
 /** The results of the last snapshot of a source, for operators, and the input of the next check. */
@@ -25,6 +43,11 @@ export interface SourceReport {
   readonly counts?: Readonly<Record<string, number>>;
   readonly complaints?: readonly string[];
   readonly notices?: readonly string[];
+  readonly warnings?: readonly string[];
+  /** The number of values that were left out, by member. */
+  readonly lost?: Readonly<Record<string, number>>;
+  /** What the source's numbers have shown. */
+  readonly decimals?: DecimalHabits;
   /** Why the last snapshot was refused; null when it was taken. */
   readonly refusal?: string | null;
   /** An operator requests a snapshot now. */
@@ -72,17 +95,34 @@ export async function withSource<T>(database: Database, source: string, work: ()
 
 const PAGE_ROWS = 10_000;
 
+interface PublicationRow {
+  readonly reference: string;
+  readonly hash: string | null;
+  readonly publishedAt: Date;
+  readonly first: string | null;
+  readonly own: string;
+  readonly technical: string;
+  readonly members: string;
+}
+
 /** Served by the primary key, a page at a time. */
 export async function readPublications(client: Queryable, source: string): Promise<Map<string, Publication>> {
   const found = new Map<string, Publication>();
+  // Most adverts have the members of others: one text for all of these.
+  const texts = new Map<string, string>();
+  const shared = (text: string): string => texts.get(text) ?? (texts.set(text, text) && text);
   for (let after = ''; ; ) {
-    const { rows } = await client.query<{ reference: string; hash: string | null; publishedAt: Date }>(
-      `select reference, hash, published_at as "publishedAt" from feed_publications
+    const { rows } = await client.query<PublicationRow>(
+      `select reference, hash, published_at as "publishedAt", first_reference as first, coalesce(own_reference, '') as own,
+         coalesce(technical_id, '') as technical, coalesce(members, '') as members
+       from feed_publications
        where source = $1 and reference > $2 order by reference limit ${PAGE_ROWS}`,
       [source, after],
     );
-    for (const { reference, hash, publishedAt } of rows)
-      found.set(reference, { hash, publishedAtMs: publishedAt.getTime() });
+    for (const { reference, hash, publishedAt, first, own, technical, members } of rows) {
+      const keys = { own, technical };
+      found.set(reference, { hash, publishedAtMs: publishedAt.getTime(), first, keys, members: shared(members) });
+    }
     if (rows.length < PAGE_ROWS) return found;
     after = (rows.at(-1) as { reference: string }).reference;
   }
@@ -98,18 +138,51 @@ export async function announcePublications(client: Queryable, source: string, re
   );
 }
 
+interface Published {
+  readonly reference: string;
+  readonly hash: string;
+  readonly keys: OtherKeys;
+  readonly members: string;
+}
+
 /** After their acknowledgement. Served by the primary key. */
 export async function recordPublications(
   client: Queryable,
   source: string,
-  published: readonly { readonly reference: string; readonly hash: string }[],
+  published: readonly Published[],
   crawledAt: Date,
 ): Promise<void> {
   await client.query(
-    `insert into feed_publications (source, reference, hash, published_at)
-     select $1, reference, hash, $4 from unnest($2::text[], $3::text[]) as published(reference, hash)
-     on conflict (source, reference) do update set hash = excluded.hash, published_at = excluded.published_at`,
-    [source, published.map(({ reference }) => reference), published.map(({ hash }) => hash), crawledAt],
+    `insert into feed_publications (source, reference, hash, own_reference, technical_id, members, published_at)
+     select $1, published.*, $7
+     from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as published
+     on conflict (source, reference) do update set hash = excluded.hash, own_reference = excluded.own_reference,
+       technical_id = excluded.technical_id, members = excluded.members, published_at = excluded.published_at`,
+    [
+      source,
+      published.map(({ reference }) => reference),
+      published.map(({ hash }) => hash),
+      published.map(({ keys }) => keys.own),
+      published.map(({ keys }) => keys.technical),
+      published.map(({ members }) => members),
+      crawledAt,
+    ],
+  );
+}
+
+/** Gives adverts their references of today; the first ones stay. Served by the primary key. */
+export async function carryPublications(client: Queryable, source: string, carried: readonly Carried[]) {
+  if (carried.length === 0) return;
+  await client.query(
+    `update feed_publications set reference = carried.reference, first_reference = carried.first
+     from unnest($2::text[], $3::text[], $4::text[]) as carried(before, reference, first)
+     where source = $1 and feed_publications.reference = carried.before`,
+    [
+      source,
+      carried.map(({ before }) => before),
+      carried.map(({ reference }) => reference),
+      carried.map(({ first }) => first),
+    ],
   );
 }
 

@@ -7,10 +7,12 @@ import { readFile, stat } from 'node:fs/promises';
 import { type FeedFormat, SnapshotRefusedError } from './feed-row.ts';
 import { readMapped } from './mapped-files.ts';
 import { parseMapping } from './mapping.ts';
+import { createNumberReader } from './numbers.ts';
 import { readPoliris } from './poliris.ts';
 import { type SourceReport, withSource, writeReport } from './publications.ts';
-import { type SnapshotOptions, type SnapshotOutcome, takeSnapshot } from './snapshot.ts';
+import { type SnapshotOptions, takeSnapshot } from './snapshot.ts';
 import { openSnapshot } from './snapshot-file.ts';
+import type { SnapshotOutcome } from './tally.ts';
 
 export interface Reading extends Omit<SnapshotOptions, 'onProgress'> {
   /** Throws `SnapshotRefusedError` when it cannot work. */
@@ -47,15 +49,14 @@ async function readSnapshotFile(reading: Reading): Promise<SnapshotOutcome> {
   const file = await openSnapshot(path);
   try {
     const outcome = await takeSnapshot(
-      { rows: () => format(file.content()), hash: file.hash },
+      { rows: (habits) => format(file.content(), habits), hash: file.hash },
       {
         ...reading,
         onProgress: (doing, count) => onProgress?.(doing, count, doing.startsWith('reading') ? file.shareRead() : null),
       },
     );
-    const { counts, complaints, notices } = outcome;
-    const version = reading.version ?? file.version;
-    await report(reading, { version, counts, complaints, notices, refusal: null });
+    const { gone: _, ...brought } = outcome;
+    await report(reading, { ...brought, version: reading.version ?? file.version, refusal: null });
     return outcome;
   } finally {
     await file.close();
@@ -77,13 +78,20 @@ const MAPPING_BYTES_MAX = 1_024 * 1_024;
 
 /** `mapping`: the path of its file, where the format has one. Throws `SnapshotRefusedError` for an invalid one. */
 export async function openFormat(name: FormatName, mapping: string | null, source: string): Promise<FeedFormat> {
-  if (name === 'poliris') return (bytes) => readPoliris(bytes, source);
+  if (name === 'poliris')
+    return (bytes, habits) => {
+      const numbers = createNumberReader(habits);
+      return { rows: readPoliris(bytes, source, numbers), numbers };
+    };
   if (mapping === null)
     throw new SnapshotRefusedError('the format mapping needs the file that says where everything is');
   const { size } = await stat(mapping);
   if (size > MAPPING_BYTES_MAX) throw new SnapshotRefusedError(`${mapping} has more than ${MAPPING_BYTES_MAX} bytes`);
   const parsed = parseMapping(await readFile(mapping, 'utf8'), mapping);
-  return (bytes) => readMapped(bytes, parsed);
+  return (bytes, habits) => {
+    const numbers = createNumberReader(habits, parsed.decimal);
+    return { rows: readMapped(bytes, parsed, numbers), numbers };
+  };
 }
 
 const SOURCE_NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;

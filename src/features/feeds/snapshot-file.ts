@@ -23,7 +23,7 @@ export interface SnapshotFile {
   readonly version: string;
   /** The share that has been read, 0 to 1. */
   readonly shareRead: () => number;
-  /** Once; throws `SnapshotRefusedError`. */
+  /** From its beginning; throws `SnapshotRefusedError`. */
   readonly content: () => AsyncGenerator<Buffer>;
   /** Hash of the content that was read. */
   readonly hash: () => string;
@@ -44,9 +44,11 @@ export async function openSnapshot(path: string): Promise<SnapshotFile> {
     throw new SnapshotRefusedError(`${path} is no file`);
   }
   const version = versionOf(stats);
-  const hash = createHash('sha256');
+  let hash = createHash('sha256');
   let bytesRead = 0;
   async function* content(): AsyncGenerator<Buffer> {
+    hash = createHash('sha256');
+    bytesRead = 0;
     let contentBytes = 0;
     for await (const chunk of await unpacked(handle, path, (count) => (bytesRead += count))) {
       contentBytes += chunk.length;

@@ -18,8 +18,9 @@ import type { Database } from '../../engine/store/database.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
 import { readSource, SourceBusyError, type SourceReport, writeReport } from './publications.ts';
 import { FORMATS, type FormatName, isSourceName, openFormat, readOnce, SOURCE_RULE } from './reading.ts';
-import { REPUBLISHED_AFTER_MS, type SnapshotOutcome } from './snapshot.ts';
+import { REPUBLISHED_AFTER_MS } from './snapshot.ts';
 import { newestFile } from './snapshot-file.ts';
+import type { SnapshotOutcome } from './tally.ts';
 
 export interface FeedsOptions {
   readonly database: Database;

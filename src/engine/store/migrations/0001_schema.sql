@@ -811,6 +811,12 @@ create table feed_publications (
   -- it is published.
   hash text,
   published_at timestamptz not null,
+  -- The reference that the advert's ids are made of, where it has another one since.
+  first_reference text,
+  -- Fields 2 and 175 of Poliris, and the members that it had, joined by blanks.
+  own_reference text,
+  technical_id text,
+  members text,
   -- For the source: the results of the last check and the last snapshot.
   report jsonb,
   primary key (source, reference)

@@ -46,10 +46,14 @@ export interface Feed {
   notUnderstoodCount: number;
   /** The first of those rows, a sentence each. */
   complaints: string[];
-  /** The first values that were left out, a sentence each. */
+  /** What was unusual, and the values that were left out, a sentence for each kind. */
   notices: string[];
   /** When an operator asked for a snapshot that has not been read yet. */
-  requestTime: Date | undefined;
+  requestTime:
+    | Date
+    | undefined;
+  /** Members that more than a tenth of the adverts have lost since the snapshot before, a sentence each. */
+  warnings: string[];
 }
 
 /** Asks for a page of sources. */
@@ -129,6 +133,9 @@ export const Feed: MessageFns<Feed> = {
     }
     if (message.requestTime !== undefined) {
       Timestamp.encode(toTimestamp(message.requestTime), writer.uint32(130).fork()).join();
+    }
+    for (const v of message.warnings) {
+      writer.uint32(138).string(v!);
     }
     return writer;
   },

@@ -1,0 +1,38 @@
+/** The ids of an advert, made of its source and its reference, and its content as the message has it. */
+
+import { createHash } from 'node:crypto';
+import { type Uuid, uuidOf } from '../../engine/domain/ids.ts';
+import type { FeedContent } from './feed-row.ts';
+
+/** The same file read twice, on any machine, gives the same ids: UUIDs of version 5 (RFC 9562, section 5.5). */
+const NAMESPACE = Buffer.from('6f9c1d3e4b0a4d6f9f57c2a8e1b3d504', 'hex');
+
+export interface FeedIdentity {
+  readonly property: Uuid;
+  readonly advert: Uuid;
+}
+
+/** `reference`: the first one that is known of the advert. */
+export function identityOf(source: string, reference: string): FeedIdentity {
+  const named = (kind: string): Uuid => nameBasedUuid(`${kind}:${source}:${reference}`);
+  return { property: named('property'), advert: named('advert') };
+}
+
+function nameBasedUuid(name: string): Uuid {
+  const bytes = createHash('sha1').update(NAMESPACE).update(name).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x50;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return uuidOf(`${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`);
+}
+
+/** 132 bits of a SHA-256. */
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** The message's members beside kind and time, as JSON: equal for equal adverts. */
+export function contentJson({ property, advert }: FeedIdentity, content: FeedContent): string {
+  const halves = { property: { uuid: property, ...content.property }, advert: { uuid: advert, ...content.advert } };
+  return JSON.stringify(halves).slice(1);
+}

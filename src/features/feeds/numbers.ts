@@ -1,0 +1,171 @@
+/**
+ * Numbers as people and programs write them: with currencies and units, digits in groups, a dot or a comma for decimals.
+ * One of these before exactly three digits is ambiguous: the mapping decides, else what the source's other numbers have
+ * shown, else it is no number. What they have shown is kept with the source, so that no value depends on the other rows
+ * of the day.
+ */
+
+export type DecimalSign = '.' | ',';
+
+/** The decimal sign by member, and of the source as a whole under the empty name. */
+export type DecimalHabits = Readonly<Record<string, DecimalSign>>;
+
+/** Completes the sentence that begins with `"…" is`. */
+export const NO_NUMBER = 'no number';
+const OTHER_CURRENCY = 'in another currency than euro';
+const AMBIGUOUS = 'no number for certain: a dot or comma before three digits may group them or part decimals';
+
+type Parsed =
+  | { readonly kind: 'number'; readonly value: number; readonly shows: DecimalSign | null }
+  /** `sign` groups the digits, or parts the decimals. */
+  | { readonly kind: 'ambiguous'; readonly sign: DecimalSign; readonly grouped: number; readonly parted: number }
+  | { readonly kind: 'fault'; readonly fault: string };
+
+export type NumberReader = ReturnType<typeof createNumberReader>;
+
+/** `decimal`: of the mapping; it decides alone. */
+export function createNumberReader(habits: DecimalHabits = {}, decimal?: DecimalSign) {
+  const shown = new Map<string, { '.': number; ',': number }>();
+  const ambiguous = new Set<string>();
+  const show = (name: string, sign: DecimalSign): void => {
+    const counts = shown.get(name) ?? { '.': 0, ',': 0 };
+    counts[sign] += 1;
+    shown.set(name, counts);
+  };
+  const learned = (): DecimalHabits => {
+    const changed = [...shown].flatMap(([name, counts]) => {
+      const sign = clearSign(counts);
+      return sign === null ? [] : [[name, sign] as const];
+    });
+    return { ...habits, ...Object.fromEntries(changed) };
+  };
+  return {
+    /** A number, or why the text is none. */
+    read(written: string, member: string): number | string {
+      const parsed = parseNumber(written, member);
+      if (parsed.kind === 'fault') return parsed.fault;
+      if (parsed.kind === 'number') {
+        if (parsed.shows !== null) for (const name of [member, '']) show(name, parsed.shows);
+        return parsed.value;
+      }
+      const { sign, grouped, parted } = parsed;
+      if (decimal !== undefined) return decimal === sign ? parted : grouped;
+      ambiguous.add(member);
+      const habit = habitOf(habits, member);
+      // No price has three decimals: 350.000 is never 350 € because surfaces have decimals with a dot.
+      if (habit === null || (habit === sign && MONEY.has(member))) return AMBIGUOUS;
+      return habit === sign ? parted : grouped;
+    },
+    /** The habits after the values that were read. */
+    learned,
+    /** By these, a value that was read would be another. */
+    isOutdated: () => {
+      const now = learned();
+      return [...ambiguous].some((member) => habitOf(now, member) !== habitOf(habits, member));
+    },
+  };
+}
+
+function habitOf(habits: DecimalHabits, member: string): DecimalSign | null {
+  return habits[member] ?? habits[''] ?? null;
+}
+
+const CLEAR_FROM = 10;
+
+/** A few values that somebody typed otherwise do not change the habit of a source. */
+function clearSign(counts: { readonly '.': number; readonly ',': number }): DecimalSign | null {
+  if (counts['.'] >= CLEAR_FROM * counts[',']) return '.';
+  return counts[','] >= CLEAR_FROM * counts['.'] ? ',' : null;
+}
+
+const SQUARE_METRES = /m²|m2|m\^2|qm|mq|sqm|sq\.? ?m\.?|m[èe]tres? carr[ée]s?|metros cuadrados/;
+const EURO = '(?:€|euros?|eur)';
+const TERMS = '(?:ttc|h\\.?t\\.?|hai|fai|f\\.a\\.i\\.|c\\.?c\\.?|h\\.?c\\.?|net vendeur|charges comprises|\\*)';
+const A_MONTH = '(?:/ ?(?:mois|month|monat|mes|mese)|par mois|per month|pcm)';
+const A_YEAR = '(?:/ ?(?:an|year|jahr|año|anno)|par an|per year)';
+const money = (period: string): RegExp => new RegExp(`${EURO}?(?: ?${TERMS})?(?: ?${period})?(?: ?${TERMS})?`);
+
+const MONTHLY = money(A_MONTH);
+const MONEY: ReadonlyMap<string, RegExp> = new Map([
+  ['price', MONTHLY],
+  ['priceExcludingFees', MONTHLY],
+  ['renterFees', MONTHLY],
+  ['rentalPledge', MONTHLY],
+  ['inventoryPrice', MONTHLY],
+  ['rentalCharges', MONTHLY],
+  ['condominiumFees', money(A_YEAR)],
+]);
+
+/** What may follow a number: the contract's own unit of the member, in any case. */
+const UNITS: ReadonlyMap<string, RegExp> = new Map([
+  ...MONEY,
+  ['surface', SQUARE_METRES],
+  ['landSurface', SQUARE_METRES],
+  ['energy.value', /kwh ?(?:ep)?[ /.(]*(?:m²|m2)?[ /.*·]*(?:an|year|jahr|a)?\)?/],
+  [
+    'greenHouseGas.value',
+    /kg ?(?:[eé]q\.? ?)?(?:co2|co₂)?[ -]*(?:[eé]q\.?)?[ /.(]*(?:m²|m2)?[ /.*·]*(?:an|year|jahr|a)?\)?/,
+  ],
+  ['feesPercentage', /%/],
+  ['locations.lat', /°/],
+  ['locations.lon', /°/],
+  ['room', /pi[èe]ces?|p\.?|pcs\.?|rooms?|zimmer|zi\.|habitaciones/],
+  ['bedroom', /chambres?|ch\.?|bedrooms?|beds?|schlafzimmer|dormitorios?/],
+  ['floorQuantity', /[ée]tages?|floors?|stories|storeys/],
+  ['lotCount', /lots?/],
+]);
+
+const CURRENCIES =
+  /(?![€])\p{Sc}|(?<!\p{L})(?:chf|s?fr\.?|gbp|usd|cad|aud|pln|czk|kč|sek|nok|dkk|kr\.?|huf|ft|ron|bgn|mad|tnd|xpf|f ?cfp|try|jpy|cny|aed)(?!\p{L})/iu;
+/** As in `1.250,-` and `1'250.--`. */
+const NO_CENTS = /([.,]) ?[-–—]{1,2}$/;
+
+function parseNumber(written: string, member: string): Parsed {
+  const text = written
+    .replaceAll(/[’ʼ´`']/g, ' ')
+    .replaceAll(/[\s\u2007\u202f\u2060\ufeff]+/g, ' ')
+    .replaceAll('\u2212', '-')
+    .trim();
+  const isMoney = MONEY.has(member);
+  if (isMoney && CURRENCIES.test(text)) return { kind: 'fault', fault: OTHER_CURRENCY };
+  const digits = isMoney ? withoutUnit(text, member).replace(NO_CENTS, '$100') : withoutUnit(text, member);
+  return parseDigits(digits, member.startsWith('locations.'));
+}
+
+function withoutUnit(text: string, member: string): string {
+  const unit = UNITS.get(member);
+  if (unit === undefined) return text;
+  const bare = text.replace(new RegExp(`(?<=[\\d.,–—-]) ?(?:${unit.source})$`, 'i'), '');
+  return MONEY.has(member) ? bare.replace(new RegExp(`^${EURO} ?(?=[\\d+-])`, 'i'), '') : bare;
+}
+
+/** Null: no decimals were shown. */
+const numberOf = (sign: string, digits: string, shows: DecimalSign | null): Parsed => ({
+  kind: 'number',
+  value: Number(sign + digits),
+  shows,
+});
+
+function otherSign(sign: string): DecimalSign {
+  return sign === '.' ? ',' : '.';
+}
+
+function parseDigits(text: string, isDecimal: boolean): Parsed {
+  const [, minus = '', body = ''] = /^([+-]?)([\d., ]+)$/.exec(text) ?? [];
+  const hasBlanks = body.includes(' ');
+  const [, whole = '', sign = '', decimals = ''] =
+    (hasBlanks ? /^(\d{1,3}(?: \d{3})+)(?:([.,])(\d*))?$/ : /^(\d+)(?:([.,])(\d*))?$/).exec(body) ?? [];
+  if (whole !== '') {
+    const parted = `${whole.replaceAll(' ', '')}.${decimals}`;
+    const isAmbiguous = decimals.length === 3 && !hasBlanks && !isDecimal && /^[1-9]\d{0,2}$/.test(whole);
+    if (!isAmbiguous) return numberOf(minus, parted, decimals === '' || isDecimal ? null : (sign as DecimalSign));
+    const [grouped, value] = [Number(minus + whole + decimals), Number(minus + parted)];
+    return { kind: 'ambiguous', sign: sign as DecimalSign, grouped, parted: value };
+  }
+  // Several groups, or groups and decimals by the other sign.
+  const [, groups = '', group = '', rest = ''] =
+    /^([1-9]\d{0,2}(?:([.,])\d{3})(?:\2\d{3})*)((?:[.,]\d*)?)$/.exec(body) ?? [];
+  const isGrouped = groups !== '' && rest[0] !== group && (rest !== '' || groups.length > 7);
+  if (!isGrouped) return { kind: 'fault', fault: NO_NUMBER };
+  return numberOf(minus, `${groups.replaceAll(group, '')}.${rest.slice(1)}`, otherSign(group));
+}

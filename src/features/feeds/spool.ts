@@ -1,0 +1,56 @@
+/** The planned messages of a snapshot, kept on disk until all of it has been read: a bad file publishes nothing. */
+
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { linesOf, type OtherKeys } from './feed-row.ts';
+
+export interface Planned {
+  readonly reference: string;
+  /** The reference that its ids are made of. */
+  readonly first: string;
+  readonly keys: OtherKeys;
+  /** Its known members, joined by blanks. */
+  readonly members: string;
+  readonly hash: string;
+  readonly change: 'new' | 'changed' | 'none';
+  /** `contentJson` of it. */
+  readonly content: string;
+}
+
+export interface Spool {
+  add(planned: Planned): Promise<void>;
+  read(): AsyncGenerator<Planned>;
+  close(): Promise<void>;
+}
+
+const BUFFERED_MAX = 1_024 * 1_024;
+
+/** The file has no name, so that it disappears with the process. */
+export async function createSpool(): Promise<Spool> {
+  const directory = await mkdtemp(join(tmpdir(), 'vigie-feed-'));
+  const file = await open(join(directory, 'spool'), 'wx+', 0o600);
+  await rm(directory, { recursive: true });
+  let buffered = '';
+  const flush = async (): Promise<void> => {
+    const text = buffered;
+    buffered = '';
+    await file.writeFile(text);
+  };
+  return {
+    async add({ content, ...head }) {
+      // JSON has neither tabs nor line ends.
+      buffered += `${JSON.stringify(head)}\t${content}\n`;
+      if (buffered.length > BUFFERED_MAX) await flush();
+    },
+    async *read() {
+      await flush();
+      for await (const { bytes } of linesOf(file.createReadStream({ start: 0, autoClose: false }))) {
+        const line = bytes.toString('utf8');
+        const end = line.indexOf('\t');
+        yield { ...(JSON.parse(line.slice(0, end)) as Omit<Planned, 'content'>), content: line.slice(end + 1) };
+      }
+    },
+    close: () => file.close(),
+  };
+}
