@@ -91,22 +91,36 @@ test('a cluster loses its leader, freezes, forgets a server, and the deliveries 
 test('a server that is cut off from its peers holds nothing up, whether it leads the stream or follows', async (t) => {
   const { postgres, nodes, daemon, story, start } = await openScene(t);
   await story.tell(1);
-  const { streams } = await story.connection.jetstreamManager();
+  const { streams, consumers } = await story.connection.jetstreamManager();
   const isUsed = (node: ClusterNode) => node.serves(`vigie ${VERSION}`);
   const tookMs: Record<string, number> = {};
 
-  for (const leads of [false, true]) {
+  /** Null unless every copy of the stream and of its consumer is current. */
+  const wholeStream = async (): Promise<StreamInfo | null> => {
+    const [info, intake] = await Promise.all([
+      streams.info('ADVERTS').catch(() => null),
+      consumers.info('ADVERTS', 'intake').catch(() => null),
+    ]);
+    const copies = [info, intake].flatMap((each) => each?.cluster?.replicas ?? []);
+    const isWhole = copies.length === 2 * (nodes.length - 1) && copies.every(({ current }) => current);
+    return isWhole ? info : null;
+  };
+  /** The server that the daemon uses, once it leads the stream or follows. */
+  const usedServer = async (leads: boolean): Promise<ClusterNode | null> => {
+    const info = await wholeStream();
     const serving = await Promise.all(nodes.map(isUsed));
-    const node = nodes[serving.indexOf(true)] as ClusterNode;
-    await until(
-      async () => {
-        const info = await streams.info('ADVERTS').catch(() => null);
-        const isAsked = (info?.cluster?.leader === node.name) === leads;
-        if (!isAsked) await story.connection.request('$JS.API.STREAM.LEADER.STEPDOWN.ADVERTS').catch(() => null);
-        return isAsked && info?.cluster?.replicas?.every(({ current }) => current);
-      },
-      (isSo) => isSo === true,
-    );
+    const node = nodes[serving.indexOf(true)];
+    if (info === null || node === undefined) return null;
+    if ((info.cluster?.leader === node.name) === leads) return node;
+    await story.connection.request('$JS.API.STREAM.LEADER.STEPDOWN.ADVERTS').catch(() => null);
+    return null;
+  };
+
+  for (const leads of [false, true]) {
+    const node = (await until(
+      () => usedServer(leads),
+      (found) => found !== null,
+    )) as ClusterNode;
     node.separate();
     tookMs[`cut off as ${leads ? 'leader' : 'follower'}`] = await story.tell(1);
     assert.equal(await isUsed(node), false);
@@ -115,13 +129,15 @@ test('a server that is cut off from its peers holds nothing up, whether it leads
 
   const api = await start({ VIGIE_ROLES: 'api' });
   const readiness = async ({ operationsUrl }: Daemon) => (await fetch(`${operationsUrl}/readyz`)).json();
-  for (const node of nodes) node.separate();
+  await until(wholeStream, (info) => info !== null);
+  const [, ...others] = nodes;
+  for (const node of others) await node.kill();
   await until(
     () => readiness(daemon),
     ({ status, checks }) => status === 'unavailable' && checks.nats.reason?.startsWith('JetStream has not answered'),
   );
   assert.equal((await readiness(api)).status, 'ok');
-  for (const node of nodes) node.rejoin();
+  await Promise.all(others.map((node) => node.restart()));
   await until(
     () => readiness(daemon),
     ({ status }) => status === 'ok',
