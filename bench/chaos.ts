@@ -24,6 +24,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createSampleCrawler } from '../src/cli/demo/sample-adverts.ts';
 import { createRandom, type Random } from '../src/cli/demo/seeded-random.ts';
+import { singleFlight } from '../src/engine/actor/waiting.ts';
 import type { ResolvePlace } from '../src/engine/domain/city.ts';
 import { loadReference } from '../src/engine/reference/communes.ts';
 import { createApiKey } from '../test/support/daemon.ts';
@@ -247,9 +248,10 @@ function verdictOf(found: readonly string[]): string {
   return [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ');
 }
 
-async function closeAll(): Promise<void> {
-  for (const close of closers.splice(0).reverse()) await close();
-}
+/** What is opened meanwhile is closed too. */
+const closeAll = singleFlight(async (): Promise<void> => {
+  for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+});
 
 /** Waits until nothing is under way; what is so after all the time it may take is a fault. */
 async function untilQuiet({ instances, broker, database }: Scene, deliveries: number): Promise<readonly string[]> {
