@@ -165,6 +165,8 @@ describe('communes by their outlines', { skip }, () => {
     ['Hendaye', 43.358, -1.774, 'Hendaye'],
     ['Monaco', 43.7312, 7.4197, null],
     ['the harbour of Monaco', 43.7345, 7.426, null],
+    ['Monte-Carlo', 43.74, 7.4275, null],
+    ['the sea off Cap-d’Ail, beside Monaco', 43.7165, 7.395, "Cap-d'Ail"],
     ['Andorra la Vella', 42.507, 1.522, null],
     ['Llívia, which France surrounds', 42.464, 1.981, null],
     ['Cayenne', 4.9372, -52.326, 'Cayenne'],

@@ -1,7 +1,7 @@
 /**
- * `/console` (decisions, section 14): one page, its script and style, and the base map's two files. All of it is
- * static, created once when it is first requested, compressed once, under names that change with their content. The
- * page then uses the REST interface like any client; it may load only from this server, and from the tile server that
+ * `/console` (decisions, section 14): one page, its script and style, and the base map's files. All of it is static,
+ * created once when it is first requested and compressed once, under names that change with their content; the communes
+ * of a department are kept for a day. The page then uses the REST interface like any client; it may load only from this server, and from the tile server that
  * the operator has configured.
  */
 
@@ -21,6 +21,10 @@ import { THINGS } from './sentences.ts';
 
 /** A year, the most that caches keep. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
+/** Under a name that stays: the next version of the service may have other outlines. */
+const FOR_A_DAY = 'public, max-age=86400';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Without this folder the service has no console, and works otherwise. */
 const CONSOLE = new URL('../console/', import.meta.url);
@@ -53,20 +57,30 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
     answerBytes(ctx, 'text/html; charset=utf-8', page);
   });
 
+  const departments = new Map<string, Promise<ConsoleAsset>>();
+  router.get('/console/communes/:department', async (ctx) => {
+    const code = String(ctx.params.department);
+    const outlines = departments.has(code) ? null : reference.outlinesOf(code);
+    if (outlines !== null) departments.set(code, assetOf('communes', 'json', JSON_TYPE, JSON.stringify(outlines), 10));
+    const asset = await departments.get(code);
+    if (asset === undefined) throw notFound(THINGS.consoleFile);
+    answerAsset(ctx, asset, FOR_A_DAY);
+  });
+
   router.get('/console/:asset', async (ctx) => {
     const { streets } = shown;
     if (streets !== null && ctx.params.asset === streets.name) return streets.answer(ctx);
     const asset = (await ready()).assets.get(String(ctx.params.asset));
     if (asset === undefined) throw notFound(THINGS.consoleFile);
-    answerAsset(ctx, asset);
+    answerAsset(ctx, asset, FOR_EVER);
   });
 }
 
 /** Compressed at its creation; the compressing layer skips compressed answers, and marks their tag. */
-function answerAsset(ctx: Context, { type, etag, plain, gzip, brotli }: ConsoleAsset): void {
+function answerAsset(ctx: Context, { type, etag, plain, gzip, brotli }: ConsoleAsset, cached: string): void {
   const isAsked = ctx.req.headers['accept-encoding'] !== undefined;
   const coding = isAsked ? ctx.acceptsEncodings('br', 'gzip', 'identity') : 'identity';
-  ctx.set('Cache-Control', FOR_EVER);
+  ctx.set('Cache-Control', cached);
   if (coding !== 'br' && coding !== 'gzip') return answerBytes(ctx, type, plain, 200, etag);
   answerBytes(ctx, type, coding === 'br' ? brotli : gzip, 200, etag);
   if (ctx.status === 200) ctx.set('Content-Encoding', coding);
@@ -104,8 +118,8 @@ async function makeConsoleFiles(
   const [code, look, base, names, painter] = await Promise.all([
     assetOf('console', 'js', 'text/javascript; charset=utf-8', script),
     assetOf('console', 'css', 'text/css; charset=utf-8', style),
-    assetOf('outlines', 'json', 'application/json; charset=utf-8', outlines),
-    assetOf('places', 'json', 'application/json; charset=utf-8', JSON.stringify(placesOf(reference))),
+    assetOf('outlines', 'json', JSON_TYPE, outlines),
+    assetOf('places', 'json', JSON_TYPE, JSON.stringify(placesOf(reference))),
     assetOf('streets', 'js', 'text/javascript; charset=utf-8', streetScript),
   ]);
   const settings = {
@@ -127,11 +141,11 @@ async function makeConsoleFiles(
   return { page: pageOf(code.name, look.name, JSON.stringify(settings)), assets };
 }
 
-async function assetOf(stem: string, suffix: string, type: string, text: string): Promise<ConsoleAsset> {
+async function assetOf(stem: string, suffix: string, type: string, text: string, quality = 9): Promise<ConsoleAsset> {
   const plain = Buffer.from(text);
   const [gzipped, brotli] = await Promise.all([
     promisify(gzip)(plain, { level: 9 }),
-    promisify(brotliCompress)(plain, { params: { [zlib.BROTLI_PARAM_QUALITY]: 9 } }),
+    promisify(brotliCompress)(plain, { params: { [zlib.BROTLI_PARAM_QUALITY]: quality } }),
   ]);
   const name = `${stem}-${hash('sha256', plain, 'hex').slice(0, 12)}.${suffix}`;
   return { name, type, etag: etagOf(plain), plain, gzip: gzipped, brotli };

@@ -34,6 +34,26 @@ async function assetNames(): Promise<readonly string[]> {
   return [...linked, `/console/${settings.outlines}`, `/console/${settings.places}`];
 }
 
+type Pair = readonly [number, number];
+
+/** Degrees, of the lines beside a commune. */
+function extentOf(lines: readonly number[][], commune: number, scale: Pair, translate: Pair) {
+  const [lons, lats]: [number[], number[]] = [[], []];
+  let [fromX, fromY] = [0, 0];
+  for (const [one, other, ...steps] of lines) {
+    let [x, y] = [fromX, fromY];
+    for (let at = 0; at < steps.length; at += 2) {
+      x += Number(steps[at]);
+      y += Number(steps[at + 1]);
+      if (at === 0) [fromX, fromY] = [x, y];
+      if (one !== commune && other !== commune) continue;
+      lons.push(x * scale[0] + translate[0]);
+      lats.push(y * scale[1] + translate[1]);
+    }
+  }
+  return { west: Math.min(...lons), east: Math.max(...lons), south: Math.min(...lats), north: Math.max(...lats) };
+}
+
 /** As it is sent: `fetch` would unpack it. */
 async function packed(path: string, coding: string): Promise<Buffer> {
   const { statusCode, body } = await request(`${api.baseUrl}${path}`, { headers: { 'Accept-Encoding': coding } });
@@ -105,6 +125,36 @@ describe('the console', () => {
     assert.match(drawn.attribution, /IGN Admin Express, Licence Ouverte/);
     assert.ok(named.communes.length > 7_000);
     assert.deepEqual(named.communes.find(([insee]: [string]) => insee === '83137').slice(0, 2), ['83137', 'Toulon']);
+  });
+
+  it('has the communes of a department by their outlines, in one file that is kept for a day', async () => {
+    const path = '/console/communes/83';
+    const { response, text } = await read(path);
+    assert.deepEqual(
+      [response.status, response.headers.get('Content-Type'), response.headers.get('Cache-Control')],
+      [200, 'application/json; charset=utf-8', 'public, max-age=86400'],
+    );
+    const { attribution, communes, lines, scale, translate } = JSON.parse(text);
+    assert.match(attribution, /IGN Admin Express/);
+    assert.equal(communes.length, 153);
+    const at = communes.findIndex(([insee]: [string]) => insee === '83137');
+    assert.deepEqual(communes[at], ['83137', 'Toulon']);
+    const { west, east, south, north } = extentOf(lines, at, scale, translate);
+    assert.ok(west > 5.85 && west < 5.9 && east > 5.97 && east < 6.02, `${west} to ${east}`);
+    assert.ok(south > 43.09 && south < 43.12 && north > 43.15 && north < 43.19, `${south} to ${north}`);
+    assert.equal(brotliDecompressSync(await packed(path, 'br')).toString(), text);
+    assert.equal(gunzipSync(await packed(path, 'gzip')).toString(), text);
+    const known = await read(path, { 'If-None-Match': String(response.headers.get('ETag')) });
+    assert.deepEqual([known.response.status, known.text], [304, '']);
+    for (const unknown of ['99', '975', 'Var', '..%2f83']) {
+      assert.equal((await read(`/console/communes/${unknown}`)).response.status, 404, unknown);
+    }
+  });
+
+  it('sends the three largest departments that lie together in 150 kB', async () => {
+    const sizes = await Promise.all(['62', '80', '02'].map((code) => packed(`/console/communes/${code}`, 'br')));
+    const bytes = sizes.reduce((sum, { length }) => sum + length, 0);
+    assert.ok(bytes > 100_000 && bytes <= 150_000, String(bytes));
   });
 
   it('takes pictures and tiles where the operator says so, and those alone', async (t) => {

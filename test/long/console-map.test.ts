@@ -24,7 +24,9 @@ test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, a
   await t.test('the first view and “Show all” contain all that is listed', () => seeAll(scene));
   await t.test('a property is one row of all its searches, and says for whom it is', () => readForWhom(scene));
   await t.test('neighbours and shores are land, the sea is not', () => showLand(scene));
-  await t.test('a town, a zip code and a department are marked and centred', () => choosePlaces(scene));
+  await t.test('a town and a department are their outlines, a zip code is marked, all are centred', () =>
+    choosePlaces(scene),
+  );
   await t.test('“Why?” names the property, and how far outside an area it lies', () => askWhy(scene));
   await t.test('what the preview counts is on the map, and over which days it divides is said', () => preview(scene));
 });
@@ -60,7 +62,7 @@ async function searchNamed(rest: RestClient, title: string): Promise<string> {
 }
 
 /** Where the opaque pixels of one colour lie in a layer, and how far their middle is from the map's; null: there are none. */
-const extentOf = (pane: 'below' | 'pins', colour: string): string => `(() => {
+const extentOf = (pane: 'below' | 'pins', colour: string, opacityMin = 200): string => `(() => {
   const canvas = document.querySelector('.leaflet-${pane}-pane canvas');
   const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   const hex = getComputedStyle(document.documentElement).getPropertyValue('--map-${colour}').trim();
@@ -69,7 +71,7 @@ const extentOf = (pane: 'below' | 'pins', colour: string): string => `(() => {
   const own = canvas.getBoundingClientRect();
   const found = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
   for (let at = 0; at < data.length; at += 4) {
-    if (data[at + 3] < 200 || wanted.some((value, channel) => Math.abs(data[at + channel] - value) > 12)) continue;
+    if (data[at + 3] < ${opacityMin} || wanted.some((value, channel) => Math.abs(data[at + channel] - value) > 12)) continue;
     const x = own.x - map.x + ((at / 4) % width) * own.width / canvas.width;
     const y = own.y - map.y + Math.floor(at / 4 / width) * own.height / canvas.height;
     if (x < 0 || y < 0 || x > map.width || y > map.height) continue;
@@ -105,7 +107,7 @@ async function readForWhom({ page }: ConsoleScene): Promise<void> {
   assert.equal(await page.do('evaluate', { expression: `document.querySelectorAll('.result svg').length` }), 3);
   await page.do('click', { selector: '[data-list=matches] ::-p-text(À Dunkerque)' });
   const told = `document.querySelector('.for-whom')?.innerText.replaceAll(/\\s+/g, ' ')`;
-  await page.do('until', { expression: `/Partout/.test(${told})` });
+  await page.do('until', { expression: `/Partout The property began to match the search on /.test(${told})` });
   assert.ok(!(await page.do<string>('evaluate', { expression: told })).includes('Près du port'));
   await page.do('click', { selector: '.property .back' });
 }
@@ -144,9 +146,14 @@ async function optionOf(page: ConsoleScene['page'], title: string): Promise<stri
 }
 
 const RING = 'extent.right - extent.left > 12 && extent.right - extent.left < 60';
+const OUTLINE = 'Math.max(extent.right - extent.left, extent.bottom - extent.top) > 300';
+/** Lines of searches that are not chosen are pale. */
+const HAS_OTHERS = `${extentOf('below', 'area', 100)} !== null`;
 
 async function choosePlaces({ page, rest, go, picture }: ConsoleScene): Promise<void> {
+  await page.do('until', { expression: HAS_OTHERS });
   await go('searches', 'new');
+  await page.do('until', { expression: `!(${HAS_OTHERS})` });
   const marked = async (name: string, isMark: string): Promise<void> => {
     await page.do('until', {
       expression: `((extent) => extent?.off < 4 && ${isMark})(${extentOf('below', 'chosen')})`,
@@ -161,18 +168,24 @@ async function choosePlaces({ page, rest, go, picture }: ConsoleScene): Promise<
     });
   };
   await choose('Toulon');
-  await marked('town', RING);
+  await marked('town', OUTLINE);
   // A town that no map of the country has room for.
   await choose('Rochefourchat');
-  await marked('village', RING);
+  await marked('village', OUTLINE);
+  // Its arrondissements have no outline.
   await choose('75011');
   await marked('zip-code', RING);
   await choose('Var');
-  await marked('department', 'extent.bottom - extent.top > 300');
+  await marked('department', OUTLINE);
   await go('map');
   const { id } = await rest.createSearch({ title: 'Toulon', includedCities: ['/cities/83137'] });
   await go('searches', id);
-  await marked('saved', RING);
+  await marked('saved', OUTLINE);
+  await go('searches');
+  await go('map');
+  await page.do('choose', { selector: '.filters select', value: await optionOf(page, 'Toulon') });
+  await marked('listed', OUTLINE);
+  await page.do('choose', { selector: '.filters select', value: '' });
 }
 
 async function preview({ page, receiver, go, picture }: ConsoleScene): Promise<void> {

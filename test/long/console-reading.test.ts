@@ -101,9 +101,10 @@ async function readProperty(scene: ConsoleScene): Promise<void> {
       ['link', /^Why this property/],
     ] as const),
     ...([
+      ['heading', /^1 advert/],
+      ['heading', /^Price history/],
       ['heading', /^For whom/],
       ['link', /^Toulon$/],
-      ['heading', /^1 advert/],
       ['heading', /^What was sent/],
     ] as const),
     ['region', /^Map$/],

@@ -1,11 +1,12 @@
 /** Keeps searches, matches and new arrivals on the map current. Renders nothing itself. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { SearchDocument } from './documents.ts';
 import { filters, nearby, sketch } from './filters.ts';
 import { type Box, NO_BASE_MAP } from './map/base-map.ts';
 import { type Dot, pinsNear } from './map/pin-painter.ts';
 import { worldX, worldY } from './map/projection.ts';
-import { areaOf, areaOfShapes, boxOfDots, hull } from './map/search-areas.ts';
+import { areaOf, areaOfShapes, boxOfDots, departmentsShown, hull } from './map/search-areas.ts';
 import { useModel } from './model-context.ts';
 import { useValue } from './observable.ts';
 import { type Pin, panelIdOf } from './pins.ts';
@@ -17,6 +18,8 @@ import { useWords } from './words/language.ts';
 
 const NO_DOTS: readonly Dot[] = [];
 const REACH_PIXELS = 9;
+/** Searches whose areas are shown together at most. */
+const AREAS_MAX = 12;
 /** Titles that are listed for one point. */
 const NEAR_MAX = 50;
 
@@ -27,27 +30,37 @@ export function MapContents() {
   const base = useValue(sharedMap.base);
   const chosenFilters = useValue(filters);
   const { view, id } = useValue(route);
-  const areas = useMemo(() => list.map((search) => areaOf(search, base)), [list, base]);
   const written = useValue(sketch);
   const edited = view === 'searches' && id !== null ? `/searches/${id}` : null;
   const chosen = edited ?? chosenFilters.search;
-  // The saved form of an edited search would lie below it.
-  const drawn = useMemo(() => {
-    const others = areas.filter(({ search }) => search !== edited);
-    return written === null ? others : [...others, areaOfShapes(edited ?? '', written.shapes)];
-  }, [areas, edited, written]);
+  // Areas of many searches would cover the map, and those of others the one that is edited.
+  const shownSearches = useMemo(() => {
+    if (edited !== null) return [];
+    return list.filter(({ '@id': iri }) => (chosen === null ? list.length <= AREAS_MAX : iri === chosen));
+  }, [list, edited, chosen]);
+  const [ready, setReady] = useState<readonly SearchDocument[] | null>(null);
+  useEffect(() => {
+    if (base === NO_BASE_MAP) return;
+    void sharedMap.readCommunes(shownSearches.flatMap(departmentsShown)).then(() => setReady(shownSearches));
+  }, [shownSearches, base === NO_BASE_MAP]);
+  const drawn = useMemo(
+    () =>
+      written === null
+        ? shownSearches.map((search) => areaOf(search, base))
+        : [areaOfShapes(edited ?? '', written.shapes)],
+    [shownSearches, base, edited, written],
+  );
   useEffect(() => sharedMap.showAreas(drawn, chosen), [drawn, chosen]);
   const shown = useShownPins();
   // Matches of other searches would look like results of the edited one.
   const dots = edited === null ? shown : (written?.dots ?? NO_DOTS);
   useEffect(() => sharedMap.showPins(dots), [dots]);
   const boxes = useMemo(() => {
-    const looked = chosen === null ? drawn : drawn.filter(({ search }) => search === chosen);
-    return [...looked.flatMap(({ box }) => box ?? []), ...boxOfDots(dots)];
-  }, [drawn, dots, chosen]);
+    return [...drawn.flatMap(({ box }) => box ?? []), ...boxOfDots(dots)];
+  }, [drawn, dots]);
   const found = useValue(model.found);
   const isReading = useValue(model.isReadingMatches);
-  const isList = base !== NO_BASE_MAP && view === 'map' && id === null;
+  const isList = ready === shownSearches && view === 'map' && id === null;
   useGoingThere(sharedMap, {
     boxes: isList ? boxes : [],
     chosen: chosenFilters.search,
@@ -75,13 +88,14 @@ VIGIE_MAP_FILE=france.pmtiles`;
 
 function NoStreets({ sharedMap }: { readonly sharedMap: SharedMap }) {
   const words = useWords();
-  const [zoom, setZoom] = useState(sharedMap.map.getZoom());
+  const [lacks, setLacks] = useState(false);
   useEffect(() => {
-    const read = (): void => setZoom(sharedMap.map.getZoom());
-    sharedMap.map.on('zoomend', read);
-    return () => void sharedMap.map.off('zoomend', read);
+    const read = (): void => setLacks(lacksStreets(sharedMap.map));
+    sharedMap.map.on('moveend', read);
+    return () => void sharedMap.map.off('moveend', read);
   }, [sharedMap]);
-  if (SETTINGS.streets !== null || SETTINGS.tilesUrl !== null || zoom < STREETS_WANTED_FROM_ZOOM) return null;
+  if (!lacks) return null;
+  if (SETTINGS.streets !== null) return <p class="no-streets">{words.streetsEnd}</p>;
   return (
     <details class="no-streets">
       <summary>{words.noStreets}</summary>
@@ -89,6 +103,15 @@ function NoStreets({ sharedMap }: { readonly sharedMap: SharedMap }) {
       <pre>{HOW_TO_GET_STREETS}</pre>
     </details>
   );
+}
+
+/** Whether the map, tiles of others apart, shows a place of which no streets are known. */
+function lacksStreets(map: SharedMap['map']): boolean {
+  if (SETTINGS.tilesUrl !== null || map.getZoom() < STREETS_WANTED_FROM_ZOOM) return false;
+  if (SETTINGS.streets === null) return true;
+  const [west, south, east, north] = SETTINGS.streets.bounds;
+  const seen = map.getBounds();
+  return seen.getWest() < west || seen.getSouth() < south || seen.getEast() > east || seen.getNorth() > north;
 }
 
 interface Listed {

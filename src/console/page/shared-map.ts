@@ -21,6 +21,7 @@ import { type BaseMap, type Box, loadBaseMap, NO_BASE_MAP, OUTLINES_ATTRIBUTION 
 import { paintBase, paintLand } from './map/base-painter.ts';
 import { CanvasLayer } from './map/canvas-layer.ts';
 import { type Colours, readColours } from './map/colours.ts';
+import { COMMUNES_FROM_ZOOM, type CommuneReader, createCommuneReader } from './map/commune-map.ts';
 import { type Dot, paintPins } from './map/pin-painter.ts';
 import { worldX, worldY } from './map/projection.ts';
 import type { SearchArea } from './map/search-areas.ts';
@@ -31,6 +32,8 @@ import { BASE, keptLanguage, SETTINGS } from './session.ts';
 export interface SharedMap {
   readonly map: LeafletMap;
   readonly base: Observable<BaseMap>;
+  /** Reads the communes of departments into `base`; resolves also when that fails. */
+  readonly readCommunes: CommuneReader['read'];
   readonly colours: Observable<Colours>;
   /** Labels the map's buttons. */
   name(words: SharedMapWords): void;
@@ -75,11 +78,14 @@ export function openSharedMap(element: HTMLElement): SharedMap {
   let areas: readonly SearchArea[] = [];
   let chosen: string | null = null;
   let pins: readonly Dot[] = [];
-  const picture = () => ({ base: base.get(), areas, chosen, colours: colours.get(), tilesFromZoom });
+  const communes = createCommuneReader(base);
+  const tilesBox = streets?.box ?? null;
+  const picture = () => ({ base: base.get(), areas, chosen, colours: colours.get(), tilesFromZoom, tilesBox });
   const below = new CanvasLayer('below', 2, (frame) => paintBase(frame, picture())).addTo(map);
-  const land = new CanvasLayer('land', 3, (frame) =>
-    paintLand(frame, picture(), frame.zoom < tilesFromZoom ? null : (streets?.land() ?? null)),
-  );
+  const land = new CanvasLayer('land', 3, (frame) => {
+    if (frame.zoom >= COMMUNES_FROM_ZOOM) communes.readIn(frame.box);
+    paintLand(frame, picture(), frame.zoom < tilesFromZoom ? null : (streets?.land() ?? null));
+  });
   if (SETTINGS.tilesUrl === null) land.addTo(map);
   const above = new CanvasLayer('pins', 1, (frame) => paintPins(frame, { pins, colours: colours.get() })).addTo(map);
   const fit = createFitting(map);
@@ -90,14 +96,15 @@ export function openSharedMap(element: HTMLElement): SharedMap {
     for (const layer of [land, below, above]) layer.redraw();
   });
   streets?.draw(colours.get());
-  void loadBaseMap().then((loaded) => {
-    base.set(loaded);
+  base.subscribe(() => {
     land.redraw();
     below.redraw();
   });
+  void loadBaseMap().then(base.set);
   return {
     map,
     base,
+    readCommunes: communes.read,
     colours,
     ...createMarks(map),
     name: (words) => nameButtons(element, words),
@@ -150,7 +157,9 @@ function openMap(element: HTMLElement): LeafletMap {
 interface Streets {
   /** Below this zoom the outlines show more. */
   readonly fromZoom: number;
-  /** Bounds of the file, once it is known to contain the sea. */
+  /** Bounds of the file. */
+  readonly box: Box;
+  /** The same, once it is known to contain the sea. */
   land(): Box | null;
   draw(colours: Colours): void;
 }
@@ -173,6 +182,7 @@ function openStreets(map: LeafletMap, settings: NonNullable<typeof SETTINGS.stre
   const painter = import(new URL(`console/${script}`, BASE).href) as Promise<{ streetLayer: StreetLayer }>;
   return {
     fromZoom: STREETS_FROM_ZOOM,
+    box,
     land: () => (hasSea ? box : null),
     draw(colours) {
       asked += 1;

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import Flatbush from 'flatbush';
 import { KM_PER_DEGREE, RADIANS } from '../domain/geo.ts';
+import { type DepartmentOutlines, departmentOutlines } from './department-outlines.ts';
 import { COAST, type UnpackedOutlines, unpackOutlines } from './outlines/packed-outlines.ts';
 
 /** A point of the sea this near to the coast belongs to the commune (decisions, section 5). */
@@ -52,6 +53,11 @@ export class CommuneOutlines {
   around(lat: number, lon: number, radiusKm: number): readonly string[] {
     const found = this.#around(this.#pointAt(lat, lon), radiusKm);
     return found.map((commune) => this.#outlines.insees[commune] as string);
+  }
+
+  /** Null: no commune that `nameOf` names has an outline. */
+  ofDepartment(nameOf: (insee: string) => string | null): DepartmentOutlines | null {
+    return departmentOutlines(this.#outlines, nameOf);
   }
 
   has(insee: string): boolean {

@@ -17,6 +17,7 @@ import {
   readCommuneRecords,
   readPlaceTable,
 } from './commune-records.ts';
+import type { DepartmentOutlines } from './department-outlines.ts';
 import { type CompletePlaces, createPlaceCompletion } from './place-completion.ts';
 import { createPlaceResolver } from './resolve-place.ts';
 
@@ -31,6 +32,8 @@ export interface Reference {
   department(code: string): Department | null;
   departmentById(id: number): Department | null;
   departments(): readonly Department[];
+  /** Of its communes; null for an unknown department, and where no outlines are known. */
+  outlinesOf(department: string): DepartmentOutlines | null;
   /** Whether some commune has this zip code. */
   isZipcode(zipcode: string): boolean;
   readonly resolvePlace: ResolvePlace;
@@ -78,6 +81,11 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
     department: (code) => departmentsByCode.get(code) ?? null,
     departmentById: (id) => departmentsById.get(id) ?? null,
     departments: () => departments,
+    outlinesOf: (department) =>
+      outlines.ofDepartment((insee) => {
+        const commune = table.byInsee.get(insee);
+        return commune?.departmentCode === department ? nameOf(commune) : null;
+      }),
     isZipcode: (zipcode) => table.byZipcode.has(zipcode),
     resolvePlace: createPlaceResolver({
       communes,

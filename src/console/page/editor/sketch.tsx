@@ -2,11 +2,12 @@
 
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
-import type { CityDocument, Collection, PreviewDocument } from '../documents.ts';
+import { type CityDocument, type Collection, FIRST_ARRONDISSEMENTS, type PreviewDocument } from '../documents.ts';
 import { sketch } from '../filters.ts';
 import { NO_BASE_MAP } from '../map/base-map.ts';
+import { departmentOf } from '../map/commune-map.ts';
 import { latitudeOf, worldX, worldY } from '../map/projection.ts';
-import { type AreaShape, boxOfShape, drawnShapes, hull } from '../map/search-areas.ts';
+import { type AreaShape, boxOfShape, communeShapes, departmentShapes, drawnShapes, hull } from '../map/search-areas.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import type { SharedMap } from '../shared-map.ts';
@@ -43,16 +44,17 @@ export function Sketch({ sharedMap, draft, preview }: SketchProps) {
 }
 
 function keyOf(shape: AreaShape): string {
-  return shape.type === 'department' ? shape.code : JSON.stringify(shape);
+  return 'code' in shape ? shape.code : JSON.stringify(shape);
 }
 
 /** Places of one search that are drawn at most. */
 const COMMUNES_MAX = 100;
 
-/** Bounds of the towns, zip codes and departments; null while their positions are unknown. */
+/** Outlines of the towns, zip codes and departments; null while they are unknown. */
 function useChosenShapes(sharedMap: SharedMap, draft: Draft): readonly AreaShape[] | null {
   const { rest } = useModel();
   const base = useValue(sharedMap.base);
+  const departments = draft.includedDepartments.map(({ code }) => code);
   const insees = [...draft.includedCities.map(({ code }) => code), ...inseeCodesOf(draft)];
   const asked = { 'inseeCodes[]': insees, 'zipcodes[]': draft.includedZipcodes.map(({ code }) => code) };
   const communes = useAnswer(
@@ -60,23 +62,22 @@ function useChosenShapes(sharedMap: SharedMap, draft: Draft): readonly AreaShape
       const read = Object.entries(asked).map(async ([name, codes]) => {
         if (codes.length === 0) return [];
         const query = { [name]: codes.slice(0, COMMUNES_MAX), itemsPerPage: COMMUNES_MAX };
-        return (await rest.read<Collection<CityDocument>>('/cities', query, signal))['hydra:member'];
+        const found = (await rest.read<Collection<CityDocument>>('/cities', query, signal))['hydra:member'];
+        // A zip code of Paris is one arrondissement's, and leads to the whole city as well.
+        return found.filter(({ insee }) => insees.includes(insee) || !(insee in FIRST_ARRONDISSEMENTS));
       });
-      return (await Promise.all(read)).flat();
+      const cities = (await Promise.all(read)).flat();
+      await sharedMap.readCommunes([...departments, ...cities.map(({ insee }) => departmentOf(insee))]);
+      return cities;
     },
-    [JSON.stringify(asked)],
+    [JSON.stringify([departments, asked]), base === NO_BASE_MAP],
   );
   return useMemo(() => {
     if (communes.value === null || communes.isLoading || base === NO_BASE_MAP) return null;
-    const departments = draft.includedDepartments.flatMap(({ code }) => {
-      const outline = base.outlines.get(code);
-      return outline === undefined ? [] : [{ type: 'department' as const, code, rings: outline.rings }];
+    const towns = communes.value.flatMap(({ insee, location }) => {
+      const centre = location && { x: worldX(location.lon), y: worldY(location.lat) };
+      return communeShapes(insee, base, centre);
     });
-    const centres = communes.value.flatMap(({ location, name }) => {
-      return location === null
-        ? []
-        : [{ type: 'commune' as const, x: worldX(location.lon), y: worldY(location.lat), name }];
-    });
-    return [...departments, ...centres];
+    return [...departmentShapes(departments, base), ...towns];
   }, [communes.value, communes.isLoading, base, draft.includedDepartments]);
 }

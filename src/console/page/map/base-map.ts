@@ -1,6 +1,7 @@
 /**
  * The base map: outlines of the departments (IGN Admin Express, Licence Ouverte), the neighbouring countries (Natural
- * Earth) and the names of the larger communes, both files of this server, in the world's coordinates.
+ * Earth) and the names of the larger communes, both files of this server, in the world's coordinates. The communes of a
+ * department are read when they are shown.
  */
 
 import { feature, mesh } from 'topojson-client';
@@ -33,8 +34,22 @@ export interface NamedPlace {
   readonly y: number;
 }
 
+/** The communes of a department; its rings are their common outline. */
+export interface CommuneMap extends Land {
+  /** Lines between two communes. */
+  readonly divisions: readonly Float64Array[];
+  /** Lines with other countries. */
+  readonly borders: readonly Float64Array[];
+  readonly coasts: readonly Float64Array[];
+  readonly places: readonly NamedPlace[];
+  /** Null: it has no outline. */
+  ringsOf(insee: string): readonly Float64Array[] | null;
+}
+
 export interface BaseMap {
   readonly outlines: ReadonlyMap<string, Outline>;
+  /** Those read so far, by code of the department. */
+  readonly communes: ReadonlyMap<string, CommuneMap>;
   readonly neighbours: readonly Land[];
   /** Lines between departments. */
   readonly divisions: readonly Float64Array[];
@@ -47,6 +62,7 @@ export interface BaseMap {
 
 export const NO_BASE_MAP: BaseMap = {
   outlines: new Map(),
+  communes: new Map(),
   neighbours: [],
   divisions: [],
   borders: [],
@@ -81,6 +97,7 @@ export async function loadBaseMap(): Promise<BaseMap> {
   const places = named.communes.map(([insee, name, lat, lon]) => ({ insee, name, x: worldX(lon), y: worldY(lat) }));
   return {
     outlines: new Map(outlines.map((outline) => [outline.code, outline])),
+    communes: new Map(),
     neighbours: abroad,
     divisions: mesh(topology, departments, (one, other) => one !== other).coordinates.map(projected),
     borders: feature(topology, borders).geometry.coordinates.map(projected),
@@ -112,6 +129,10 @@ export function boxOf(rings: readonly Float64Array[]): Box {
     }
   }
   return { minX, minY, maxX, maxY };
+}
+
+export function isIn({ minX, minY, maxX, maxY }: Box, x: number, y: number): boolean {
+  return x >= minX && x <= maxX && y >= minY && y <= maxY;
 }
 
 export function boxesMeet(a: Box, b: Box): boolean {

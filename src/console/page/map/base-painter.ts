@@ -1,8 +1,9 @@
 /** Paints the layer under the pins: land, borders, search areas, names. */
 
-import { type BaseMap, type Box, boxesMeet, type Land, type Outline } from './base-map.ts';
+import { type BaseMap, type Box, boxesMeet, type CommuneMap, isIn, type Land, type Outline } from './base-map.ts';
 import type { Frame } from './canvas-layer.ts';
 import type { Colours } from './colours.ts';
+import { COMMUNES_FROM_ZOOM } from './commune-map.ts';
 import type { AreaShape, SearchArea } from './search-areas.ts';
 
 export interface BasePicture {
@@ -11,60 +12,86 @@ export interface BasePicture {
   /** IRI of the chosen search. */
   readonly chosen: string | null;
   readonly colours: Colours;
-  /** From this zoom on tiles below show land and names. */
+  /** From this zoom on tiles above show land and names. */
   readonly tilesFromZoom: number;
+  /** The part of the world that tiles show; null: all of it. */
+  readonly tilesBox: Box | null;
 }
 
 export function paintBase(frame: Frame, picture: BasePicture): void {
-  const hasTiles = frame.zoom >= picture.tilesFromZoom;
   paintAreas(frame, picture);
-  if (!hasTiles) paintNames(frame, picture);
+  if (frame.zoom < picture.tilesFromZoom || picture.tilesBox !== null) paintNames(frame, picture);
 }
 
-/** Some 600 metres, as far as the outlines are from the shore here and there. */
+/** Some 600 metres, as far as the departments' outlines are from the shore here and there. */
 const SHORE_REACH = 0.00002;
 /** Two kilometres: the sources of the two sides of a border differ. */
 const BORDER_REACH = 0.00007;
-/** Beyond this zoom the outlines are wrong by more than a street. */
-const LINES_TO_ZOOM = 12;
+/** Where the French side is exact: six kilometres of the other side, and one beside a border, which the sea may be near. */
+const NEIGHBOUR_REACH = 0.0002;
+const NEAR_BORDER_REACH = 0.00004;
 
 /** `filled`: a part of the world that is land wherever nothing else is drawn over it. */
 export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: Box | null): void {
   const { context, scale } = frame;
-  const fill = ({ rings, box }: Land): void => {
-    if (!boxesMeet(box, frame.box)) return;
-    trace(context, frame, rings);
-    context.fill('evenodd');
-    context.stroke();
-  };
+  const hasCommunes = frame.zoom >= COMMUNES_FROM_ZOOM;
+  const communes = hasCommunes ? [...base.communes.values()].filter(({ box }) => boxesMeet(box, frame.box)) : [];
+  const borders = hasCommunes ? communes.flatMap((one) => one.borders) : base.borders;
+  const fill = (land: Land): void => fillLand(frame, land);
   context.lineJoin = 'round';
   context.lineCap = 'butt';
   context.fillStyle = context.strokeStyle = colours.land;
-  context.lineWidth = BORDER_REACH * scale;
-  strokeLines(frame, base.borders);
+  if (hasCommunes) paintAbroad(frame, base.neighbours, communes);
+  context.lineWidth = (hasCommunes ? NEAR_BORDER_REACH : BORDER_REACH) * scale;
+  strokeLines(frame, borders);
   context.lineWidth = 1;
-  for (const land of base.neighbours) fill(land);
+  if (!hasCommunes) for (const land of base.neighbours) fill(land);
   // Around a drawn area the shore counts as land: the outlines would cut off harbours.
   context.lineWidth = SHORE_REACH * scale;
-  for (const outline of base.outlines.values()) fill(outline);
-  context.strokeStyle = colours.border;
-  if (frame.zoom <= LINES_TO_ZOOM) {
-    context.lineWidth = 1;
-    strokeLines(frame, base.divisions);
-    context.lineWidth = 2;
-    strokeLines(frame, base.borders);
+  for (const outline of base.outlines.values()) {
+    if (!hasCommunes || !base.communes.has(outline.code)) fill(outline);
   }
-  if (filled === null) return;
-  const { minX, minY, maxX, maxY } = filled;
-  const [left, top] = [minX * scale - frame.originX, minY * scale - frame.originY];
-  context.fillRect(left, top, (maxX - minX) * scale, (maxY - minY) * scale);
+  context.lineWidth = 1;
+  communes.forEach(fill);
+  if (filled !== null) {
+    const { minX, minY, maxX, maxY } = filled;
+    const [left, top] = [minX * scale - frame.originX, minY * scale - frame.originY];
+    context.fillRect(left, top, (maxX - minX) * scale, (maxY - minY) * scale);
+  }
+  context.strokeStyle = colours.border;
+  for (const { divisions } of communes) strokeLines(frame, divisions);
+  context.lineWidth = hasCommunes ? 2 : 1;
+  strokeLines(frame, hasCommunes ? communes.flatMap(({ rings }) => rings) : base.divisions);
+  context.lineWidth = hasCommunes ? 3 : 2;
+  strokeLines(frame, borders);
+}
+
+/** The neighbouring countries as far as the exact side of the border, and the sea before the French coast. */
+function paintAbroad(frame: Frame, neighbours: readonly Land[], communes: readonly CommuneMap[]): void {
+  const { context, scale } = frame;
+  for (const land of neighbours) {
+    const isSmall = land.box.maxX - land.box.minX < NEIGHBOUR_REACH * 2;
+    context.lineWidth = isSmall ? 1 : NEIGHBOUR_REACH * scale;
+    fillLand(frame, land);
+  }
+  context.globalCompositeOperation = 'destination-out';
+  context.lineJoin = 'bevel';
+  context.lineWidth = NEIGHBOUR_REACH * scale;
+  for (const { coasts } of communes) strokeLines(frame, coasts);
+  context.lineJoin = 'round';
+  context.globalCompositeOperation = 'source-over';
+}
+
+function fillLand(frame: Frame, { rings, box }: Land): void {
+  if (!boxesMeet(box, frame.box)) return;
+  trace(frame.context, frame, rings);
+  frame.context.fill('evenodd');
+  frame.context.stroke();
 }
 
 function strokeLines(frame: Frame, lines: readonly Float64Array[]): void {
-  for (const line of lines) {
-    trace(frame.context, frame, [line], false);
-    frame.context.stroke();
-  }
+  trace(frame.context, frame, lines, false);
+  frame.context.stroke();
 }
 
 /** Corners less than a pixel from the one before are left out: a coast has thousands. */
@@ -89,20 +116,19 @@ function trace(
   }
 }
 
-/** Each department once for all searches; the chosen search last, over the others. */
+/** An outline once for all searches; the chosen search last, over the others. */
 function paintAreas(frame: Frame, { areas, chosen, colours }: BasePicture): void {
   const { context } = frame;
-  const departments = new Set<string>();
+  const painted = new Set<string>();
   const visible = areas.filter(({ box }) => box !== null && boxesMeet(box, frame.box));
-  // Many overlapping fills would hide the map.
-  context.globalAlpha = visible.length > 50 ? 0.03 : 0.1;
+  context.globalAlpha = 0.1;
   context.fillStyle = context.strokeStyle = colours.area;
   context.lineWidth = 1.25;
   for (const { shapes, search } of visible) {
     if (search === chosen) continue;
     for (const shape of shapes) {
-      if (shape.type === 'department' && departments.has(shape.code)) continue;
-      if (shape.type === 'department') departments.add(shape.code);
+      if (shape.type === 'outline' && painted.has(shape.code)) continue;
+      if (shape.type === 'outline') painted.add(shape.code);
       paintShape(frame, shape, 0.55);
     }
   }
@@ -115,11 +141,11 @@ function paintAreas(frame: Frame, { areas, chosen, colours }: BasePicture): void
   context.globalAlpha = 1;
 }
 
-const COMMUNE_PIXELS = 9;
+const DOT_PIXELS = 9;
 
 function paintShape({ context, ...frame }: Frame, shape: AreaShape, strokeAlpha: number): void {
-  if (shape.type === 'circle' || shape.type === 'commune') {
-    const radius = shape.type === 'circle' ? Math.max(3, shape.radius * frame.scale) : COMMUNE_PIXELS;
+  if (shape.type === 'circle' || shape.type === 'dot') {
+    const radius = shape.type === 'circle' ? Math.max(3, shape.radius * frame.scale) : DOT_PIXELS;
     context.beginPath();
     context.arc(shape.x * frame.scale - frame.originX, shape.y * frame.scale - frame.originY, radius, 0, 2 * Math.PI);
   } else {
@@ -134,11 +160,13 @@ function paintShape({ context, ...frame }: Frame, shape: AreaShape, strokeAlpha:
 
 const NAMES_MAX = 90;
 const NAME_PIXELS = 12;
-/** Departments are named below this zoom, the largest communes from it on. */
-const COMMUNES_FROM_ZOOM = 6;
+/** The zoom from which the largest communes are named, and the one from which all are. */
+const NAMES_FROM_ZOOM = 6;
+const ALL_NAMES_FROM_ZOOM = 11;
 
-function paintNames(frame: Frame, { base, colours }: BasePicture): void {
+function paintNames(frame: Frame, { base, colours, tilesFromZoom, tilesBox }: BasePicture): void {
   const { context, zoom } = frame;
+  const named = zoom < tilesFromZoom ? null : tilesBox;
   const taken: { x: number; y: number; half: number }[] = [];
   context.textAlign = 'center';
   context.lineJoin = 'round';
@@ -149,6 +177,7 @@ function paintNames(frame: Frame, { base, colours }: BasePicture): void {
     const x = worldX * frame.scale - frame.originX;
     const y = worldY * frame.scale - frame.originY + dy;
     if (x < 0 || y < 0 || x > frame.width || y > frame.height) return;
+    if (named !== null && isIn(named, worldX, worldY)) return;
     const half = (name.length * NAME_PIXELS) / 3.4;
     const isTaken = taken.some(
       (one) => Math.abs(one.x - x) < one.half + half + 6 && Math.abs(one.y - y) < NAME_PIXELS * 1.7,
@@ -158,13 +187,14 @@ function paintNames(frame: Frame, { base, colours }: BasePicture): void {
     context.strokeText(name, x, y);
     context.fillText(name, x, y);
   };
-  if (zoom >= COMMUNES_FROM_ZOOM) {
+  if (zoom >= NAMES_FROM_ZOOM) {
     context.font = `${NAME_PIXELS}px system-ui, sans-serif`;
     // A higher zoom names smaller communes.
-    const known = Math.min(base.places.length, Math.round(25 * 2.4 ** (zoom - COMMUNES_FROM_ZOOM)));
-    for (let at = 0; at < known && taken.length < NAMES_MAX; at++) {
-      const place = base.places[at];
-      if (place !== undefined) write(place.name, place.x, place.y, -6);
+    const known = Math.min(base.places.length, Math.round(25 * 2.4 ** (zoom - NAMES_FROM_ZOOM)));
+    const others = zoom < ALL_NAMES_FROM_ZOOM ? [] : [...base.communes.values()].flatMap(({ places }) => places);
+    const small = others.filter(({ insee }) => !base.placeByInsee.has(insee));
+    for (const { name, x, y } of [...base.places.slice(0, known), ...small]) {
+      if (taken.length < NAMES_MAX) write(name, x, y, -6);
     }
   }
   if (zoom >= 8 && zoom <= 10) {

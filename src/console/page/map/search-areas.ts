@@ -1,14 +1,17 @@
-/** Search areas as shapes: circles, polygons, departments, and communes as circles around their centre. */
+/** Search areas as shapes: circles, polygons, and the outlines of departments and communes. */
 
 import { FIRST_ARRONDISSEMENTS, type SearchDocument } from '../documents.ts';
-import { type BaseMap, type Box, boxOf, projected } from './base-map.ts';
+import { type BaseMap, type Box, boxOf, type NamedPlace, projected } from './base-map.ts';
+import { departmentOf } from './commune-map.ts';
 import { worldLength, worldX, worldY } from './projection.ts';
 
 export type AreaShape =
   | { readonly type: 'circle'; readonly x: number; readonly y: number; readonly radius: number }
   | { readonly type: 'polygon'; readonly rings: readonly Float64Array[] }
-  | { readonly type: 'department'; readonly code: string; readonly rings: readonly Float64Array[] }
-  | { readonly type: 'commune'; readonly x: number; readonly y: number; readonly name: string };
+  /** Of a department or a commune. */
+  | { readonly type: 'outline'; readonly code: string; readonly rings: readonly Float64Array[] }
+  /** A commune whose outline is not known. */
+  | { readonly type: 'dot'; readonly code: string; readonly x: number; readonly y: number };
 
 export interface SearchArea {
   readonly search: string;
@@ -21,7 +24,16 @@ export interface SearchArea {
 const COMMUNES_SHOWN_MAX = 200;
 
 export function areaOf(search: SearchDocument, base: BaseMap): SearchArea {
-  const shapes = [...drawnShapes(search), ...departmentsOf(search, base), ...communesOf(search, base)];
+  const departments = departmentShapes(
+    search.includedDepartments.map(({ departmentCode }) => departmentCode),
+    base,
+  );
+  const { placeByInsee } = base;
+  // The file of names has the first arrondissements of Paris, Lyon and Marseille.
+  const communes = inseesOf(search).flatMap((insee) =>
+    communeShapes(insee, base, placeByInsee.get(insee) ?? placeByInsee.get(FIRST_ARRONDISSEMENTS[insee] ?? '') ?? null),
+  );
+  const shapes = [...drawnShapes(search), ...departments, ...communes];
   return areaOfShapes(search['@id'], shapes);
 }
 
@@ -51,24 +63,34 @@ function polygonOf(rings: Drawn['geoShapes'][number]): AreaShape {
   return { type: 'polygon', rings: rings.map(projected) };
 }
 
-function departmentsOf({ includedDepartments }: SearchDocument, { outlines }: BaseMap): AreaShape[] {
-  return includedDepartments.flatMap(({ departmentCode: code }) => {
-    const outline = outlines.get(code);
-    return outline === undefined ? [] : [{ type: 'department' as const, code, rings: outline.rings }];
+/** Codes of the departments whose communes a search shows. */
+export function departmentsShown({ includedDepartments, ...search }: SearchDocument): readonly string[] {
+  return [...includedDepartments.map(({ departmentCode }) => departmentCode), ...inseesOf(search).map(departmentOf)];
+}
+
+function inseesOf({
+  includedCities,
+  includedInseeCodes,
+}: Pick<SearchDocument, 'includedCities' | 'includedInseeCodes'>) {
+  return [...includedCities.map(({ insee }) => insee), ...includedInseeCodes].slice(0, COMMUNES_SHOWN_MAX);
+}
+
+export function departmentShapes(codes: readonly string[], { outlines, communes }: BaseMap): AreaShape[] {
+  return codes.flatMap((code) => {
+    const { rings } = communes.get(code) ?? outlines.get(code) ?? {};
+    return rings === undefined ? [] : [{ type: 'outline', code, rings }];
   });
 }
 
-function communesOf({ includedCities, includedInseeCodes }: SearchDocument, { placeByInsee }: BaseMap): AreaShape[] {
-  const codes = [...includedCities.map(({ insee }) => insee), ...includedInseeCodes].slice(0, COMMUNES_SHOWN_MAX);
-  return codes.flatMap((insee) => {
-    // The file has the first arrondissements of Paris, Lyon and Marseille.
-    const place = placeByInsee.get(insee) ?? placeByInsee.get(FIRST_ARRONDISSEMENTS[insee] ?? '');
-    return place === undefined ? [] : [{ type: 'commune' as const, x: place.x, y: place.y, name: place.name }];
-  });
+/** `centre` is for a commune that has no outline. */
+export function communeShapes(insee: string, base: BaseMap, centre: Pick<NamedPlace, 'x' | 'y'> | null): AreaShape[] {
+  const rings = base.communes.get(departmentOf(insee))?.ringsOf(insee) ?? null;
+  if (rings !== null) return [{ type: 'outline', code: insee, rings }];
+  return centre === null ? [] : [{ type: 'dot', code: insee, x: centre.x, y: centre.y }];
 }
 
 export function boxOfShape(shape: AreaShape): Box {
-  if (shape.type === 'polygon' || shape.type === 'department') return boxOf(shape.rings);
+  if (shape.type === 'polygon' || shape.type === 'outline') return boxOf(shape.rings);
   const radius = shape.type === 'circle' ? shape.radius : COMMUNE_REACH;
   const { x, y } = shape;
   return { minX: x - radius, minY: y - radius, maxX: x + radius, maxY: y + radius };

@@ -23,7 +23,7 @@ import { safeLink } from '../safe-link.ts';
 import { SETTINGS } from '../session.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useFormats } from '../words/formats.ts';
-import { useWords, type Words } from '../words/language.ts';
+import { language, useWords, type Words } from '../words/language.ts';
 import { Around } from './around.tsx';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { type PricePoint, pricesOf } from './price-history.ts';
@@ -94,9 +94,6 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
           {words.whyThis}
         </a>
       </p>
-      <ForWhom document={document} since={match?.createdAt ?? null} />
-      <PriceHistory document={document} />
-      {place !== null && <Around place={place} />}
       <Pictures pictures={document.pictures} />
       {document.description !== null && <p class="description">{document.description}</p>}
       <section>
@@ -105,17 +102,20 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
           <Advert key={advert.uuid} advert={advert} />
         ))}
       </section>
+      <PriceHistory document={document} />
+      <ForWhom document={document} />
       {match !== null && <Sent match={match['@id']} />}
+      {place !== null && <Around place={place} />}
     </>
   );
 }
 
 const FOR_WHOM_MAX = 30;
 
-/** The searches that it satisfies. */
-function ForWhom({ document, since }: { readonly document: PropertyDocument; readonly since: string | null }) {
+/** The searches that it satisfies, and what each was notified of. */
+function ForWhom({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
-  const formats = useFormats();
+  const tag = useValue(language);
   const { rest, searches } = useModel();
   const { byIri } = useValue(searches);
   const read = useAnswer(
@@ -125,9 +125,10 @@ function ForWhom({ document, since }: { readonly document: PropertyDocument; rea
         { property: document['@id'], itemsPerPage: FOR_WHOM_MAX },
         signal,
       ),
-    [document['@id'], document.updatedAt],
+    [document['@id'], document.updatedAt, tag],
   );
-  const list = read.value?.['hydra:member'] ?? [];
+  const list = read.value?.['hydra:member'].filter(({ satisfied }) => satisfied) ?? [];
+  const others = (read.value?.['hydra:totalItems'] ?? 0) - (read.value?.['hydra:member'].length ?? 0);
   return (
     <section class="for-whom">
       <h2>{words.forWhom}</h2>
@@ -135,13 +136,14 @@ function ForWhom({ document, since }: { readonly document: PropertyDocument; rea
       <Problem text={read.problem} again={read.again} />
       {read.value !== null && list.length === 0 && <p class="hint">{words.noneSatisfied}</p>}
       <ul class="plain">
-        {list.map(({ search }) => (
+        {list.map(({ search, matchReason }) => (
           <li key={search}>
             <a href={hrefOf('searches', idOf(search))}>{byIri.get(search)?.title ?? search}</a>
+            <p class="hint">{matchReason}</p>
           </li>
         ))}
       </ul>
-      {since !== null && <p class="hint">{words.since(formats.moment(since))}</p>}
+      {others > 0 && <p class="hint">{words.andMore(others)}</p>}
     </section>
   );
 }

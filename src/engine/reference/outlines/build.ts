@@ -26,11 +26,29 @@ type Countries = Topology<{ countries: GeometryCollection<{ name: string }> }>;
 type Point = readonly [x: number, y: number];
 type IsForeign = (lon: number, lat: number) => boolean;
 
-/** How far from the middle of an outer edge another country is looked for. Natural Earth is right to about a kilometre. */
-const PROBES_KM = [0.7, 1.5, 3];
+/**
+ * How far from the middle of an outer edge another country is looked for: Natural Earth is right to about a kilometre,
+ * and Monaco is less deep.
+ */
+const PROBES_KM = [0.2, 0.4, 0.7, 1.5, 3];
 /** A shorter stretch of coast between two borders is a fault of Natural Earth. */
 const COAST_MIN_KM = 6;
 const KM_PER_DEGREE = 111.195;
+/** Natural Earth has Monaco three kilometres west of where it is: its corners along the border, and along the sea. */
+const MONACO: GeoJSON.Position[] = [
+  [7.4094, 43.7264],
+  [7.412, 43.7317],
+  [7.4187, 43.7362],
+  [7.4242, 43.7406],
+  [7.4296, 43.7447],
+  [7.4365, 43.7508],
+  [7.4392, 43.7497],
+  [7.433, 43.743],
+  [7.429, 43.736],
+  [7.427, 43.7295],
+  [7.418, 43.7258],
+  [7.4094, 43.7264],
+];
 const NEIGHBOURS: ReadonlySet<string> = new Set([
   'Andorra',
   'Belgium',
@@ -38,7 +56,6 @@ const NEIGHBOURS: ReadonlySet<string> = new Set([
   'Germany',
   'Italy',
   'Luxembourg',
-  'Monaco',
   'Spain',
   'Suriname',
   'Switzerland',
@@ -181,7 +198,7 @@ async function readNeighbours(): Promise<IsForeign> {
     if (geometry.type === 'Polygon') return geometry.coordinates;
     return geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
   });
-  const edges = rings.flatMap((ring) =>
+  const edges = [...rings, MONACO].flatMap((ring) =>
     ring.slice(1).map(([lonB = 0, latB = 0], at): readonly [number, number, number, number] => {
       const [lonA = 0, latA = 0] = ring[at] ?? [];
       return [lonA, latA, lonB, latB];
