@@ -62,6 +62,8 @@ export interface Feature {
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
   /** For `vigie doctor`: why the feature's own server cannot be used, in a sentence; null: it can. */
   readonly checkServer?: (config: Config) => Promise<string | null>;
+  /** Before any role opens; throws when the service must not start. */
+  readonly prepare?: (parts: Parts) => Promise<void>;
   /** Opens the work of instances with the role of its name; throws when its settings are wrong. */
   readonly open?: (parts: Parts) => Promise<void>;
   /** By the words of a command (cli/commands.ts). */

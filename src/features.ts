@@ -5,7 +5,8 @@ import { explanations } from './features/explanations/explanations.ts';
 import { feed } from './features/feed/feed.ts';
 import { feeds } from './features/feeds/feeds.ts';
 import { mail } from './features/mail/mail.ts';
+import { recipients } from './features/recipients/recipients.ts';
 import { recoveries } from './features/recoveries/recoveries.ts';
 import { secrets } from './features/secrets/secrets.ts';
 
-export const FEATURES: readonly Feature[] = [mail, recoveries, explanations, feed, feeds, secrets];
+export const FEATURES: readonly Feature[] = [mail, recipients, recoveries, explanations, feed, feeds, secrets];

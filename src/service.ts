@@ -123,6 +123,7 @@ async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) 
   const { roles }: { readonly roles: readonly string[] } = parts.config;
   const hasRole = (role: string): boolean => roles.includes(role);
   const operationsUrl = await openOperations(parts, progress);
+  for (const { prepare } of FEATURES) await prepare?.(parts);
   if (hasRole('deliver')) await openDelivery(parts);
   const matcher = hasRole('intake') ? await openIntake(parts, databaseUrl) : null;
   progress.isIndexLoaded = true;

@@ -32,6 +32,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'features/feed': ['engine', 'rest', 'feature.ts', 'metrics.ts'],
   'features/feeds': ['engine', 'grpc', 'cli', 'feature.ts', 'config.ts'],
   'features/mail': ['engine', 'rest', 'feature.ts', 'log.ts', 'metrics.ts'],
+  'features/recipients': [...['engine', 'local', 'rest', 'grpc', 'cli', 'feature.ts', 'config.ts']],
   'features/secrets': ['engine', 'rest', 'feature.ts'],
   'features/recoveries': ['engine', 'rest', 'grpc', 'feature.ts'],
   // The page knows the REST interface alone; rest serves it.

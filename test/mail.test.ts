@@ -2,10 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { uuidOf } from '../src/engine/domain/ids.ts';
-import { emailStatusOf, mailKeyOf, nextMorning, parisDayOf } from '../src/engine/domain/mail.ts';
-
-const CLIENT = uuidOf('c11e2700-0000-4000-8000-000000000001');
+import { emailStatusOf, nextMorning, parisDayOf } from '../src/engine/domain/mail.ts';
 
 test('a daily e-mail goes at seven in Paris, in winter, in summer, and on the days between them', () => {
   const cases: readonly (readonly [now: string, morning: string])[] = [
@@ -38,18 +35,22 @@ test('a day is a day in Paris', () => {
   assert.equal(parisDayOf(new Date('2026-07-15T22:00:00Z')), '2026-07-16');
 });
 
-test('a recipient is an address in any case, of one client', () => {
-  assert.equal(mailKeyOf(CLIENT, 'Jo@Example.org'), mailKeyOf(CLIENT, 'jo@example.ORG'));
-  assert.notEqual(mailKeyOf(CLIENT, 'jo@example.org'), mailKeyOf(uuidOf(CLIENT.replace(/1$/, '2')), 'jo@example.org'));
-  assert.match(mailKeyOf(CLIENT, 'jo@example.org'), /^[0-9a-f]{32}$/);
-});
-
 test('emailStatus says the first thing that keeps e-mails from going', () => {
-  const fine = { hasAddress: true, isRefused: false, isUnsubscribed: false };
-  assert.equal(emailStatusOf(fine, true, true), 'active');
-  assert.equal(emailStatusOf(fine, false, true), 'off');
-  assert.equal(emailStatusOf(fine, true, false), 'unavailable');
-  assert.equal(emailStatusOf({ ...fine, isRefused: true }, true, true), 'refused');
-  assert.equal(emailStatusOf({ ...fine, isRefused: true, isUnsubscribed: true }, true, true), 'unsubscribed');
-  assert.equal(emailStatusOf({ hasAddress: false, isRefused: true, isUnsubscribed: true }, true, true), 'off');
+  const fine = { key: 'k', isRefused: false, isUnsubscribed: false, isErased: false };
+  const search = { notificationEnabled: true, notificationConsent: null };
+  const rules = { isMailAvailable: true, isConsentRequired: false };
+  const strict = { ...rules, isConsentRequired: true };
+  const consent = { source: 'form', at: '2026-03-10T08:00:00+01:00' };
+  assert.equal(emailStatusOf(fine, search, rules), 'active');
+  assert.equal(emailStatusOf(fine, { ...search, notificationEnabled: false }, rules), 'off');
+  assert.equal(emailStatusOf(fine, search, { ...strict, isMailAvailable: false }), 'unavailable');
+  assert.equal(emailStatusOf(fine, search, strict), 'consent-missing');
+  assert.equal(emailStatusOf(fine, { ...search, notificationConsent: consent }, strict), 'active');
+  assert.equal(
+    emailStatusOf({ ...fine, isErased: true }, { ...search, notificationConsent: consent }, rules),
+    'consent-missing',
+  );
+  assert.equal(emailStatusOf({ ...fine, isRefused: true, isErased: true }, search, strict), 'refused');
+  assert.equal(emailStatusOf({ ...fine, isRefused: true, isUnsubscribed: true }, search, strict), 'unsubscribed');
+  assert.equal(emailStatusOf({ ...fine, key: null, isRefused: true, isUnsubscribed: true }, search, rules), 'off');
 });

@@ -101,6 +101,7 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
         matchesPerAdvert: 1_000_000,
       },
       isMailAvailable: false,
+      isConsentRequired: false,
       connectionsMax: 1_000,
       deliveriesKeptDays: 30,
       mailLanguage: 'fr',

@@ -9,6 +9,8 @@ const OSMIUM =
   'osmium export -f geojsonseq --geometry-types=point,polygon amenities.osm.pbf | ' +
   'vigie import points-of-interest --source france -';
 
+const OF_CLIENT = valued('NAME', 'of this client alone; of all without it');
+
 const settings = async () => (await import('../config.ts')).readConfig();
 const interruption = async () => (await import('./terminal.ts')).interruptSignal();
 
@@ -243,6 +245,33 @@ export const COMMANDS: CommandTable = {
         );
         await notifyDaemons(config, 'searches');
       },
+    },
+    {
+      words: 'recipients show',
+      args: 'ADDRESS',
+      summary: 'what is held about a recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes',
+      options: { client: OF_CLIENT },
+      example: 'vigie recipients show jo@example.org',
+      run: (input) => runOfFeature('recipients show', input),
+    },
+    {
+      words: 'recipients export',
+      args: 'ADDRESS',
+      summary: 'the same as one JSON file, on standard output',
+      options: { client: OF_CLIENT },
+      example: 'vigie recipients export jo@example.org > jo.json',
+      run: (input) => runOfFeature('recipients export', input),
+    },
+    {
+      words: 'recipients erase',
+      args: 'ADDRESS',
+      summary: 'take the address out of everything, and never write to it again without a new consent',
+      details:
+        'Keeps the opposition as a salted hash. An e-mail that is being sent is the last one. It may be repeated. Webhooks ' +
+        'of the searches go on.',
+      options: { client: OF_CLIENT },
+      example: 'vigie recipients erase jo@example.org --client acme',
+      run: (input) => runOfFeature('recipients erase', input),
     },
     {
       words: 'listen',

@@ -127,8 +127,8 @@ async function run<R>(
 
 /** The others change something. */
 const READS = /^(?:Get|List|Explain|Watch)/;
-/** URLs of endpoints may have secrets in them. */
-const UNLOGGED = /url$/i;
+/** URLs of endpoints may have secrets in them, and addresses are people's. */
+const UNLOGGED = /(?:url|address)$/i;
 const ARGUMENTS_LENGTH_MAX = 1_000;
 
 /** What the operator set, and why. No request has a key or a contact. */

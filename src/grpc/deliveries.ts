@@ -157,7 +157,7 @@ export function deliveryAnswer(delivery: AdminDelivery): Delivery {
   };
 }
 
-function attemptAnswer(attempt: AttemptRead): Attempt {
+export function attemptAnswer(attempt: AttemptRead): Attempt {
   return {
     number: attempt.number,
     startTime: attempt.startedAt,

@@ -14,6 +14,7 @@ import type { Requeued } from '../engine/store/resends.ts';
 export interface AdminLogger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
@@ -36,6 +37,8 @@ export interface AdminDependencies {
   readonly database: Database;
   /** Sends a query to a feature's worker thread, which has connections of its own. */
   readonly askThread: AskThread;
+  /** Where erasures are written beside the data. */
+  readonly dataDirectory: () => string;
   readonly version: string;
   readonly retentionDays: RetentionDays;
   readonly resolvePlace: ResolvePlace;

@@ -8,7 +8,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { access, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Transform } from 'node:stream';
@@ -77,10 +77,20 @@ export async function clusterHome(dataDir: string): Promise<string> {
   return home;
 }
 
+/** Beside the data: what a database that is restored from before must not bring back (features/recipients). */
+const ERASURES = /^erasures\.[0-9a-f-]{36}\.jsonl$/;
+
+async function erasuresIn(directory: string): Promise<readonly string[]> {
+  return (await readdir(directory)).filter((name) => ERASURES.test(name));
+}
+
 /** Between `pg_backup_start` and `pg_backup_stop`. */
 export async function copyCluster({ home, ...copying }: Copying): Promise<void> {
   const excluded = LEFT_OUT.map((pattern) => `--exclude=${pattern}`);
-  await appendArchive(copying, [`--directory=${home}`, '--anchored', ...excluded, ...WHILE_CHANGING, 'cluster'], 1);
+  const cluster = [`--directory=${home}`, '--anchored', ...excluded, ...WHILE_CHANGING, 'cluster'];
+  const erasures = await erasuresIn(dirname(home));
+  const beside = erasures.length === 0 ? [] : [`--directory=${dirname(home)}`, ...erasures];
+  await appendArchive(copying, [...cluster, ...beside], 1);
 }
 
 /** `label`, `lastSegment`: as `pg_backup_stop` answers; a slot keeps the segments. */
@@ -143,6 +153,13 @@ export async function restoreCluster(file: string, dataDir: string | null, markC
     await rm(staging.path, { recursive: true, force: true });
     await secureHome(staging.path, home.user);
     await unpack(file, staging.path);
+    for (const name of await erasuresIn(staging.path)) {
+      // Lines are of any order: what is there may be newer.
+      await appendFile(join(directory.path, name), await readFile(join(staging.path, name)), {
+        mode: 0o600,
+        flush: true,
+      });
+    }
     await giveTree(clusterOf(staging), home.user);
     await runSingleUser(staging, binaries, POSTGRES_DATABASE, [markCopied], true);
     // What tar wrote.

@@ -171,9 +171,20 @@ const PATH_LENGTH_MAX = 200;
 const KEY = /vigie_[0-9a-f]{8}_[\w-]*/gi;
 /** The link alone permits an unsubscription. */
 const UNSUBSCRIPTION = /^(\/unsubscribe\/).+/;
+/** People's, in the path of a recipient or misplaced. */
+const RECIPIENT = /^(\/recipients\/).+/;
+const ADDRESS = /@|%40/;
 
 function loggablePath(path: string): string {
-  return path.slice(0, PATH_LENGTH_MAX).replace(KEY, 'vigie_…').replace(UNSUBSCRIPTION, '$1…');
+  const shown = path
+    .slice(0, PATH_LENGTH_MAX)
+    .replace(KEY, 'vigie_…')
+    .replace(UNSUBSCRIPTION, '$1…')
+    .replace(RECIPIENT, '$1…');
+  return shown
+    .split('/')
+    .map((part) => (ADDRESS.test(part) ? '…' : part))
+    .join('/');
 }
 
 /** Someone waits for the answer by then. */

@@ -110,7 +110,7 @@ type Places = Pick<Reference, 'city' | 'departments' | 'populations'>;
 
 /** Takes half a second. Rejects when a file cannot be read or made. */
 async function makeConsoleFiles(
-  { version, isMailAvailable: sendsMail }: ApiSettings,
+  { version, isMailAvailable: sendsMail, isConsentRequired: requiresConsent }: ApiSettings,
   shown: ConsoleSettings,
   reference: Places,
 ): Promise<ConsoleFiles> {
@@ -127,6 +127,7 @@ async function makeConsoleFiles(
     tilesUrl: shown.tilesUrl,
     version,
     sendsMail,
+    requiresConsent,
     outlines: base.name,
     places: names.name,
     tilesAttribution: shown.tilesAttribution,

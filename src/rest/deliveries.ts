@@ -4,10 +4,16 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { EVENT_KINDS } from '../engine/domain/codes.ts';
 import { DELIVERY_CHANNELS, DELIVERY_STATES, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
-import { type EndpointHealth, endpointKeyOf } from '../engine/domain/endpoint.ts';
+import type { EndpointHealth } from '../engine/domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
 import { bodyOf, hasContacts, withoutContacts } from '../engine/domain/routing.ts';
-import { ANY_DELIVERY, ANY_TIME, type DeliveryTarget, readTargets } from '../engine/store/delivery-filters.ts';
+import {
+  ANY_DELIVERY,
+  ANY_TIME,
+  type DeliveryTarget,
+  readEndpointKey,
+  readTargets,
+} from '../engine/store/delivery-filters.ts';
 import {
   type DeliveryPage,
   type DeliveryRead,
@@ -69,11 +75,9 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 
   /** Health is the client's own. */
   const describe = async (ctx: Context, deliveries: readonly DeliveryRead[]): Promise<object[]> => {
-    const { clientId } = principalOf(ctx);
-    const keyed = deliveries.map((delivery) => ({ delivery, key: endpointKeyOf(clientId, delivery.endpoint) }));
-    const healths = await readEndpointHealth(database, [...new Set(keyed.map(({ key }) => key))]);
+    const healths = await readEndpointHealth(database, [...new Set(deliveries.map(({ endpointKey }) => endpointKey))]);
     const healthOf = new Map(healths.map((health) => [health.key, health]));
-    return keyed.map(({ delivery, key }) => deliveryDocument(delivery, healthOf.get(key) ?? null));
+    return deliveries.map((delivery) => deliveryDocument(delivery, healthOf.get(delivery.endpointKey) ?? null));
   };
 
   const answerPage = async (ctx: Context, page: DeliveryPage, paging: Paging, parameters: Rules): Promise<void> => {
@@ -93,7 +97,7 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
   router.get('/deliveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, DELIVERY_LIST_PARAMETERS);
     const { status: state, event: kind, channel, endpoint } = query;
-    const endpointKey = endpoint === null ? null : endpointKeyOf(principalOf(ctx).clientId, endpoint);
+    const endpointKey = endpoint === null ? null : await readEndpointKey(database, principalOf(ctx).clientId, endpoint);
     const filter = { state, kind, channel, endpointKey };
     const wanted = { filter, range: timeRangeOf(query), ...timeOrderedPage(query) };
     const targets = await targetsOf(ctx, query, dependencies, limiter);

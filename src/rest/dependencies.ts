@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { AttemptOutcome, DueDelivery } from '../engine/domain/delivery.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
-import type { MailLanguage } from '../engine/domain/mail.ts';
+import type { MailLanguage, MailRules } from '../engine/domain/mail.ts';
 import type { RetentionDays } from '../engine/domain/retention.ts';
 import type { SearchLimits } from '../engine/domain/search-limits.ts';
 import type { PointIndex } from '../engine/matching/points/poi-index.ts';
@@ -49,7 +49,7 @@ export interface ConsoleSettings {
   readonly streets: StreetMap | null;
 }
 
-export interface ApiSettings extends EndpointRules {
+export interface ApiSettings extends EndpointRules, MailRules {
   /** The public URL of the API, for absolute links; null: the protocol and host of the request. */
   readonly publicUrl: string | null;
   /** Per API key, unless its client has its own; for reads, and for writes. */
@@ -59,8 +59,6 @@ export interface ApiSettings extends EndpointRules {
   readonly databaseConnectionsMax: number;
   /** Per client, unless it has its own. */
   readonly searchLimits: SearchLimits;
-  /** There is a mail server. */
-  readonly isMailAvailable: boolean;
   /** Concurrent connections of clients. */
   readonly connectionsMax: number;
   /** Days for which final deliveries are kept; 0: for ever. */
@@ -103,6 +101,8 @@ export interface ApiDependencies {
   readonly prepareEstimate?: (() => Promise<EstimateMatches>) | undefined;
   readonly reference: Reference;
   readonly settings: ApiSettings;
+  /** Where erasures are written beside the data; without it they are not. */
+  readonly dataDirectory?: () => string;
   readonly logger: ApiLogger;
   readonly now: () => Date;
   /** Awaited after each committed write of a search: the matcher knows the search before the client gets its answer. */

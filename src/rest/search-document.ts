@@ -2,7 +2,7 @@
 
 import type { City } from '../engine/domain/city.ts';
 import { plainCriteria } from '../engine/domain/criterion-table.ts';
-import { emailStatusOf } from '../engine/domain/mail.ts';
+import { emailStatusOf, type MailRules } from '../engine/domain/mail.ts';
 import type { Search, SearchMembers } from '../engine/domain/search.ts';
 import type { Department } from '../engine/reference/commune-records.ts';
 import type { Reference } from '../engine/reference/communes.ts';
@@ -13,8 +13,7 @@ import { identityOf } from './hydra.ts';
 export interface Lookups {
   readonly reference: Pick<Reference, 'city' | 'department'>;
   readonly siteCategories: ReadonlyMap<number, SiteCategory>;
-  /** The service sends e-mails. */
-  readonly isMailAvailable: boolean;
+  readonly mailRules: MailRules;
 }
 
 export function searchIri(id: string): string {
@@ -23,7 +22,7 @@ export function searchIri(id: string): string {
 
 export function searchDocument(
   search: Search,
-  { reference, siteCategories, isMailAvailable }: Lookups,
+  { reference, siteCategories, mailRules }: Lookups,
 ): Record<string, unknown> {
   const { members } = search;
   const { title, ...criteria } = members;
@@ -39,7 +38,7 @@ export function searchDocument(
     createdAt: search.createdAt.toISOString(),
     updatedAt: search.updatedAt.toISOString(),
     lastAlertAt: search.lastAlertAt?.toISOString() ?? null,
-    emailStatus: emailStatusOf(search.mail, members.notificationEnabled, isMailAvailable),
+    emailStatus: emailStatusOf(search.mail, members, mailRules),
     ...criteria,
     ...codesAsText(members),
     includedCities: cities(members.includedCities),

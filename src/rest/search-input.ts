@@ -58,7 +58,16 @@ export async function readSearchChange(
   const violations = new Violations();
   const changes = await readChanges(body, present, rules, violations);
   violations.throwAny();
-  return { changes, merge: (latest) => finish({ ...latest, ...changes }, new Violations()) };
+  return { changes, merge: (latest) => finish(merged(latest, changes), new Violations()) };
+}
+
+/** Consent belongs to an address: another one without consent of its own has none. */
+function merged(latest: SearchMembers, changes: Partial<SearchMembers>): SearchMembers {
+  const members = { ...latest, ...changes };
+  const [before, after] = [latest, members].map(({ notificationRecipient }) => notificationRecipient?.toLowerCase());
+  return before === after || changes.notificationConsent !== undefined
+    ? members
+    : { ...members, notificationConsent: null };
 }
 
 function finish(members: SearchMembers, violations: Violations): SearchMembers {

@@ -11,9 +11,9 @@ import type { Form, Forms, Member } from '../engine/domain/criterion-kinds.ts';
 import { CRITERION_MEMBERS, type CriterionMemberName, type FormOf } from '../engine/domain/criterion-table.ts';
 import { formatExpressions, readExpressions } from '../engine/domain/expressions.ts';
 import type { Polygon } from '../engine/domain/geo.ts';
-import { MAIL_FREQUENCIES } from '../engine/domain/mail.ts';
+import { MAIL_FREQUENCIES, type MailConsent } from '../engine/domain/mail.ts';
 import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
-import { isBlank } from '../engine/domain/text.ts';
+import { isBlank, isStorable } from '../engine/domain/text.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
 import {
   decimalOf,
@@ -170,6 +170,45 @@ const notificationRecipient = z
   .nullable()
   .meta({ description: 'E-mail address that receives matches, and events of the subscribed kinds.' });
 
+const SOURCE_LENGTH_MAX = 200;
+
+const notificationConsent: MemberRule<MailConsent | null> = {
+  schema: z.unknown().meta({
+    type: ['object', 'null'],
+    properties: {
+      source: { type: 'string', maxLength: SOURCE_LENGTH_MAX, description: 'Where and how it was given.' },
+      at: { type: 'string', format: 'date-time', description: 'When, with an offset and not in the future.' },
+    },
+    required: ['source', 'at'],
+    additionalProperties: false,
+    description:
+      'Consent of the recipient to these e-mails. Changing notificationRecipient without stating it clears it.',
+  }),
+  read(value, reading) {
+    const read = Consent.read(value, reading);
+    if (read === REFUSED || read === null) return read;
+    if (!isStorable(read.source)) reading.refuse(FAULTS.text, 'invalid_text', ['source']);
+    else if (Date.parse(read.at) > Date.now()) reading.refuse(FAULTS.future, 'too_big', ['at']);
+    else return read;
+    return REFUSED;
+  },
+};
+
+const Consent = single(
+  z
+    .strictObject(
+      {
+        source: z
+          .string(zodMessage(FAULTS.string))
+          .max(SOURCE_LENGTH_MAX, { error: zodMessage(FAULTS.characters(SOURCE_LENGTH_MAX)), abort: true })
+          .refine((text) => !isBlank(text), zodMessage(FAULTS.required)),
+        at: z.iso.datetime({ offset: true, error: zodMessage(FAULTS.timeWithOffset) }),
+      },
+      zodMessage(FAULTS.consent),
+    )
+    .nullable(),
+);
+
 const notificationFrequency = z
   .enum(MAIL_FREQUENCIES, zodMessage(FAULTS.oneOf(MAIL_FREQUENCIES)))
   .nullable()
@@ -287,6 +326,7 @@ export const SEARCH_MEMBERS = {
   ),
   notificationEnabled: single(flag('Must be true for any delivery.').transform((value) => value ?? false)),
   notificationRecipient: single(notificationRecipient),
+  notificationConsent,
   notificationFrequency: single(notificationFrequency),
   endpointRecipient: endpoint('Absolute https URL that receives matches.'),
   eventEndpoint: endpoint('Absolute https URL that receives events.'),

@@ -74,6 +74,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
         return merge(present.members);
       },
       limits: limitsOf(ctx, dependencies),
+      isConsentRequired: dependencies.settings.isConsentRequired,
       ...(prepareEstimate && { estimate: await prepareEstimate() }),
     }).catch(refuseBeyond);
     if (search === null) throw notFound(THINGS.search);
@@ -195,7 +196,7 @@ async function lookupsOf(dependencies: ApiDependencies): Promise<Lookups> {
 
 function lookupsWith(categories: readonly SiteCategory[], { reference, settings }: ApiDependencies): Lookups {
   const siteCategories = new Map(categories.map((category) => [category.id, category]));
-  return { reference, siteCategories, isMailAvailable: settings.isMailAvailable };
+  return { reference, siteCategories, mailRules: settings };
 }
 
 export function inputRules(ctx: Context, { database, reference, settings }: ApiDependencies): InputRules {

@@ -68,6 +68,7 @@ export const FAULTS = {
     ),
   meaning: (meanings: string) => said(`must be ${meanings}`, `doit être ${meanings.replaceAll(' or ', ' ou ')}`),
   text: said('contains U+0000 or half a surrogate pair', 'contient un caractère qui n’en est pas un'),
+  consent: said('must be an object of source and at, or null', 'doit être un objet avec source et at, ou null'),
   nul: said('must not contain U+0000', 'ne doit pas contenir U+0000'),
   unknown: (what: Sentence) => said(`is no ${what.en}`, `n’est pas ${what.fr}`),
   unknownNear: (what: Sentence, nearest: string) =>
@@ -154,6 +155,7 @@ export const THINGS = {
   property: said('this property', 'Ce bien'),
   recovery: said('this recovery', 'Ce rattrapage'),
   webhookSecret: said('this webhook secret', 'Ce secret'),
+  recipient: said('this recipient', 'Ce destinataire'),
   user: said('this user', 'Cet utilisateur'),
   city: said('this city', 'Cette ville'),
   department: said('this department', 'Ce département'),

@@ -25,6 +25,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
     {
       database,
       askThread: parts.askThread,
+      dataDirectory: parts.dataDirectory,
       version: VERSION,
       retentionDays: config.retentionDays,
       resolvePlace: reference.resolvePlace,

@@ -28,6 +28,7 @@ import { noteClockBehind, readDatabaseIdentity } from '../engine/store/intake-po
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import { renumberRestored } from '../engine/store/search-feed.ts';
 import { checkSessions } from '../engine/store/session-check.ts';
+import { dataDirectoryPath } from '../local/data-directory.ts';
 import { openServers } from '../local/servers.ts';
 import type { Log } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
@@ -119,6 +120,7 @@ async function openParts(
   const feed = createActivityFeed({ broker, database, instanceId: heartbeat.id });
   return {
     ...base,
+    dataDirectory: () => dataDirectoryPath(config.dataDir),
     ending,
     draining,
     announced: announcement(ending, config.drainAnnounceMs),

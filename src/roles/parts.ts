@@ -23,6 +23,8 @@ import type { Stalls } from './measures.ts';
 /** See `shutdown.ts` for the order in which parts end. */
 export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'> {
   readonly config: Config;
+  /** Throws `DataDirectoryError` where there is none, which servers of one's own allow. */
+  readonly dataDirectory: () => string;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly database: DatabasePool;

@@ -360,6 +360,31 @@ test('clients and keys', async () => {
   await fail('DeleteClient', { name: client.name }, 'not_found', 'ResourceInfo');
 });
 
+test('recipients are shown and erased, of one client or of all, and their addresses are in no answer about nothing', async () => {
+  const address = 'jo@example.org';
+  const created = await fetch(`${scene.daemon.apiUrl}/searches`, {
+    method: 'POST',
+    headers: { 'X-API-KEY': scene.key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ title: 'x', notificationRecipient: address }),
+  });
+  const { '@id': iri } = (await created.json()) as { '@id': string };
+  const request = { address: address.toUpperCase() };
+  const { recipients } = await succeed('GetRecipients', { ...request, client: CLIENT_NAME });
+  assert.deepEqual([recipients.length, recipients[0].searches[0].name], [1, iri.slice(1)]);
+  const { erasures } = await succeed('EraseRecipients', request);
+  assert.deepEqual([erasures.length, erasures[0].searchCount], [1, 1]);
+  const [again] = (await succeed('GetRecipients', request)).recipients;
+  assert.ok(again.eraseTime);
+  assert.equal(again.searches, undefined);
+  for (const method of ['GetRecipients', 'EraseRecipients']) {
+    const { message } = await genericCall(scene.daemon, method, { address: 'nobody@example.org' });
+    assert.ok(!message.includes('nobody'));
+    await fail(method, { address: 'nobody@example.org' }, 'not_found', 'ResourceInfo');
+    await fail(method, { address: 'nobody' }, 'invalid_argument', 'BadRequest');
+    await fail(method, { ...request, client: 'nobody' }, 'not_found', 'ResourceInfo');
+  }
+});
+
 test('site categories and points of interest', async () => {
   const { siteCategories } = await succeed('ListSiteCategories');
   const displayNames = [...siteCategories.map((each: { displayName: string }) => each.displayName), 'Bailleur'];

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { timeOrderedUuid } from '../../src/engine/domain/ids.ts';
-import { mailKeyOf } from '../../src/engine/domain/mail.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
@@ -19,12 +18,12 @@ async function sent(address: string, asked: Partial<SearchMembers> = {}) {
   const { database, clientId } = api;
   const mailed = { title: 'x', notificationEnabled: true, notificationRecipient: address };
   const members = { ...SEARCH_DEFAULTS, ...mailed, ...asked };
-  const { id, number } = await createSearch(database, clientId, members);
-  const key = mailKeyOf(clientId, address);
+  const { id, number, mail: standing } = await createSearch(database, clientId, members);
+  const key = standing.key as string;
   const item = () => ({
     ...{ id: timeOrderedUuid(new Date()), clientId, searchNumber: number, matchId: timeOrderedUuid(new Date()) },
     ...{ propertyUuid: timeOrderedUuid(new Date()), reason: NEW_MATCH, traceparent: null, generation: 0 },
-    route: { address, key, frequency: 'instant' as const },
+    route: { address, key, frequency: 'instant' as const, hasConsent: false },
   });
   await runStatements(database, insertMailItems([item()], new Date(), 0));
   const turn = (await readMailTurns(database, 10)).find((one) => one.key === key);
@@ -181,7 +180,8 @@ describe('the link to unsubscribe', () => {
     const { database, clientId } = api;
     await database.query('update mail_items set gathers_from = now(), due_at = now() where id = $1', [waiting]);
     const claim = async (to: string) => {
-      const turn = { clientId, key: mailKeyOf(clientId, to), mailId: null };
+      const { rows } = await database.query('select mail_key_of($1, $2) as key', [clientId, to]);
+      const turn = { clientId, key: rows[0].key, mailId: null };
       return claimMail(database, turn, { leaseMs: 600_000, now: new Date() });
     };
     assert.equal(await claim(address), null);

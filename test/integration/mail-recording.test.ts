@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mailKeyOf, nextMorning } from '../../src/engine/domain/mail.ts';
+import { nextMorning } from '../../src/engine/domain/mail.ts';
 import { readRoutes } from '../../src/engine/store/search-routes.ts';
 import {
   removeMailItems,
@@ -21,20 +21,20 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
       scene.newSearch(client, `${name}@example.org`, { notificationFrequency: name === 'daily' ? 'daily' : 'instant' }),
     ),
   );
-  const [, , refused] = searches;
+  const [active, daily, refused] = searches;
   await database.query('update searches set mail_refused_at = now() where number = $1', [refused?.number]);
-  await database.query('insert into mail_recipients (key, client_id, unsubscribed_at) values ($1, $2, now())', [
-    mailKeyOf(client, 'Unsubscribed@example.org'),
-    client,
-  ]);
+  await database.query(
+    "insert into mail_recipients (key, client_id, unsubscribed_at) values (mail_key_of($1, 'Unsubscribed@example.org'), $1, now())",
+    [client],
+  );
   const numbers = searches.map(({ number }) => number);
   const mailOf = async (withMail: boolean) => {
     const routes = await readRoutes(database, { numbers, horizon: null, withMail });
     return numbers.map((number) => routes.get(number)?.mail ?? null);
   };
   assert.deepEqual(await mailOf(true), [
-    { address: 'active@example.org', key: mailKeyOf(client, 'active@example.org'), frequency: 'instant' },
-    { address: 'daily@example.org', key: mailKeyOf(client, 'daily@example.org'), frequency: 'daily' },
+    { address: 'active@example.org', key: active?.mail.key, frequency: 'instant', hasConsent: false },
+    { address: 'daily@example.org', key: daily?.mail.key, frequency: 'daily', hasConsent: false },
     ...[null, null],
   ]);
   assert.deepEqual(
@@ -90,9 +90,7 @@ test('what has had its day is forgotten, and neither an unsubscription nor what 
   for (const _ of [search, leaving]) assert.ok(await scene.claim({ leaseMs: 1, now: old }));
   await database.query(`update mail_items set state = 'delivered', finished_at = $1`, [old]);
   const [waiting] = await scene.record(search, 1, { now: old, gatherMs: 60_000 });
-  await database.query('update mail_recipients set unsubscribed_at = now() where key = $1', [
-    mailKeyOf(client, 'leaving@example.org'),
-  ]);
+  await database.query('update mail_recipients set unsubscribed_at = now() where key = $1', [leaving.mail.key]);
   const sweep = async (...batches: AsyncGenerator[]) => {
     for (const each of batches) for await (const _ of each);
   };

@@ -36,6 +36,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
           endpointPorts: [],
           searchLimits: NO_LIMITS,
           isMailAvailable: false,
+          isConsentRequired: false,
           mailLanguage: 'fr',
           console: null,
           connectionsMax: 10,

@@ -108,6 +108,7 @@ export async function startTestApi(
       databaseConnectionsMax: CONNECTIONS_MAX,
       searchLimits: NO_LIMITS,
       isMailAvailable: true,
+      isConsentRequired: false,
       connectionsMax: 1_000,
       deliveriesKeptDays: 30,
       mailLanguage: 'fr',

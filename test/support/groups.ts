@@ -118,6 +118,7 @@ export const GROUPS = {
     'integration/mail-recording',
     'integration/mail-rendered',
     'integration/mail-sending',
+    'integration/recipients',
   ],
   store: [
     'integration/announcements',

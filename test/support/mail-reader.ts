@@ -12,7 +12,7 @@ import { changesOf, resolveToulon } from './adverts.ts';
 
 export const LINK = 'https://vigie.example/unsubscribe/AAAAAAAAAAAAAAAAAAAAAA';
 export const FOOT = { unsubscribeUrl: LINK, sender: 'Agence du Port' };
-const ROUTE = { address: 'jo@example.org', key: 'key', frequency: 'instant' } as const;
+const ROUTE = { address: 'jo@example.org', key: 'key', frequency: 'instant', hasConsent: false } as const;
 
 /** Spaces of French numbers as plain ones. */
 export const spaced = (text: string): string => text.replace(/[\u00a0\u202f]/g, ' ');

@@ -3,7 +3,6 @@
 import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
-import { mailKeyOf } from '../../src/engine/domain/mail.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
@@ -190,7 +189,7 @@ function assertNever(what: string, error: Error): void {
 
 /** As the recorder writes it. */
 export function mailItemOf(
-  { clientId, number, members }: Search,
+  { clientId, number, members, mail }: Search,
   propertyUuid: Uuid,
   now: Date,
   reason: MailReason = NEW_MATCH,
@@ -198,7 +197,12 @@ export function mailItemOf(
   const address = members.notificationRecipient as string;
   return {
     ...{ id: timeOrderedUuid(now), clientId, searchNumber: number, matchId: timeOrderedUuid(now), propertyUuid },
-    ...{ route: { address, key: mailKeyOf(clientId, address), frequency: members.notificationFrequency } },
+    route: {
+      address,
+      key: mail.key as string,
+      frequency: members.notificationFrequency,
+      hasConsent: members.notificationConsent !== null,
+    },
     ...{ reason, generation: 0 },
   };
 }

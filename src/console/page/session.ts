@@ -21,6 +21,8 @@ export interface PageSettings {
   } | null;
   /** The service has a mail server. */
   readonly sendsMail: boolean;
+  /** Nothing is sent by e-mail without consent. */
+  readonly requiresConsent: boolean;
   /** Names of the base map's files. */
   readonly outlines: string;
   readonly places: string;

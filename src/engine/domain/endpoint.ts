@@ -41,7 +41,6 @@ export function urlKeyOf(url: string): string {
 function normalised(url: string): { readonly text: string; readonly host: string } {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null) return { text: url, host: url };
-  if (parsed.protocol === 'mailto:') return { text: url.toLowerCase(), host: parsed.hostname };
   parsed.hash = '';
   return { text: parsed.href, host: parsed.hostname };
 }

@@ -1,15 +1,12 @@
 /**
- * E-mail settings of a search (decisions, section 12): address, frequency and state. A recipient is a client and an
- * address, ignoring case: each client's recipients are independent.
+ * E-mail settings of a search (decisions, section 12): address, consent, frequency and state. A recipient is a client and
+ * an address, ignoring case: each client's recipients are independent. Its key is a salted hash (`mail_key_of`).
  */
-
-import { endpointKeyOf } from './endpoint.ts';
-import type { Uuid } from './ids.ts';
 
 export const MAIL_FREQUENCIES = ['instant', 'daily', 'weekly'] as const;
 export type MailFrequency = (typeof MAIL_FREQUENCIES)[number];
 
-export const EMAIL_STATUSES = ['off', 'active', 'unavailable', 'refused', 'unsubscribed'] as const;
+export const EMAIL_STATUSES = ['off', 'active', 'unavailable', 'refused', 'unsubscribed', 'consent-missing'] as const;
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
 export type MailLanguage = 'fr' | 'en';
@@ -20,6 +17,14 @@ export interface MailRoute {
   /** Identifies the recipient. */
   readonly key: string;
   readonly frequency: MailFrequency;
+  readonly hasConsent: boolean;
+}
+
+/** What the recipient has agreed to, as the client states it. */
+export interface MailConsent {
+  readonly source: string;
+  /** ISO 8601, with an offset. */
+  readonly at: string;
 }
 
 /** E-mails that are begun on one day in Paris. */
@@ -31,29 +36,34 @@ export function mailEndpointOf(address: string): string {
   return `mailto:${address}`;
 }
 
-/** Has the form of an endpoint's key. */
-export function mailKeyOf(clientId: Uuid, address: string): string {
-  return endpointKeyOf(clientId, mailEndpointOf(address));
-}
-
 /** The stored facts about the e-mail of a search. */
 export interface MailStanding {
-  readonly hasAddress: boolean;
+  /** Identifies the recipient; null without an address. */
+  readonly key: string | null;
   readonly isRefused: boolean;
   readonly isUnsubscribed: boolean;
+  /** The address was erased, and consent has not lifted that since. */
+  readonly isErased: boolean;
 }
 
-/** `isAvailable`: the service has a mail server. */
+export interface MailRules {
+  /** There is a mail server. */
+  readonly isMailAvailable: boolean;
+  /** Nothing is sent without consent. */
+  readonly isConsentRequired: boolean;
+}
+
 export function emailStatusOf(
-  { hasAddress, isRefused, isUnsubscribed }: MailStanding,
-  isNotified: boolean,
-  isAvailable: boolean,
+  { key, isRefused, isUnsubscribed, isErased }: MailStanding,
+  search: { readonly notificationEnabled: boolean; readonly notificationConsent: MailConsent | null },
+  { isMailAvailable, isConsentRequired }: MailRules,
 ): EmailStatus {
-  if (!hasAddress) return 'off';
-  if (!isAvailable) return 'unavailable';
+  if (key === null) return 'off';
+  if (!isMailAvailable) return 'unavailable';
   if (isUnsubscribed) return 'unsubscribed';
   if (isRefused) return 'refused';
-  return isNotified ? 'active' : 'off';
+  if (isErased || (isConsentRequired && search.notificationConsent === null)) return 'consent-missing';
+  return search.notificationEnabled ? 'active' : 'off';
 }
 
 const MAIL_HOUR = 7;

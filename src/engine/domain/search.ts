@@ -6,7 +6,7 @@ import { floorRangeOf, listOf, rangeOf } from './criterion-kinds.ts';
 import { type Criteria, type CriterionMembers, plainCriteria, type RowOf, UNASKED } from './criterion-table.ts';
 import { parseExpressions } from './expressions.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
-import type { MailFrequency, MailStanding } from './mail.ts';
+import type { MailConsent, MailFrequency, MailStanding } from './mail.ts';
 import { namesOf, type SiteCategoryName } from './site-category-criteria.ts';
 
 export type { SiteCategoryName };
@@ -17,6 +17,7 @@ export interface SearchMembers extends CriterionMembers {
   readonly hidePropertyContact: boolean;
   readonly notificationEnabled: boolean;
   readonly notificationRecipient: string | null;
+  readonly notificationConsent: MailConsent | null;
   readonly notificationFrequency: MailFrequency;
   readonly endpointRecipient: string | null;
   readonly eventEndpoint: string | null;
@@ -44,6 +45,7 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
   hidePropertyContact: false,
   notificationEnabled: false,
   notificationRecipient: null,
+  notificationConsent: null,
   notificationFrequency: 'instant',
   endpointRecipient: null,
   eventEndpoint: null,

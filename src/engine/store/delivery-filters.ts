@@ -5,6 +5,7 @@
 
 import type { EventKind } from '../domain/codes.ts';
 import type { DeliveryChannel, DeliveryState } from '../domain/delivery.ts';
+import { endpointKeyOf } from '../domain/endpoint.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { isInState } from './cancellations.ts';
 import { LISTED_MAX } from './client-listings.ts';
@@ -26,6 +27,14 @@ export interface TimeRange {
 
 export const ANY_DELIVERY: DeliveryFilter = { state: null, kind: null, channel: null, endpointKey: null };
 export const ANY_TIME: TimeRange = { from: null, to: null };
+
+/** The key of a URL, or of an address as `mailto:`. */
+export async function readEndpointKey(database: Queryable, clientId: Uuid, endpoint: string): Promise<string> {
+  const [, address] = /^mailto:(.*)$/is.exec(endpoint) ?? [];
+  if (address === undefined) return endpointKeyOf(clientId, endpoint);
+  const { rows } = await database.query<{ key: string }>('select mail_key_of($1, $2) as key', [clientId, address]);
+  return (rows[0] as { key: string }).key;
+}
 
 /** Parameters from `$first` on. */
 export function filterConditions(

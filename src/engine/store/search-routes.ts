@@ -12,17 +12,22 @@ type RouteRow = Omit<SearchRoute, 'mail'> & {
   readonly mailAddress: string | null;
   readonly mailKey: string;
   readonly mailFrequency: MailFrequency | null;
+  readonly hasMailConsent: boolean;
 };
+
+/** Nothing is written to a recipient, a row of mail_recipients. */
+export const IS_OPPOSED = '(unsubscribed_at is not null or erased_at is not null)';
 
 /** No transaction has the greatest number. */
 const NOTHING_UNSEEN: UnseenRevisions = { from: '18446744073709551615', late: [] };
 
 /**
- * The address for e-mails, and null where they are off, refused or unsubscribed from: for most searches their own row
- * decides. The unsubscription is served by the primary key.
+ * The address for e-mails, and null where they are off, refused, unsubscribed from or erased: for most searches their own
+ * row decides. The opposition is served by the primary key.
  */
 const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
-  and not exists (select from mail_recipients where key = mail_key and unsubscribed_at is not null) then members ->> 'notificationRecipient' end`;
+  and not exists (select from mail_recipients where key = mail_key and ${IS_OPPOSED})
+  then members ->> 'notificationRecipient' end`;
 
 export interface WantedRoutes {
   readonly numbers: readonly SearchNumber[];
@@ -48,7 +53,8 @@ export async function readRoutes(
         subscribed_events as "subscribedEvents", hide_property_contact as "hidePropertyContact", version, generation,
         deleted_at is not null as "isDeleted", mail_key as "mailKey",
         case when $2 then ${MAIL_ADDRESS} end as "mailAddress",
-        case when mail_key is not null then members ->> 'notificationFrequency' end as "mailFrequency"
+        case when mail_key is not null then members ->> 'notificationFrequency' end as "mailFrequency",
+        mail_key is not null and members ->> 'notificationConsent' is not null as "hasMailConsent"
       from searches
       where number = any($1::integer[] || array(select number from searches where revision >= $3::xid8)
           || array(select number from searches where revision = any($4::xid8[])))
@@ -58,8 +64,11 @@ export async function readRoutes(
   return new Map(rows.map((row) => [row.number, row.isDeleted ? null : routeOf(row)]));
 }
 
-function routeOf({ isDeleted: _deleted, mailAddress, mailKey, mailFrequency, ...route }: RouteRow): SearchRoute {
+function routeOf({ isDeleted: _deleted, mailAddress, mailKey, mailFrequency, ...row }: RouteRow): SearchRoute {
+  const { hasMailConsent: hasConsent, ...route } = row;
   const mail =
-    mailAddress === null ? null : { address: mailAddress, key: mailKey, frequency: mailFrequency ?? 'instant' };
+    mailAddress === null
+      ? null
+      : { address: mailAddress, key: mailKey, frequency: mailFrequency ?? 'instant', hasConsent };
   return { ...route, mail };
 }

@@ -9,13 +9,14 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { CRITERION_MEMBERS, UNASKED } from '../domain/criterion-table.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
-import { type MailStanding, mailKeyOf } from '../domain/mail.ts';
+import type { MailStanding } from '../domain/mail.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
 import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
 import { SILENCE } from './cancellations.ts';
 import { passed } from './claim-fence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
+import { WAITING } from './delivery-states.ts';
 import { claimOf, claimValues, type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
 import {
   MATCHES_PER_MILLE,
@@ -25,7 +26,8 @@ import {
   withWriteLock,
 } from './search-totals.ts';
 
-export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStanding {
+export interface SearchRow extends Omit<Search, 'members' | 'mail'>, Omit<MailStanding, 'key'> {
+  readonly mailKey: string | null;
   readonly members: StoredMembers;
   /** JSON. */
   readonly context: string | null;
@@ -34,10 +36,12 @@ export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStandin
 /** The stored `members`: the title and what differs from `SEARCH_DEFAULTS`. */
 export type StoredMembers = Partial<Omit<SearchMembers, 'context'>> & Pick<SearchMembers, 'title'>;
 
-/** `MailStanding`. The unsubscription is served by the primary key, and read where there is an address. */
-export const MAIL_COLUMNS = `mail_key is not null as "hasAddress", mail_refused_at is not null as "isRefused",
+/** `MailStanding`. The opposition is served by the primary key, and read where there is an address. */
+export const MAIL_COLUMNS = `mail_key as "mailKey", mail_refused_at is not null as "isRefused",
   mail_key is not null and exists (
-    select from mail_recipients where key = mail_key and unsubscribed_at is not null) as "isUnsubscribed"`;
+    select from mail_recipients where key = mail_key and unsubscribed_at is not null) as "isUnsubscribed",
+  mail_key is not null and exists (
+    select from mail_recipients where key = mail_key and erased_at is not null) as "isErased"`;
 export const OTHER_COLUMNS = `number, id, client_id as "clientId", token, created_at as "createdAt",
   updated_at as "updatedAt", last_alert_at as "lastAlertAt", context, ${MAIL_COLUMNS}`;
 export const SEARCH_COLUMNS = `${OTHER_COLUMNS}, members`;
@@ -107,17 +111,35 @@ export async function createSearchOnce(
   );
 }
 
-/** Adds neither corners nor words. */
+/** Adds neither corners nor words, and lifts no erasure. */
 function isLight({ members }: NewSearch): boolean {
   const { polygonCorners, excludedWords } = weightOf(members);
-  return polygonCorners + excludedWords === 0;
+  return polygonCorners + excludedWords === 0 && members.notificationConsent === null;
 }
 
 async function createSearchWithin(connection: Queryable, clientId: Uuid, search: NewSearch): Promise<Search> {
   const { members, matchesPerMille = 0, limits = NO_LIMITS } = search;
   const added = { searches: 1, ...weightOf(members), matchesPerAdvert: matchesPerMille / 1_000 };
   await requireRoom(connection, clientId, added, limits);
+  await liftErasure(connection, clientId, members);
   return (await insertSearch(connection, clientId, search, NO_LIMITS)) as Search;
+}
+
+/**
+ * Consent that is dated after the erasure of the address, and saved now, lifts it; an unsubscription stays. Fails where
+ * the recipient is locked, and is retried: erasing locks the recipient before its searches. Served by the primary key.
+ */
+async function liftErasure(connection: Queryable, clientId: Uuid, members: SearchMembers): Promise<void> {
+  const { notificationRecipient: address, notificationConsent: consent } = members;
+  if (address === null || consent === null) return;
+  await connection.query(
+    `with erased as materialized (
+       select key from mail_recipients where key = mail_key_of($1, $2) and erased_at < $3 for update nowait
+     )
+     update mail_recipients set erased_at = null, lifted_at = clock_timestamp()
+     from erased where mail_recipients.key = erased.key`,
+    [clientId, address, consent.at],
+  );
 }
 
 /** Within the limits no writer has to wait. */
@@ -135,7 +157,8 @@ const HAS_ROOM = `(
 const INSERT = `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
     endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_key,
     matches_per_mille)
-  select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::smallint`;
+  select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, mail_key_of($2::uuid, $13),
+    $14::smallint`;
 
 /**
  * Null when the client has reached a limit of searches or matches per advert, or `request` is not the first of its key;
@@ -149,7 +172,7 @@ async function insertSearch(
   request: KeyedRequest | null = null,
 ): Promise<Search | null> {
   const token = `whsec_${randomBytes(32).toString('base64')}`;
-  const columns = [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(clientId, members)];
+  const columns = [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members)];
   const values = [...columns, matchesPerMille, limits.searches, limits.matchesPerAdvert];
   const { rows } = await database.query<SearchRow>(
     request === null
@@ -186,6 +209,8 @@ export interface SearchUpdate {
   /** A search that exceeds them already may stay as large as it is. */
   readonly limits?: SearchLimits;
   readonly estimate?: EstimateMatches;
+  /** Clearing consent cancels what waits to be sent by e-mail. */
+  readonly isConsentRequired?: boolean;
 }
 
 /**
@@ -197,7 +222,7 @@ export async function updateSearch(
   database: Database,
   clientId: Uuid,
   id: Uuid,
-  { merge, limits = NO_LIMITS, estimate }: SearchUpdate,
+  { merge, limits = NO_LIMITS, estimate, isConsentRequired = false }: SearchUpdate,
 ): Promise<Search | null> {
   const search = await lockingSearch(database, clientId, id, async (connection, present) => {
     if (present === null) return null;
@@ -206,6 +231,9 @@ export async function updateSearch(
     const matchesPerAdvert = (matches?.added ?? 0) / 1_000;
     const added = { searches: 0, ...weightAdded(present.members, members), matchesPerAdvert };
     if (Object.values(added).some((one) => one > 0)) await requireRoom(connection, clientId, added, limits);
+    await liftErasure(connection, clientId, members);
+    const hasConsentEnded = present.members.notificationConsent !== null && members.notificationConsent === null;
+    if (isConsentRequired && hasConsentEnded) await cancelWaitingMail(connection, present.number);
     const isRecorded = await recordSearchChange(connection, present.number, present.members, members);
     // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
     const { rows } = await connection.query<SearchRow>(
@@ -213,17 +241,28 @@ export async function updateSearch(
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
          context = $10, generation = generation + (notification_enabled and not $5)::integer, silenced_at = case
            when notification_enabled and not $5 then clock_timestamp() else silenced_at end,
-         mail_key = $11, mail_refused_at = case
+         mail_key = mail_key_of(client_id, $11), mail_refused_at = case
            when members ->> 'notificationRecipient' = $4::json ->> 'notificationRecipient' then mail_refused_at end,
          matches_per_mille = coalesce($12, matches_per_mille), version = version + $13::boolean::integer,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${SEARCH_COLUMNS}`,
-      [present.number, ...columnsOf(clientId, members), matches?.after ?? null, isRecorded],
+      [present.number, ...columnsOf(members), matches?.after ?? null, isRecorded],
     );
     return searchOfRow(rows[0] as SearchRow);
   });
   if (search !== null && !search.members.notificationEnabled) await passed(database);
   return search;
+}
+
+/** A locked item is being claimed: the claim waits for the search, and cancels it. Served by mail_items_search. */
+async function cancelWaitingMail(connection: Queryable, number: SearchNumber): Promise<void> {
+  await connection.query(
+    `with open as materialized (
+       select id from mail_items where search_number = $1 and state in ${WAITING} order by id for update skip locked
+     )
+     update mail_items set state = 'cancelled', finished_at = clock_timestamp() from open where mail_items.id = open.id`,
+    [number],
+  );
 }
 
 /** Both estimated with present data, whatever was estimated at the save. Null: the criteria are the same. */
@@ -282,8 +321,7 @@ function lockingSearch<T>(
   );
 }
 
-function columnsOf(clientId: Uuid, members: SearchMembers): unknown[] {
-  const { notificationRecipient: address } = members;
+function columnsOf(members: SearchMembers): unknown[] {
   return [
     members.title,
     foldText(members.title),
@@ -294,13 +332,13 @@ function columnsOf(clientId: Uuid, members: SearchMembers): unknown[] {
     members.subscribedEvents,
     members.hidePropertyContact,
     members.context === null ? null : JSON.stringify(members.context),
-    address === null ? null : mailKeyOf(clientId, address),
+    members.notificationRecipient,
   ];
 }
 
-export function searchOfRow({ hasAddress, isRefused, isUnsubscribed, context, ...row }: SearchRow): Search {
+export function searchOfRow({ mailKey: key, isRefused, isUnsubscribed, isErased, context, ...row }: SearchRow): Search {
   const members = { ...membersOfStored(row.members), context: context === null ? null : JSON.parse(context) };
-  return { ...row, members, mail: { hasAddress, isRefused, isUnsubscribed } };
+  return { ...row, members, mail: { key, isRefused, isUnsubscribed, isErased } };
 }
 
 const RECORDED = [

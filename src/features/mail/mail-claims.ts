@@ -10,6 +10,7 @@ import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/doma
 import { CLIENT_MAILS_MAX, nextMorning, parisDayOf, RECIPIENT_MAILS_MAX } from '../../engine/domain/mail.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
+import { IS_OPPOSED } from '../../engine/store/search-routes.ts';
 import type { MailReason } from './mail-items.ts';
 import { tokenHash } from './mail-recipients.ts';
 
@@ -44,6 +45,8 @@ export interface ClaimedMail {
 export interface MailClaimOptions {
   readonly leaseMs: number;
   readonly now: Date;
+  /** Items of searches without consent are cancelled. */
+  readonly isConsentRequired?: boolean;
 }
 
 /** Items of one e-mail; further ones go into the next one. */
@@ -57,7 +60,7 @@ const TOKEN_BYTES = 16;
 export async function claimMail(
   database: Database,
   { clientId, key, mailId }: MailTurn,
-  { leaseMs, now }: MailClaimOptions,
+  { leaseMs, now, isConsentRequired = false }: MailClaimOptions,
 ): Promise<ClaimedMail | null> {
   return transaction(database, async (client) => {
     const recipient = await lockRecipient(client, key, clientId);
@@ -67,7 +70,8 @@ export async function claimMail(
     const postponedUntil =
       isNew && !(await isBelowLimit(client, recipient, clientId, today)) ? nextMorning('daily', now) : null;
     const id = mailId ?? timeOrderedUuid(now);
-    const rows = await claimItems(client, { key, mailId, id, leaseMs, postponedUntil, ...recipient });
+    const claim = { key, mailId, id, leaseMs, postponedUntil, isConsentRequired, ...recipient };
+    const rows = await claimItems(client, claim);
     const [first] = rows;
     if (first === undefined) return null;
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
@@ -82,7 +86,7 @@ export async function claimMail(
 }
 
 interface Recipient {
-  readonly isUnsubscribed: boolean;
+  readonly isOpposed: boolean;
   readonly day: string | null;
   readonly mails: number;
 }
@@ -96,7 +100,7 @@ async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Pr
   });
   const { rows } = await client.query<Recipient>({
     name: 'lock-mail-recipient',
-    text: `select unsubscribed_at is not null as "isUnsubscribed", day::text, mails from mail_recipients
+    text: `select ${IS_OPPOSED} as "isOpposed", day::text, mails from mail_recipients
       where key = $1 for update skip locked`,
     values: [key],
   });
@@ -126,6 +130,7 @@ interface ItemClaim extends Recipient {
   readonly id: Uuid;
   readonly leaseMs: number;
   readonly postponedUntil: Date | null;
+  readonly isConsentRequired: boolean;
 }
 
 interface ClaimedRow extends Omit<ClaimedItem, 'reason'> {
@@ -150,9 +155,9 @@ const OPEN = {
 
 /**
  * Decides each item: cancelled with its search, when that or its client is gone, or it is silent, was silenced since its
- * recording, or sends no e-mails; redirected to the search's present address; postponed; or claimed. The searches are
- * locked meanwhile, so after the answer to a change no attempt begins that contradicts it. Served by the primary keys and
- * `OPEN`.
+ * recording, sends no e-mails, or lacks a required consent; redirected to the search's present address; postponed; or claimed. The searches are
+ * locked meanwhile, so after the answer to a change no attempt begins that contradicts it. What a mail server answered
+ * about the former address goes with that. Served by the primary keys and `OPEN`.
  */
 function claimText(open: string): string {
   return `
@@ -160,6 +165,7 @@ function claimText(open: string): string {
       select number, generation as present_generation, mail_key, members ->> 'notificationRecipient' as mail_to from searches
       where number = any(array(select search_number from open)) and deleted_at is null and notification_enabled
         and mail_key is not null and mail_refused_at is null
+        and not ($7 and members ->> 'notificationConsent' is null)
         and not exists (select from clients where clients.id = client_id and clients.deleted_at is not null)
       order by number for key share
     ), decided as materialized (
@@ -185,6 +191,9 @@ function claimText(open: string): string {
         finished_at = case decision when 'cancelled' then clock_timestamp() end
       from decided where mail_items.id = any(array(select id from decided)) and mail_items.id = decided.id
       returning mail_items.*, decision, mail_to
+    ), unanswered as (
+      update attempts set response_head = null
+      where delivery_id in (select id from decided where decision = 'redirected') and response_head is not null
     )
     select id, search_number as "searchNumber", match_id as "matchId", property_uuid as "propertyUuid",
       postponed_count as "postponedCount", reason, letter, letter_items as "letterItems", mail_to as address,
@@ -193,12 +202,12 @@ function claimText(open: string): string {
 }
 
 async function claimItems(client: Queryable, claim: ItemClaim): Promise<readonly ClaimedRow[]> {
-  const { key, isUnsubscribed, postponedUntil, id, leaseMs, mailId } = claim;
+  const { key, isOpposed, postponedUntil, id, leaseMs, mailId, isConsentRequired } = claim;
   const kind = mailId === null ? 'gathered' : 'again';
   const { rows } = await client.query<ClaimedRow>({
     name: `claim-mail-items-${kind}`,
     text: claimText(OPEN[kind]),
-    values: [key, isUnsubscribed, postponedUntil, id, leaseMs, mailId],
+    values: [key, isOpposed, postponedUntil, id, leaseMs, mailId, isConsentRequired],
   });
   return rows;
 }

@@ -59,7 +59,8 @@ export function createMailSender(server: MailSenderOptions): MailSender {
     async send(letter, startedAt) {
       const began = performance.now();
       const result = await sendWithin(timeoutMs, options, auth, letter).then(accepted, failed);
-      return { startedAt, durationMs: performance.now() - began, ...result };
+      const responseHead = withoutAddress(result.responseHead, letter.to);
+      return { startedAt, durationMs: performance.now() - began, ...result, responseHead };
     },
   };
 }
@@ -204,6 +205,11 @@ const ERRORS: Readonly<Record<string, AttemptError>> = {
 function errorOf(code: string, originalCode: string): AttemptError {
   if (/CERT|SSL|TLS|SIGNATURE/.test(originalCode)) return 'tls';
   return ERRORS[originalCode] ?? ERRORS[code] ?? 'protocol';
+}
+
+/** A server's answer repeats the recipient's address, which is kept in one place. */
+function withoutAddress(text: string | null, address: string): string | null {
+  return text?.replaceAll(new RegExp(address.replaceAll(/[^\w@]/g, '\\$&'), 'gi'), '…') ?? null;
 }
 
 function headOf(answer: string): string {

@@ -25,7 +25,7 @@ export const mail: Feature = {
     if (config.mail === null) return null;
     const { gatherMs } = config.mail;
     return {
-      wants: (route) => route.mail !== null,
+      wants: ({ mail }) => mail !== null && (mail.hasConsent || !config.isMailConsentRequired),
       record: (pairs, now) => insertMailItems(newMailItems(pairs), now, gatherMs),
       onRecorded(pairs) {
         for (const { route, change, hasBegun } of pairs) {
@@ -59,6 +59,7 @@ export const mail: Feature = {
       language,
       publicUrl: publicUrl.replace(/\/+$/, ''),
       gatherMs,
+      isConsentRequired: config.isMailConsentRequired,
       keptSince: () => horizonsOf(config.retentionDays, new Date()).deliveries,
       resolvePlace: (place) => reference.resolvePlace(place),
       retryDelayMs: config.retryDelayMs,
@@ -118,11 +119,11 @@ function countMail(metrics: Metrics, { outcome, after }: SettledMail): void {
   if (after.state === 'failed') metrics.mailsFailed.inc();
 }
 
-/** No address, and no answer of the mail server: it repeats the address. */
-function logMail(log: Log, { id, key, attempt, outcome, after }: SettledMail, itemCount: number): void {
+/** No address and no key of the recipient, and no answer of the mail server. */
+function logMail(log: Log, { id, attempt, outcome, after }: SettledMail, itemCount: number): void {
   const { statusCode, error, reason } = outcome;
   const durationMs = Math.round(outcome.durationMs);
-  const line = { mail: id, recipient: key, items: itemCount, attempt, state: after.state, statusCode, error, reason };
+  const line = { mail: id, items: itemCount, attempt, state: after.state, statusCode, error, reason };
   if (error === null) log.debug({ ...line, durationMs }, 'mail');
   else log.info({ ...line, durationMs }, 'mail');
 }
@@ -223,12 +224,13 @@ export async function* removeMailItems(client: Queryable, before: Date): Batches
 }
 
 /**
- * Recipients without a link. Unsubscriptions stay. Reads each recipient and token; items by mail_items_recipient.
+ * Recipients without a link. Unsubscriptions and erasures stay. Reads each recipient and token; items by
+ * mail_items_recipient.
  */
 export async function* removeMailRecipients(client: Queryable): Batches {
   const { rowCount } = await client.query(
     `delete from mail_recipients
-     where unsubscribed_at is null
+     where unsubscribed_at is null and erased_at is null and lifted_at is null
        and not exists (select from mail_tokens where recipient_key = key)
        and not exists (select from mail_items where endpoint_key = key and state = 'queued')`,
   );

@@ -30,6 +30,7 @@ import type { MailOutcome, MailSender } from './mail-sender.ts';
 
 export interface MailingDependencies extends LetterDependencies {
   readonly sender: MailSender;
+  readonly isConsentRequired?: boolean;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
   /** How long a stop waits for attempts; a longer one counts as aborted when its lease ends. */
@@ -139,8 +140,8 @@ function createSlots(onFailure: (key: string, error: Error) => void) {
 
 async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retrying: Retrying): Promise<void> {
   const { database, attemptTimeoutMs, retryDelayMs, clock, onMail, onTransientError } = dependencies;
-  const { nowMs = () => performance.now() } = dependencies;
-  const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock() };
+  const { nowMs = () => performance.now(), isConsentRequired = false } = dependencies;
+  const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock(), isConsentRequired };
   let claimedAt = 0;
   // A claim whose answer was lost lasts until its lease ends.
   const mail = await retrying(() => {

@@ -126,7 +126,7 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
     Search: searchDocument(searchExample(), {
       reference,
       siteCategories: new Map([[CATEGORY.id, CATEGORY]]),
-      isMailAvailable: true,
+      mailRules: { isMailAvailable: true, isConsentRequired: false },
     }),
     Match: match,
     PropertyDocument: document ?? {},
@@ -171,7 +171,7 @@ function searchExample(): Search {
       'expressions[0][0][word]=vue%20mer&expressions[0][0][options][includes]=true&expressions[0][0][options][strict]=true',
   };
   const at = { createdAt: AT, updatedAt: AT, lastAlertAt: AT };
-  const mail = { hasAddress: false, isRefused: false, isUnsubscribed: false };
+  const mail = { key: null, isRefused: false, isUnsubscribed: false, isErased: false };
   return { id: ID.search, number: searchNumberOf(1), clientId: ID.client, token: token(), members, mail, ...at };
 }
 

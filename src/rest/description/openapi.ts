@@ -103,7 +103,10 @@ function operationId({ method, path }: Route): string {
 
 const NUMBERED: readonly string[] = ['City', 'Department', 'SiteCategory'];
 
+const ADDRESS = { schema: { type: 'string', format: 'email' }, example: 'jo@example.org' };
+
 function pathParameter(name: string, { resource }: Route): object {
+  if (name === 'address') return { name, in: 'path', required: true, description: 'As the IRI has it.', ...ADDRESS };
   const schema = NUMBERED.includes(resource) ? { type: 'integer', minimum: 0 } : { type: 'string', format: 'uuid' };
   const description = NUMBERED.includes(resource) ? 'As the IRI has it.' : 'UUID, as the IRI has it.';
   return { name, in: 'path', required: true, description, schema, example: idExample(resource) };

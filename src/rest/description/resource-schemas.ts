@@ -104,6 +104,11 @@ const criteria = Object.fromEntries(
   Object.entries(CRITERION_MEMBERS).map(([name, member]) => [name, answerOf(member)]),
 );
 
+const consentOrNull = z
+  .strictObject({ source: text('Where and how it was given.'), at: dateTime('When.') })
+  .nullable()
+  .meta({ description: 'What the recipient has agreed to, as it was stated.' });
+
 const Search = z.strictObject({
   ...identity('Search'),
   title: z.string().max(TITLE_LENGTH_MAX).meta({ description: 'Title of the search.' }),
@@ -116,12 +121,14 @@ const Search = z.strictObject({
     description:
       'Whether e-mails go to notificationRecipient. off: no address, or no notifications; unavailable: ' +
       'the service has no mail server; refused: the server of the recipient refuses the address for good; ' +
-      'unsubscribed: the recipient wants no more.',
+      'unsubscribed: the recipient wants no more; consent-missing: the service requires notificationConsent, or the ' +
+      'address was erased and no later consent was saved.',
   }),
   ...criteria,
   hidePropertyContact: z.boolean().meta({ description: 'Leaves contacts out of what it receives.' }),
   notificationEnabled: z.boolean().meta({ description: 'True: matches and events are delivered.' }),
   notificationRecipient: textOrNull('E-mail address.'),
+  notificationConsent: consentOrNull,
   notificationFrequency: z.enum(MAIL_FREQUENCIES).meta({ description: 'How often e-mails go.' }),
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),

@@ -79,6 +79,7 @@ function textOf(draft: Draft, member: keyof Draft, words: Words, formats: Format
     transactionType: () => coded(words.transactions, [draft.transactionType]),
     propertyTypes: () => coded(words.propertyTypes, draft.propertyTypes),
     publisherTypes: () => coded(words.publisherTypes, draft.publisherTypes),
+    notificationConsent: () => draft.notificationConsent?.source ?? '',
     notificationFrequency: () => words.frequencies[draft.notificationFrequency as keyof Words['frequencies']],
     subscribedEvents: () =>
       draft.subscribedEvents.map((kind) => words.events[kind as keyof Words['events']]).join(', '),
@@ -92,7 +93,7 @@ function textOf(draft: Draft, member: keyof Draft, words: Words, formats: Format
     special[member]?.() ??
     [value]
       .flat()
-      .map((one) => (typeof one === 'object' ? ('label' in one ? one.label : '') : one))
+      .map((one) => (typeof one === 'object' && one !== null ? ('label' in one ? one.label : '') : one))
       .join(', ')
   );
 }

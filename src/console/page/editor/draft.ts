@@ -55,6 +55,7 @@ export interface Draft
   readonly groups: readonly (readonly Word[])[];
   readonly notificationEnabled: boolean;
   readonly notificationRecipient: string;
+  readonly notificationConsent: SearchDocument['notificationConsent'];
   readonly notificationFrequency: string;
   readonly endpointRecipient: string;
   readonly eventEndpoint: string;
@@ -99,6 +100,7 @@ export const NEW_DRAFT: Draft = {
   groups: [],
   notificationEnabled: true,
   notificationRecipient: '',
+  notificationConsent: null,
   notificationFrequency: 'instant',
   endpointRecipient: '',
   eventEndpoint: '',
@@ -151,6 +153,7 @@ export function draftOf(search: SearchDocument): Draft {
     groups: groupsOf(search.expressions),
     notificationEnabled: search.notificationEnabled,
     notificationRecipient: text('notificationRecipient'),
+    notificationConsent: search.notificationConsent,
     notificationFrequency: text('notificationFrequency'),
     endpointRecipient: text('endpointRecipient'),
     eventEndpoint: text('eventEndpoint'),
@@ -221,6 +224,7 @@ export function bodyOf(draft: Draft): Body {
     ),
     notificationEnabled: draft.notificationEnabled,
     notificationRecipient: textOrNull(draft.notificationRecipient),
+    notificationConsent: draft.notificationConsent,
     notificationFrequency: textOrNull(draft.notificationFrequency),
     endpointRecipient: textOrNull(draft.endpointRecipient),
     eventEndpoint: textOrNull(draft.eventEndpoint),

@@ -5,6 +5,7 @@ import { Field, Fold, Violation } from '../elements.tsx';
 import { EVENT_KINDS } from '../generated/documents.ts';
 import { type Destinations, OutlookLines } from '../outlook.tsx';
 import { SETTINGS } from '../session.ts';
+import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
 import { type Draft, isUnset } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
@@ -34,6 +35,7 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
         <OutlookLines search={search} />
       </p>
       <Address {...fields} member="notificationRecipient" type="email" />
+      <Consent {...fields} />
       <Field label={words.members.notificationFrequency} violation={violations.of('notificationFrequency')}>
         {(ids) => (
           <select
@@ -95,14 +97,46 @@ function EventKinds({ draft, change, violations }: FieldsProps) {
   );
 }
 
+function Consent({ draft, change, violations }: FieldsProps) {
+  const [words, formats] = [useWords(), useFormats()];
+  if (draft.notificationRecipient.trim() === '') return null;
+  const { notificationConsent: consent } = draft;
+  const state = (source: string): void =>
+    change({ notificationConsent: source === '' ? null : { source, at: new Date().toISOString() } });
+  return (
+    <>
+      <Field
+        label={words.members.notificationConsent}
+        hint={words.consentHint}
+        violation={violations.of('notificationConsent')}
+      >
+        {(ids) => (
+          <input
+            {...ids}
+            name="notificationConsent"
+            autocomplete="off"
+            value={consent?.source ?? ''}
+            onInput={({ currentTarget }) => state(currentTarget.value)}
+          />
+        )}
+      </Field>
+      {consent !== null && <p class="hint">{words.consentOf(formats.day(consent.at))}</p>}
+    </>
+  );
+}
+
 const MORE: readonly (keyof Draft)[] = ['context'];
 
 /** How the draft would notify once it is saved. */
 export function destinationsOf(draft: Draft, saved: SearchDocument | null): Destinations {
   const { notificationEnabled, subscribedEvents } = draft;
   const recipient = draft.notificationRecipient.trim();
-  const hasChanged = recipient !== (saved?.notificationRecipient ?? '') || saved?.emailStatus === 'off';
-  const expected = recipient === '' ? 'off' : SETTINGS.sendsMail ? 'active' : 'unavailable';
+  const isByConsent = saved?.emailStatus === 'active' || saved?.emailStatus === 'consent-missing';
+  const hasChanged =
+    recipient !== (saved?.notificationRecipient ?? '') ||
+    saved?.emailStatus === 'off' ||
+    (isByConsent && draft.notificationConsent?.at !== saved?.notificationConsent?.at);
+  const expected = expectedStatus(recipient, draft.notificationConsent !== null);
   return {
     notificationEnabled,
     subscribedEvents,
@@ -110,6 +144,12 @@ export function destinationsOf(draft: Draft, saved: SearchDocument | null): Dest
     eventEndpoint: draft.eventEndpoint.trim() || null,
     emailStatus: saved === null || hasChanged ? expected : saved.emailStatus,
   };
+}
+
+function expectedStatus(recipient: string, hasConsent: boolean): Destinations['emailStatus'] {
+  if (recipient === '') return 'off';
+  if (!SETTINGS.sendsMail) return 'unavailable';
+  return SETTINGS.requiresConsent && !hasConsent ? 'consent-missing' : 'active';
 }
 
 interface AddressProps extends FieldsProps {
@@ -130,7 +170,14 @@ function Address({ draft, change, violations, member, type }: AddressProps) {
           spellcheck={false}
           autocomplete="off"
           value={draft[member]}
-          onInput={({ currentTarget }) => change({ [member]: currentTarget.value })}
+          onInput={({ currentTarget }) =>
+            // Consent belongs to the address: another one begins without.
+            change(
+              member === 'notificationRecipient'
+                ? { notificationRecipient: currentTarget.value, notificationConsent: null }
+                : { [member]: currentTarget.value },
+            )
+          }
         />
       )}
     </Field>

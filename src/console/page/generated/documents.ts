@@ -10,7 +10,7 @@ readonly 'user': string;
 readonly 'createdAt': string;
 readonly 'updatedAt': string;
 readonly 'lastAlertAt': string | null;
-readonly 'emailStatus': "off" | "active" | "unavailable" | "refused" | "unsubscribed";
+readonly 'emailStatus': "off" | "active" | "unavailable" | "refused" | "unsubscribed" | "consent-missing";
 readonly 'transactionType': "0" | "1" | null;
 readonly 'propertyTypes': readonly (number)[] | null;
 readonly 'budgetMin': number | null;
@@ -56,6 +56,10 @@ readonly 'excludedSiteCategories': readonly (SiteCategory)[];
 readonly 'hidePropertyContact': boolean;
 readonly 'notificationEnabled': boolean;
 readonly 'notificationRecipient': string | null;
+readonly 'notificationConsent': {
+readonly 'source': string;
+readonly 'at': string;
+} | null;
 readonly 'notificationFrequency': "instant" | "daily" | "weekly";
 readonly 'endpointRecipient': string | null;
 readonly 'eventEndpoint': string | null;
@@ -226,6 +230,19 @@ readonly '@context': "/contexts/User";
 readonly '@id': string;
 readonly '@type': "User";
 readonly 'name': string;
+}
+
+export interface Recipient {
+readonly '@context': "/contexts/Recipient";
+readonly '@id': string;
+readonly '@type': "Recipient";
+readonly 'address': string;
+readonly 'unsubscribedAt': string | null;
+readonly 'erasedAt': string | null;
+readonly 'liftedAt': string | null;
+readonly 'searches': readonly (RecipientSearch)[];
+readonly 'emails': readonly (RecipientEmail)[];
+readonly 'emailCount': number;
 }
 
 export interface Recovery {
@@ -480,6 +497,33 @@ readonly 'oldestDueAt': string | null;
 readonly 'lastSuccessAt': string | null;
 readonly 'lastFailureAt': string | null;
 readonly 'lastError': string | null;
+}
+
+export interface RecipientSearch {
+readonly 'search': string;
+readonly 'title': string;
+readonly 'mentionsOnly': boolean;
+readonly 'notificationConsent': {
+readonly 'source': string;
+readonly 'at': string;
+} | null;
+readonly 'refusedAt': string | null;
+readonly 'deletedAt': string | null;
+}
+
+export interface RecipientEmail {
+readonly 'status': string;
+readonly 'items': number;
+readonly 'createdAt': string;
+readonly 'finishedAt': string | null;
+readonly 'attempts': readonly (RecipientAttempt)[];
+}
+
+export interface RecipientAttempt {
+readonly 'startedAt': string;
+readonly 'statusCode': number | null;
+readonly 'error': string | null;
+readonly 'reason': string | null;
 }
 
 export interface ExplainedCriterion {

@@ -50,6 +50,7 @@ export const frTerms = {
     eventEndpoint: 'Webhook des événements',
     subscribedEvents: 'Événements envoyés',
     notificationRecipient: 'Adresse e-mail',
+    notificationConsent: 'Consentement du destinataire',
     notificationFrequency: 'Fréquence des e-mails',
     context: 'Contexte (JSON)',
   },

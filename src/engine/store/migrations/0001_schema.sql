@@ -122,7 +122,7 @@ create table searches (
   subscribed_events text[] not null,
   hide_property_contact boolean not null,
   token text not null,
-  -- The recipient of its e-mails (domain/mail.ts): the client and the address.
+  -- The recipient of its e-mails (mail_key_of): the client and the address.
   mail_key text,
   -- Since when the recipient's server permanently refuses the address.
   mail_refused_at timestamptz,
@@ -530,6 +530,17 @@ create table recovery_items (
 
 -- E-mail.
 
+-- One row: what makes the key of a recipient a salted hash. Two random UUIDs are 244 bits.
+create table mail_salts (salt bytea not null);
+insert into mail_salts
+select sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8'));
+
+-- The key of a recipient: a client and an address, ignoring case. As long as the key of an endpoint.
+create function mail_key_of(client uuid, address text) returns text language sql stable strict parallel safe as $$
+  select left(encode(sha256(salt || convert_to(client || lower(address collate "C"), 'UTF8')), 'hex'), 32)
+  from mail_salts
+$$;
+
 -- A delivery of channel `email`, in the states of a delivery (domain/delivery.ts); it needs no snapshot.
 create table mail_items (
   id uuid primary key,
@@ -575,20 +586,28 @@ create index mail_items_recipient on mail_items (endpoint_key, id) where state =
 create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 -- Items whose lease has ended.
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
--- What a recipient was last notified of.
-create index mail_items_notified on mail_items (endpoint_key, property_uuid) where notified is not null;
+-- The items of a recipient, and what it was last notified of.
+create index mail_items_notified on mail_items (endpoint_key, property_uuid);
 -- The items that operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
 -- Writing an e-mail locks the recipient's row: so there is one at a time. `day` is a day in Paris, and `mails` the
--- number begun on it. No address is stored here, and an unsubscription is kept when everything else is removed.
+-- number begun on it. No address is stored here; an unsubscription and an erasure are kept when everything else is
+-- removed.
 create table mail_recipients (
   key text primary key,
   client_id uuid not null,
   day date,
   mails integer not null default 0,
-  unsubscribed_at timestamptz
+  unsubscribed_at timestamptz,
+  -- Erased, and not written to since; null once later consent has lifted that.
+  erased_at timestamptz,
+  -- When consent last lifted an erasure.
+  lifted_at timestamptz
 ) with (fillfactor = 70);
+-- Oppositions that are written beside the data (features/recipients).
+create index mail_recipients_erased on mail_recipients (greatest(erased_at, lifted_at))
+  where greatest(erased_at, lifted_at) is not null;
 
 -- The same for all recipients of a client.
 create table mail_clients (

@@ -64,6 +64,12 @@ import {
   RebuildIndexRequest,
 } from "./matching.ts";
 import {
+  EraseRecipientsRequest,
+  EraseRecipientsResponse,
+  GetRecipientsRequest,
+  GetRecipientsResponse,
+} from "./recipients.ts";
+import {
   GetRecoveryRequest,
   ListRecoveriesRequest,
   ListRecoveriesResponse,
@@ -441,6 +447,35 @@ export const AdminServiceService = {
     responseSerialize: (value: Endpoint): Buffer => Buffer.from(Endpoint.encode(value).finish()),
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
+  /**
+   * What clients hold about the recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes. NOT_FOUND
+   * when nothing was ever held.
+   */
+  getRecipients: {
+    path: "/vigie.admin.v1.AdminService/GetRecipients" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetRecipientsRequest): Buffer => Buffer.from(GetRecipientsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetRecipientsRequest => GetRecipientsRequest.decode(value),
+    responseSerialize: (value: GetRecipientsResponse): Buffer =>
+      Buffer.from(GetRecipientsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetRecipientsResponse => GetRecipientsResponse.decode(value),
+  },
+  /**
+   * Takes the address out of every row of these clients, and keeps the opposition as a salted hash. An e-mail that is being
+   * sent is the last. It may be repeated. NOT_FOUND when nothing was ever held.
+   */
+  eraseRecipients: {
+    path: "/vigie.admin.v1.AdminService/EraseRecipients" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EraseRecipientsRequest): Buffer =>
+      Buffer.from(EraseRecipientsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EraseRecipientsRequest => EraseRecipientsRequest.decode(value),
+    responseSerialize: (value: EraseRecipientsResponse): Buffer =>
+      Buffer.from(EraseRecipientsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EraseRecipientsResponse => EraseRecipientsResponse.decode(value),
+  },
   /** ALREADY_EXISTS when the name is taken. */
   createClient: {
     path: "/vigie.admin.v1.AdminService/CreateClient" as const,
@@ -679,6 +714,16 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   pauseEndpoint: handleUnaryCall<PauseEndpointRequest, Endpoint>;
   /** Its deliveries go on. */
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
+  /**
+   * What clients hold about the recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes. NOT_FOUND
+   * when nothing was ever held.
+   */
+  getRecipients: handleUnaryCall<GetRecipientsRequest, GetRecipientsResponse>;
+  /**
+   * Takes the address out of every row of these clients, and keeps the opposition as a salted hash. An e-mail that is being
+   * sent is the last. It may be repeated. NOT_FOUND when nothing was ever held.
+   */
+  eraseRecipients: handleUnaryCall<EraseRecipientsRequest, EraseRecipientsResponse>;
   /** ALREADY_EXISTS when the name is taken. */
   createClient: handleUnaryCall<CreateClientRequest, Client>;
   /**

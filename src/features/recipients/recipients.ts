@@ -1,0 +1,192 @@
+/**
+ * People who receive e-mails: what a client holds about one, handed out and erased (decisions, sections 7 and 12). Clients
+ * have `/recipients/{address}` for their own, operators `vigie recipients` and two calls for those of all.
+ */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { z } from 'zod';
+import type { Feature } from '../../feature.ts';
+import { principalOf } from '../../rest/auth.ts';
+import { acceptable, answer } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import {
+  dateTime,
+  dateTimeOrNull,
+  identity,
+  integer,
+  link,
+  list,
+  text,
+  textOrNull,
+} from '../../rest/description/field-schemas.ts';
+import { identityOf } from '../../rest/hydra.ts';
+import type { QueryLimiter } from '../../rest/limits.ts';
+import { notFound } from '../../rest/problem.ts';
+import { type Contract, route } from '../../rest/route.ts';
+import { searchIri } from '../../rest/search-document.ts';
+import { THINGS } from '../../rest/sentences.ts';
+import { eraseItems, eraseRecipient } from './erasure.ts';
+import { openKeeper, startErasureSync, UNKEPT } from './erasure-journal.ts';
+import { EMAILS_MAX, type Holding, isAddress, type Recipient, readHolding } from './holdings.ts';
+import { eraseRecipients, getRecipients } from './recipient-rpcs.ts';
+
+/** Throws a 404 `Problem` for what is no address: nothing is held about it. */
+function recipientOf(ctx: Context): Recipient {
+  const address = String(ctx.params.address);
+  if (!isAddress(address)) throw notFound(THINGS.recipient);
+  return { clientId: principalOf(ctx).clientId, address };
+}
+
+function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
+  const { database, dataDirectory, logger } = dependencies;
+
+  router.get('/recipients/:address', acceptable, async (ctx) => {
+    const recipient = recipientOf(ctx);
+    const holding = await limiter.run(ctx, () => readHolding(limiter.database, recipient));
+    if (holding === null) throw notFound(THINGS.recipient);
+    answer(ctx, recipientDocument(recipient.address, holding));
+  });
+
+  router.delete('/recipients/:address', async (ctx) => {
+    const recipient = recipientOf(ctx);
+    const erased = await limiter.run(ctx, async () => {
+      const warn = (reason: string): void => logger.warn({ reason }, UNKEPT);
+      const keep = dataDirectory && (await openKeeper(database, dataDirectory, warn));
+      return eraseRecipient(database, recipient, keep ?? (async () => undefined));
+    });
+    if (erased === null) throw notFound(THINGS.recipient);
+    ctx.status = 204;
+  });
+}
+
+function recipientDocument(address: string, { searches, emails, emailCount, ...holding }: Holding) {
+  return {
+    ...identityOf('Recipient', `/recipients/${encodeURIComponent(address)}`),
+    address,
+    unsubscribedAt: holding.unsubscribedAt?.toISOString() ?? null,
+    erasedAt: holding.erasedAt?.toISOString() ?? null,
+    liftedAt: holding.liftedAt?.toISOString() ?? null,
+    searches: searches.map(({ id, title, isRecipient, consent, refusedAt, deletedAt }) => ({
+      search: searchIri(id),
+      title,
+      mentionsOnly: !isRecipient,
+      notificationConsent: consent,
+      refusedAt: refusedAt?.toISOString() ?? null,
+      deletedAt: deletedAt?.toISOString() ?? null,
+    })),
+    emails: emails.map(({ state, itemCount, createdAt, finishedAt, attempts }) => ({
+      status: state,
+      items: itemCount,
+      createdAt: createdAt.toISOString(),
+      finishedAt: finishedAt?.toISOString() ?? null,
+      attempts: attempts.map(({ startedAt, statusCode, error, reason }) => ({
+        startedAt: startedAt.toISOString(),
+        statusCode,
+        error,
+        reason,
+      })),
+    })),
+    emailCount,
+  };
+}
+
+const Consent = z
+  .strictObject({ source: text('Where and how it was given.'), at: dateTime('When.') })
+  .nullable()
+  .meta({ description: 'What the recipient has agreed to.' });
+
+const RecipientSearch = z.strictObject({
+  search: link('Search', 'The search.'),
+  title: text('Its title.'),
+  mentionsOnly: z.boolean().meta({
+    description: 'True: it has the address in its title, context or consent, and does not write to it.',
+  }),
+  notificationConsent: Consent,
+  refusedAt: dateTimeOrNull('Since when the server of the recipient refuses the address.'),
+  deletedAt: dateTimeOrNull('When it was deleted; its row stays until its deliveries are gone.'),
+});
+
+const RecipientAttempt = z.strictObject({
+  startedAt: dateTime('When it started.'),
+  statusCode: integer('SMTP code of the answer.'),
+  error: textOrNull('Class of the failure; null when it was delivered.'),
+  reason: textOrNull('In words.'),
+});
+
+const RecipientEmail = z.strictObject({
+  status: text('As of a delivery.'),
+  items: z.int().meta({ description: 'Items of the e-mail in that state.' }),
+  createdAt: dateTime('When the first of them was recorded.'),
+  finishedAt: dateTimeOrNull('When they became final.'),
+  attempts: list(RecipientAttempt, 'Attempts, oldest first.'),
+});
+
+const RecipientSchema = z.strictObject({
+  ...identity('Recipient'),
+  address: text('As it was asked.'),
+  unsubscribedAt: dateTimeOrNull('Since when the recipient wants no e-mails of yours.'),
+  erasedAt: dateTimeOrNull('When it was erased; it is not written to since. Null once later consent has lifted that.'),
+  liftedAt: dateTimeOrNull('When consent last lifted an erasure.'),
+  searches: list(RecipientSearch, 'Your searches that write to it, or mention it.'),
+  emails: list(RecipientEmail, `The newest ${EMAILS_MAX}, and what waits to be sent.`),
+  emailCount: z.int().meta({ description: 'How many there are.' }),
+});
+
+const RECIPIENT_CONTRACT: Contract = {
+  routes: [
+    route('get /recipients/{address}', 'Recipient', 'item', 'Reads what you hold about an e-mail address', {
+      details:
+        'What you hold about a recipient of e-mails: the searches, with consent and refusals, an unsubscription or erasure, ' +
+        'and the e-mails with times and outcomes. The address is percent-encoded, in any case. What you never held is a 404; ' +
+        'an erased address is held as its opposition alone.',
+    }),
+    route('delete /recipients/{address}', 'Recipient', 'nothing', 'Erases an e-mail address', {
+      details:
+        'Takes the address out of everything of yours: `notificationRecipient` becomes null and `emailStatus` off, what waits ' +
+        'is cancelled, and titles, contexts and consents do without it. Webhooks go on. An e-mail that is being sent is the ' +
+        'last. The opposition stays as a salted hash: only `notificationConsent` that is dated and saved later lifts it, and ' +
+        'never an unsubscription. It may be repeated.',
+    }),
+  ],
+  resources: { Recipient: RecipientSchema },
+  parts: { RecipientSearch, RecipientEmail, RecipientAttempt },
+  groups: { Recipient: 'People who receive e-mails: what you hold about them, and their erasure.' },
+  examples: ({ at, ids }) => ({
+    Recipient: recipientDocument('jo@example.org', {
+      unsubscribedAt: null,
+      erasedAt: null,
+      liftedAt: null,
+      searches: [
+        {
+          id: ids.search,
+          title: 'T3 à Toulon',
+          isRecipient: true,
+          consent: { source: 'form on example.org', at: at.toISOString() },
+          refusedAt: null,
+          deletedAt: null,
+        },
+      ],
+      emails: [],
+      emailCount: 0,
+    }),
+  }),
+};
+
+export const recipients: Feature = {
+  name: 'recipients',
+  prepare: startErasureSync,
+  /** What a long transaction recorded after an erasure that it had not seen. */
+  async *forget(database) {
+    await eraseItems(database, 'key from mail_recipients where erased_at is not null');
+    yield {};
+  },
+  contract: RECIPIENT_CONTRACT,
+  routes: recipientRoutes,
+  rpcs: (usual) => ({ getRecipients: usual(getRecipients), eraseRecipients: usual(eraseRecipients) }),
+  commands: {
+    'recipients show': async (input) => (await import('./recipient-commands.ts')).showRecipient(input),
+    'recipients export': async (input) => (await import('./recipient-commands.ts')).exportRecipient(input),
+    'recipients erase': async (input) => (await import('./recipient-commands.ts')).eraseRecipientOf(input),
+  },
+};

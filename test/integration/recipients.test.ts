@@ -1,0 +1,448 @@
+/** What is held about a recipient of e-mails, handed out and erased (decisions, sections 7 and 12). */
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import type { Search } from '../../src/engine/domain/search.ts';
+import type { Database, DatabasePool } from '../../src/engine/store/database.ts';
+import { readRoutes } from '../../src/engine/store/search-routes.ts';
+import { readSearch } from '../../src/engine/store/searches.ts';
+import { insertMailItems } from '../../src/features/mail/mail.ts';
+import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
+import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
+import { unsubscribe } from '../../src/features/mail/mail-recipients.ts';
+import { eraseItems } from '../../src/features/recipients/erasure.ts';
+import { openErasureJournal, syncErasures } from '../../src/features/recipients/erasure-journal.ts';
+import { startTestApi } from '../support/api.ts';
+import { mailItemOf } from '../support/mail-scene.ts';
+import { runStatements } from '../support/statements.ts';
+import { until } from '../support/until.ts';
+
+const directory = await mkdtemp(join(tmpdir(), 'vigie-recipients-'));
+after(() => rm(directory, { recursive: true }));
+const api = await startTestApi({ after }, { dataDirectory: () => directory });
+const { database, clientId } = api;
+
+const pathOf = (address: string): string => `/recipients/${encodeURIComponent(address)}`;
+const NOTIFYING = { title: 'x', notificationEnabled: true };
+const created = async (notificationRecipient: string, members: object = {}, key: string | null = null) => {
+  const body = { ...NOTIFYING, notificationRecipient, ...members };
+  const answered = await api.call('POST', '/searches', body, key === null ? {} : { key });
+  assert.equal(answered.status, 201, answered.text);
+  return answered.body;
+};
+const searchOf = async (iri: string, client: Uuid = clientId): Promise<Search> => {
+  const search = await readSearch(database, client, iri.slice(10) as Uuid);
+  assert.ok(search);
+  return search;
+};
+
+/** Records an item of the search as a recorder does that has read `search`. */
+async function record(search: Search): Promise<Uuid> {
+  const item = mailItemOf(search, timeOrderedUuid(new Date()), new Date());
+  await runStatements(database, insertMailItems([item], new Date(), 0));
+  return item.id;
+}
+
+/** Claims the next e-mail to the search's recipient, and stores bytes that name it. */
+async function claim(search: Search) {
+  const turn = (await readMailTurns(database, 100)).find(({ key }) => key === search.mail.key);
+  const mail = turn && (await claimMail(database, turn, { leaseMs: 600_000, now: new Date() }));
+  if (!mail) return null;
+  const items = mail.items.map(({ id }) => id);
+  const bytes = Buffer.from(`To: ${mail.address}`);
+  await keepMail(database, { mailId: mail.id, bytes, items, notified: new Map(), postponed: [], obsolete: [] }, 0);
+  return mail;
+}
+
+async function settle(mail: NonNullable<Awaited<ReturnType<typeof claim>>>, state: 'delivered' | 'retry_wait') {
+  const isDone = state === 'delivered';
+  await recordMail(database, {
+    id: mail.id,
+    key: mail.key,
+    attempt: mail.attempt,
+    outcome: {
+      startedAt: mail.startedAt,
+      durationMs: 1,
+      statusCode: isDone ? 250 : 451,
+      error: isDone ? null : 'status',
+      reason: null,
+      responseHead: isDone ? '250 ok' : '451 later',
+    },
+    after: isDone ? { state: 'delivered', dueAt: null } : { state: 'retry_wait', dueAt: new Date() },
+    retryInMs: 0,
+    isRecipientRefused: false,
+  });
+}
+
+/** Every row of every table as text. */
+async function everyRow(from: Database = database): Promise<string> {
+  const { rows: tables } = await from.query<{ name: string }>(
+    "select format('%I', table_name) as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'",
+  );
+  const texts = await Promise.all(
+    tables.map(async ({ name }) => {
+      const { rows } = await from.query<{ row: string }>(`select t::text as row from ${name} t`);
+      return rows.map(({ row }) => `${name} ${row}`).join('\n');
+    }),
+  );
+  return texts.join('\n');
+}
+
+const hexOf = (text: string): string => Buffer.from(text).toString('hex');
+
+function assertGone(text: string, address: string): void {
+  for (const form of [address, encodeURIComponent(address), hexOf(address), Buffer.from(address).toString('base64')]) {
+    const at = text.toLowerCase().indexOf(form.toLowerCase());
+    assert.equal(at, -1, text.slice(Math.max(0, at - 200), at + 100));
+  }
+}
+
+describe('a recipient', () => {
+  it('is held with searches, consent, e-mails and outcomes, in any case, by its client alone', async () => {
+    const address = 'held@example.org';
+    const consent = { source: 'form', at: '2026-03-10T08:15:00+01:00' };
+    const { '@id': iri, notificationConsent } = await created(address, { notificationConsent: consent });
+    assert.deepEqual(notificationConsent, consent);
+    const search = await searchOf(iri);
+    await record(search);
+    const mail = await claim(search);
+    assert.ok(mail);
+    await settle(mail, 'delivered');
+    const { status, body } = await api.call('GET', pathOf('Held@Example.org'));
+    assert.equal(status, 200);
+    assert.deepEqual(body.searches, [
+      {
+        search: iri,
+        title: 'x',
+        mentionsOnly: false,
+        notificationConsent: consent,
+        refusedAt: null,
+        deletedAt: null,
+      },
+    ]);
+    const [email] = body.emails;
+    assert.deepEqual([email.status, email.items, email.attempts[0].statusCode], ['delivered', 1, 250]);
+    for (const other of ['eld@example.org', 'held+x@example.org', 'nobody@example.org', 'no-address', '"']) {
+      assert.equal((await api.call('GET', pathOf(other))).status, 404, other);
+      assert.equal((await api.call('DELETE', pathOf(other))).status, 404, other);
+    }
+    const key = await api.newClient('other client');
+    assert.equal((await api.call('GET', pathOf(address), undefined, { key })).status, 404);
+    assert.equal((await api.call('DELETE', pathOf(address), undefined, { key })).status, 404);
+    assert.equal((await api.call('GET', iri)).body.notificationRecipient, address);
+  });
+
+  it('is erased from every row, and what waits is not sent', async () => {
+    const address = "o'gone+x@example.org";
+    const near = `far.${address}`;
+    const { '@id': iri } = await created(address, {
+      title: `Alertes de ${address.toUpperCase()} et ${near}`,
+      endpointRecipient: 'https://hooks.example.com/x',
+      context: { customer: address, url: `https://crm.example/?mail=${encodeURIComponent(address)}&x=1` },
+      notificationConsent: { source: `e-mail of ${address}`, at: '2026-03-10T08:15:00Z' },
+    });
+    const mentioning = await created('mentions@example.org', {
+      context: { note: [`copy to ${address}.`] },
+      notificationConsent: { source: `by ${address}`, at: '2026-03-10T08:15:00Z' },
+    });
+    const deleted = await created(address);
+    await api.call('DELETE', deleted['@id']);
+    const keyed = { ...NOTIFYING, notificationRecipient: address };
+    for (const key of [address, 'a-key']) {
+      assert.equal((await api.call('POST', '/searches', keyed, { headers: { 'Idempotency-Key': key } })).status, 201);
+    }
+    const search = await searchOf(iri);
+    await record(search);
+    const tried = await claim(search);
+    assert.ok(tried);
+    await settle(tried, 'retry_wait');
+    await database.query(
+      'update attempts set response_head = $1 where delivery_id in (select id from mail_items where search_number = $2)',
+      [`451 <${address}> is busy`, search.number],
+    );
+    await record(search);
+    assert.ok((await everyRow()).includes(address));
+    assert.equal((await api.call('DELETE', pathOf(address.toUpperCase()))).status, 204);
+
+    const rows = await everyRow();
+    assertGone(rows.replaceAll(near, ''), address);
+    assert.ok(rows.includes(near));
+    const after = (await api.call('GET', iri)).body;
+    assert.equal(after.title, `Alertes de … et ${near}`);
+    assert.deepEqual(after.context, { customer: '…', url: 'https://crm.example/?mail=…&x=1' });
+    assert.deepEqual([after.notificationRecipient, after.notificationConsent, after.emailStatus], [null, null, 'off']);
+    assert.deepEqual([after.notificationEnabled, after.endpointRecipient], [true, 'https://hooks.example.com/x']);
+    const other = (await api.call('GET', mentioning['@id'])).body;
+    assert.deepEqual(
+      [other.notificationRecipient, other.notificationConsent.source, other.context],
+      ['mentions@example.org', 'by …', { note: ['copy to ….'] }],
+    );
+    const { rows: items } = await database.query(
+      'select state, endpoint, letter, endpoint_key from mail_items where search_number = $1',
+      [search.number],
+    );
+    assert.deepEqual(
+      items.map(({ state, endpoint, letter }) => [state, endpoint, letter]),
+      [
+        ['cancelled', 'mailto:', null],
+        ['cancelled', 'mailto:', null],
+      ],
+    );
+    assert.ok(items.every(({ endpoint_key }) => endpoint_key !== search.mail.key));
+    assert.ok(!JSON.stringify(api.logged).includes('gone'));
+  });
+
+  it('is written to for the last time by what is being sent, whatever that ends with', async () => {
+    for (const ending of ['delivered', 'retry_wait'] as const) {
+      const address = `${ending}@example.org`;
+      const search = await searchOf((await created(address))['@id']);
+      const id = await record(search);
+      const mail = await claim(search);
+      assert.ok(mail);
+      assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+      await settle(mail, ending);
+      const { rows } = await database.query(
+        `select state, endpoint, letter, status_code from mail_items join attempts on delivery_id = id where id = $1`,
+        [id],
+      );
+      const status_code = ending === 'delivered' ? 250 : 451;
+      assert.deepEqual(rows, [{ state: 'cancelled', endpoint: 'mailto:', letter: null, status_code }]);
+      assert.equal(await claim(search), null);
+      assertGone(await everyRow(), address);
+    }
+  });
+
+  it('is erased from what a transaction records that had read the address before', async () => {
+    const address = 'racing@example.org';
+    const search = await searchOf((await created(address))['@id']);
+    const recorder = await (database as DatabasePool).connect();
+    await recorder.query('begin');
+    const item = mailItemOf(search, timeOrderedUuid(new Date()), new Date());
+    for (const { text, values } of insertMailItems([item], new Date(), 0)) await recorder.query(text, [...values]);
+    const erasing = api.call('DELETE', pathOf(address));
+    await until(
+      () => api.call('GET', search.members.title === 'x' ? `/searches/${search.id}` : ''),
+      ({ body }) => body.notificationRecipient === null,
+    );
+    await recorder.query('commit');
+    recorder.release();
+    assert.equal((await erasing).status, 204);
+    assertGone(await everyRow(), address);
+    // What a transaction records that outlasts the erasure goes with retention.
+    await runStatements(database, insertMailItems([mailItemOf(search, item.propertyUuid, new Date())], new Date(), 0));
+    await eraseItems(database, 'key from mail_recipients where erased_at is not null');
+    assertGone(await everyRow(), address);
+  });
+
+  it('leaves what waits to the address that its search has by now', async () => {
+    const address = 'former@example.org';
+    const { '@id': iri } = await created(address);
+    const id = await record(await searchOf(iri));
+    await api.call('PUT', iri, { notificationRecipient: 'present@example.org' });
+    assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+    const mail = await claim(await searchOf(iri));
+    assert.deepEqual([mail?.address, mail?.items.map((item) => item.id)], ['present@example.org', [id]]);
+  });
+
+  it('of two clients is erased at one of them', async () => {
+    const address = 'both@example.org';
+    const key = await api.newClient('both');
+    const own = await created(address);
+    const theirs = await created(address, {}, key);
+    const { rows } = await database.query<{ id: Uuid }>("select id from clients where name = 'both'");
+    const search = await searchOf(theirs['@id'], rows[0]?.id);
+    await record(search);
+    const rowsOf = async () => (await everyRow()).split('\n').filter((row) => row.includes(address));
+    assert.notEqual(search.mail.key, (await searchOf(own['@id'])).mail.key);
+    assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+    const left = await rowsOf();
+    assert.equal(left.length, 2, left.join('\n'));
+    assert.equal((await claim(search))?.address, address);
+    assert.equal((await api.call('GET', theirs['@id'], undefined, { key })).body.emailStatus, 'active');
+    assert.deepEqual((await api.call('GET', pathOf(address), undefined, { key })).body.erasedAt, null);
+  });
+
+  it('that was erased is held as its opposition alone, and erased again', async () => {
+    const address = 'again@example.org';
+    await created(address);
+    for (const _ of [1, 2]) assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+    const { status, body } = await api.call('GET', pathOf(address));
+    assert.deepEqual([status, body.searches, body.emails], [200, [], []]);
+    assert.ok(Date.parse(body.erasedAt) > 0);
+  });
+});
+
+describe('consent', () => {
+  const consented = (at: Date, source = 'form') => ({ notificationConsent: { source, at: at.toISOString() } });
+
+  it('is at most 200 characters and a time with an offset that is not in the future, or refused', async () => {
+    for (const notificationConsent of [
+      'yes',
+      {},
+      { source: 'form' },
+      { source: '', at: '2026-03-10T08:15:00Z' },
+      { source: 'x'.repeat(201), at: '2026-03-10T08:15:00Z' },
+      { source: '\u0000', at: '2026-03-10T08:15:00Z' },
+      { source: 'form', at: '2026-03-10' },
+      { source: 'form', at: '2026-03-10T08:15:00' },
+      { source: 'form', at: new Date(Date.now() + 3_600_000).toISOString() },
+      { source: 'form', at: '2026-03-10T08:15:00Z', by: 'x' },
+    ]) {
+      const answered = await api.call('POST', '/searches', { title: 'x', notificationConsent });
+      assert.equal(answered.status, 422, JSON.stringify(notificationConsent));
+      assert.match(answered.body.violations[0].propertyPath, /^notificationConsent/);
+    }
+  });
+
+  it('belongs to an address: another one has none unless it is stated in the same write', async () => {
+    const given = consented(new Date());
+    const { '@id': iri } = await created('one@example.org', given);
+    const put = async (members: object) => (await api.call('PUT', iri, members)).body.notificationConsent;
+    assert.deepEqual(await put({ notificationRecipient: 'ONE@example.org' }), given.notificationConsent);
+    assert.equal(await put({ notificationRecipient: 'two@example.org' }), null);
+    assert.deepEqual(await put({ notificationRecipient: 'three@example.org', ...given }), given.notificationConsent);
+    assert.equal(await put({ notificationRecipient: null }), null);
+  });
+
+  it('is required where the service says so: per search of one e-mail, and clearing it cancels what waits', async () => {
+    const strict = await startTestApi({ after }, { settings: { isConsentRequired: true } });
+    const rows = strict.database;
+    const make = async (members: object) => {
+      const body = { ...NOTIFYING, notificationRecipient: 'jo@example.org', ...members };
+      const answered = (await strict.call('POST', '/searches', body)).body;
+      const search = await readSearch(rows, strict.clientId, answered['@id'].slice(10));
+      assert.ok(search);
+      return { iri: answered['@id'], status: answered.emailStatus, search };
+    };
+    const without = await make({});
+    const withConsent = await make(consented(new Date()));
+    assert.deepEqual([without.status, withConsent.status], ['consent-missing', 'active']);
+    const items = [without, withConsent, withConsent].map(({ search }) => {
+      return mailItemOf(search, timeOrderedUuid(new Date()), new Date());
+    });
+    await runStatements(rows, insertMailItems(items.slice(0, 2), new Date(), 0));
+    const [turn] = await readMailTurns(rows, 1);
+    assert.ok(turn);
+    const options = { leaseMs: 60_000, now: new Date(), isConsentRequired: true };
+    const mail = await claimMail(rows, turn, options);
+    assert.deepEqual(
+      mail?.items.map(({ id }) => id),
+      [items[1]?.id],
+    );
+    await runStatements(rows, insertMailItems(items.slice(2), new Date(), 0));
+    const cleared = (await strict.call('PATCH', withConsent.iri, { notificationConsent: null })).body;
+    assert.equal(cleared.emailStatus, 'consent-missing');
+    await strict.call('PATCH', withConsent.iri, consented(new Date()));
+    const states = await Promise.all(
+      items.map(async ({ id }) => {
+        return (await rows.query<{ state: string }>('select state from mail_items where id = $1', [id])).rows[0]?.state;
+      }),
+    );
+    assert.deepEqual(states, ['cancelled', 'sending', 'cancelled']);
+  });
+
+  it('lifts an erasure only when it is dated and saved later, and never an unsubscription', async () => {
+    const address = 'lifted@example.org';
+    const old = consented(new Date());
+    await created(address, old);
+    assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+    const status = async (members: object) => (await created(address, members)).emailStatus;
+    assert.equal(await status({}), 'consent-missing');
+    assert.equal(await status(old), 'consent-missing');
+    const { '@id': iri, emailStatus } = await created(address, consented(new Date()));
+    assert.equal(emailStatus, 'active');
+    assert.equal(await status({}), 'active');
+    const search = await searchOf(iri);
+    await record(search);
+    const mail = await claim(search);
+    assert.ok(mail);
+    assert.equal(await unsubscribe(database, mail.token), true);
+    assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+    assert.equal(await status(consented(new Date())), 'unsubscribed');
+    const { body } = await api.call('GET', pathOf(address));
+    assert.deepEqual([body.erasedAt, body.searches.length], [null, 1]);
+    assert.ok(body.unsubscribedAt && body.liftedAt);
+  });
+});
+
+const ACTIONS = ['save', 'consent', 'old consent', 'erase', 'leave', 'return', 'new', 'clear'] as const;
+
+describe('histories of a recipient', () => {
+  it('are those of a model, in every order of saving, consent, unsubscription and erasure', async () => {
+    const random = createRandom(66);
+    for (let history = 0; history < 12; history++) {
+      const address = `history-${history}@example.org`;
+      const first = await searchOf((await created(address))['@id']);
+      await record(first);
+      const { token } = (await claim(first)) ?? assert.fail();
+      let [iri, stale] = [`/searches/${first.id}`, new Date()];
+      const model = { hasAddress: true, isErased: false, isUnsubscribed: false };
+      const steps: string[] = [];
+      for (let step = 0; step < 10; step++) {
+        const action = random.pick(ACTIONS);
+        steps.push(action);
+        const at = action === 'consent' ? new Date() : action === 'old consent' ? stale : undefined;
+        const notificationConsent = at === undefined ? undefined : { source: 'form', at: at.toISOString() };
+        if (action === 'erase') {
+          stale = new Date();
+          assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+          Object.assign(model, { hasAddress: false, isErased: true });
+        } else if (action === 'leave' || action === 'return') {
+          const path = `/unsubscribe/${token}${action === 'return' ? '?again' : ''}`;
+          assert.equal((await fetch(`${api.baseUrl}${path}`, { method: 'POST' })).status, 200);
+          model.isUnsubscribed = action === 'leave';
+        } else {
+          const members = { notificationRecipient: action === 'clear' ? null : address, notificationConsent };
+          if (action === 'new') iri = (await created(address))['@id'];
+          else assert.equal((await api.call('PATCH', iri, members)).status, 200);
+          model.hasAddress = action !== 'clear';
+          if (action === 'consent') model.isErased = false;
+        }
+        const { emailStatus } = (await api.call('GET', iri)).body;
+        const isOpposed = model.isUnsubscribed || model.isErased;
+        const said = model.isUnsubscribed ? 'unsubscribed' : model.isErased ? 'consent-missing' : 'active';
+        assert.equal(emailStatus, model.hasAddress ? said : 'off', steps.join(', '));
+        const search = await searchOf(iri);
+        const routes = await readRoutes(database, { numbers: [search.number], horizon: null, withMail: true });
+        assert.equal(
+          (routes.get(search.number)?.mail ?? null) !== null,
+          model.hasAddress && !isOpposed,
+          steps.join(', '),
+        );
+      }
+    }
+  });
+});
+
+describe('a restored database', () => {
+  it('has erasures and liftings applied that were written beside it, and brings nobody back', async () => {
+    const journal = await openErasureJournal(database, directory);
+    await syncErasures(database, journal);
+    const [gone, lifted] = ['restored@example.org', 'restored-lifted@example.org'];
+    const search = await searchOf((await created(gone))['@id']);
+    await record(search);
+    await created(lifted);
+    const tables = ['searches', 'mail_items', 'mail_recipients'];
+    for (const table of tables) await database.query(`create table before_${table} as table ${table}`);
+    for (const address of [gone, lifted]) assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+    await created(lifted, { notificationConsent: { source: 'form', at: new Date().toISOString() } });
+    await syncErasures(database, journal);
+    for (const table of tables) {
+      await database.query(`delete from ${table}`);
+      await database.query(`insert into ${table} overriding system value select * from before_${table}`);
+      await database.query(`drop table before_${table}`);
+    }
+    assert.ok((await everyRow()).includes(gone));
+    assert.equal(await syncErasures(database, journal), 2);
+    for (const address of [gone, lifted]) assertGone(await everyRow(), address);
+    const statusOf = async (address: string) => (await created(address)).emailStatus;
+    assert.deepEqual([await statusOf(gone), await statusOf(lifted)], ['consent-missing', 'active']);
+    assert.equal(await syncErasures(database, journal), 0);
+    assertGone(await readFile(join(directory, (await readdir(directory))[0] as string), 'utf8'), gone);
+  });
+});
