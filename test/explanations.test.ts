@@ -249,6 +249,30 @@ test('a evaluation on words shows them in their sentence', () => {
   ]);
 });
 
+test('of a word that the text denies the sentence is quoted', () => {
+  const texts = ['T2', 'Bel étage. Petit immeuble sans ascenseur, au calme. Aucun gros travaux !'];
+  const evaluate = (word: string, includes: boolean) => {
+    const expected = [[{ word, includes, strict: false }]];
+    const evaluated = { expected, actual: texts, holds: !includes };
+    const shown = EXPRESSIONS.shown(evaluated).actual[0]?.[0];
+    return [shown, EXPRESSIONS.reason(evaluated, 'en'), EXPRESSIONS.reason(evaluated, 'fr')];
+  };
+  assert.deepEqual(evaluate('ascenseur', true), [
+    {
+      word: 'ascenseur',
+      found: false,
+      sentence: 'Petit immeuble sans ascenseur, au calme.',
+      words: ['ascenseur'],
+    },
+    'The text of the advert does not contain “ascenseur”. It says the contrary: “Petit immeuble sans ascenseur, au calme.”.',
+    "Le texte de l'annonce ne contient pas «\u00a0ascenseur\u00a0». Il dit le contraire : «\u00a0Petit immeuble sans ascenseur, au calme.\u00a0».",
+  ]);
+  assert.deepEqual(evaluate('travaux', false).slice(1, 2), [
+    'The text of the advert says what is asked for “Aucun gros travaux !”.',
+  ]);
+  assert.deepEqual(evaluate('cave', true)[0], { word: 'cave', found: false });
+});
+
 test('of words that were found their sentence is shown, and how they are spelt there', () => {
   const texts = [
     'T2 au calme',

@@ -67,6 +67,80 @@ test('usual spellings and abbreviations are one with what they stand for', () =>
   assert.ok(!holds(['salle de 30 m2, bain'], [entry('sdb')]));
 });
 
+test('a number is one word with its unit, and written numbers are digits', () => {
+  const same = [
+    ['100m2', '100 m²', '100 mètres carrés'],
+    ['2 chambres', 'deux chambres', '2ch'],
+    ['T3', 'F3', 'F 3', '3 pièces', '3P', 'trois pièces', 'type 3'],
+    ['1 600 m²', '1600m2', '1.600 m²', '1\u202f600 m2'],
+    ['11,30 m²', '11.3m2'],
+    ['clim', 'climatisation'],
+    ['appart', 'appt', 'appartement'],
+    ['asc', 'ascenseur'],
+  ];
+  for (const [first = '', ...others] of same) {
+    for (const text of [first, ...others]) assert.ok(holds([`avec ${text}.`], [entry(first)]), `${first}: ${text}`);
+    for (const word of others) assert.ok(holds([`avec ${first}.`], [entry(word)]), `${word}: ${first}`);
+  }
+  for (const [word, text] of [
+    ['600 m²', '1 600 m²'],
+    ['30 m²', '11,30 m²'],
+    ['T3', "3 pièces d'eau"],
+    ['3 pièces', "trois pièces d'eau"],
+    ['T3', '3 belles pièces'],
+    ['T1', 'une belle pièce'],
+    ['9', 'neuf'],
+    ['9 pièces', 'neuf pièces'],
+    ['1 chambre', 'une chambre'],
+    ['8 chambres', 'dix-huit chambres'],
+    ['2', '2 chambres'],
+    ['2 chambres', '2 bureaux, 3 chambres'],
+  ] as const)
+    assert.ok(!holds([text], [entry(word)]), `${word}: ${text}`);
+  assert.ok(holds(['deux belles chambres'], [entry('2 chambres')]));
+  assert.ok(holds(['3 pièces'], [entry('pièce')]));
+  assert.ok(!holds(['100 m2'], [entry('100m2', true, true)]));
+  assert.ok(!holds(['deux chambres'], [entry('2 chambres', true, true)]));
+});
+
+test('what stands behind a negation is not there, and an entry with a negation finds its own words', () => {
+  const denied = [
+    'sans ascenseur',
+    'Sans aucun gros ascenseur',
+    "pas d'ascenseur",
+    'pas d’un ascenseur',
+    'aucun ascenseur',
+    'ni cave ni ascenseur',
+    'sans  grand ascenseur',
+  ];
+  for (const text of denied) {
+    assert.ok(!holds([text], [entry('ascenseur')]), text);
+    assert.ok(holds([text], [entry('ascenseur', false)]), text);
+    assert.ok(holds([text], [entry('ascenseur', true, true)]), text);
+    assert.ok(holds([text, 'bel ascenseur'], [entry('ascenseur')]), text);
+  }
+  for (const [word, text] of [
+    ['plage', 'à deux pas de la plage'],
+    ['plages', 'à 2 pas de plages'],
+    ['tram', 'à quelques pas de tram'],
+    ['port', "pas de l'ancien port"],
+    ['Calais', 'Pas-de-Calais'],
+    ['ascenseur', 'sans, ascenseur'],
+    ['ascenseur', 'sans\nascenseur'],
+    ['parking', 'sans ascenseur parking'],
+    ['vis-à-vis', 'sans gêne vis-à-vis'],
+    ['sans travaux', 'sans gros travaux'],
+    ['appartement sans travaux', 'aucun appartement sans travaux'],
+  ] as const)
+    assert.ok(holds([text], [entry(word)]), `${word}: ${text}`);
+  for (const [word, text] of [
+    ['vue mer', 'pas de vue sur la mer'],
+    ['sans travaux', 'aucun travaux'],
+    ['vis-à-vis', 'sans vis-à-vis'],
+  ] as const)
+    assert.ok(!holds([text], [entry(word)]), `${word}: ${text}`);
+});
+
 test('ligatures, apostrophes and accents are ignored on either side', () => {
   assert.ok(holds(["au coeur de l'ile"], [entry('Cœur de l’Île', true, true)]));
   assert.ok(holds(['sans vis‑à‑vis'], [entry('vis a vis', true, true)]));

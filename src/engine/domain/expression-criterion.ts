@@ -2,10 +2,10 @@
 
 import { type Considered, type Evaluated, keyed, member } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
-import { type ExpressionEntry, type Expressions, entryHolds, expressionsHold } from './expressions.ts';
+import { type ExpressionEntry, type Expressions, entryHolds, expressionsHold, isDenied } from './expressions.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { foldWords } from './text.ts';
-import { type FoldedText, foldTexts, phrasesOf, shareLemma } from './word-phrases.ts';
+import { type FoldedText, foldTexts, type Place, phrasesOf, placesOf, shareLemma } from './word-phrases.ts';
 
 type Asked = Readonly<Record<'expressions', Expressions>>;
 type ExpressionsEvaluated = Evaluated<Expressions, readonly string[]>;
@@ -20,7 +20,8 @@ export const EXPRESSIONS = {
       'expressions',
       null,
       'Text conditions: expressions[<group>][<index>][word]=<text> with [options][includes] and [options][strict], ' +
-        'the same nested, or a flat array of {word, includes, strict}. Groups are alternatives.',
+        'the same nested, or a flat array of {word, includes, strict}. Groups are alternatives. What ' +
+        'is not strict finds other forms, 100 m² for 100m2, and nothing behind a negation (sans ascenseur).',
       'Text conditions, as a bracketed query string.',
     ),
   },
@@ -30,11 +31,11 @@ export const EXPRESSIONS = {
   expected: ({ expressions }: Asked) => expressions,
   actual: textsOf,
   reason: expressionsReason,
-  /** The texts are in the property's document; this finds the matching words, in their sentence. */
+  /** The texts are in the property's document; this finds the matching words, in their sentence, or else denied ones. */
   shown: ({ expected, actual }: ExpressionsEvaluated) => {
     const shown = (entry: ExpressionEntry) => {
       const found = foundWords(entry, actual);
-      return { word: entry.word, found: found !== null, ...found };
+      return { word: entry.word, found: found !== null, ...(found ?? deniedWords(entry, actual)) };
     };
     return { expected, actual: expected.map((group) => group.map(shown)) };
   },
@@ -61,6 +62,8 @@ interface Words {
   /** The text contains none of these; at least one is given. */
   readonly lacks: (quoted: readonly string[]) => string;
   readonly has: (quoted: readonly string[]) => string;
+  /** The sentences in which it denies what is asked for. */
+  readonly denies: (quoted: readonly string[]) => string;
   readonly quote: (word: string) => string;
 }
 
@@ -70,12 +73,14 @@ const WORDS: InLanguages<Words> = {
     lacks: (quoted) =>
       `Le texte de l'annonce ne contient ${quoted.length === 1 ? `pas ${quoted[0]}` : `ni ${quoted.join(', ni ')}`}.`,
     has: (quoted) => `Le texte de l'annonce contient ${listed(quoted, 'et')}, que la recherche exclut.`,
+    denies: (quoted) => `Il dit le contraire : ${listed(quoted, 'et')}.`,
     quote: (word) => `«\u00a0${word}\u00a0»`,
   },
   en: {
     holds: 'The text of the advert says what is asked for.',
     lacks: (quoted) => `The text of the advert does not contain ${listed(quoted, 'or')}.`,
     has: (quoted) => `The text of the advert contains ${listed(quoted, 'and')}, which the search excludes.`,
+    denies: (quoted) => `It says the contrary: ${listed(quoted, 'and')}.`,
     quote: (word) => `“${word}”`,
   },
 };
@@ -92,12 +97,10 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
   const text = foldTexts(actual);
   if (holds) {
     const satisfied = expected.find((group) => group.every((entry) => entryHolds(entry, text))) ?? [];
-    const found = satisfied.filter(({ includes }) => includes).slice(0, WORDS_SHOWN_MAX);
-    const sentences = found.flatMap((entry) => foundWords(entry, actual)?.sentence ?? []);
-    return words.holds.replace(
-      /\.$/,
-      [...new Set(sentences)].map((sentence) => ` ${words.quote(sentence)}`).join('') + '.',
+    const sentences = sentencesOf(satisfied, (entry) =>
+      entry.includes ? foundWords(entry, actual) : deniedWords(entry, actual),
     );
+    return words.holds.replace(/\.$/, sentences.map((sentence) => ` ${words.quote(sentence)}`).join('') + '.');
   }
   // The alternative in which the fewest entries fail.
   const [nearest = []] = expected
@@ -106,8 +109,10 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
   const quoted = (entries: readonly ExpressionEntry[]): readonly string[] =>
     entries.slice(0, WORDS_SHOWN_MAX).map(({ word }) => words.quote(word));
   const [lacking, excluded] = [nearest.filter((entry) => entry.includes), nearest.filter((entry) => !entry.includes)];
+  const denied = sentencesOf(lacking, (entry) => deniedWords(entry, actual)).map(words.quote);
   return [
     ...(lacking.length === 0 ? [] : [words.lacks(quoted(lacking))]),
+    ...(denied.length === 0 ? [] : [words.denies(denied)]),
     ...(excluded.length === 0 ? [] : [words.has(quoted(excluded))]),
   ].join(' ');
 }
@@ -124,26 +129,58 @@ const WORD = /[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}²]+/gu;
 /** A sentence without an end is cut to this length around the first found word. */
 const SENTENCE_LENGTH_MAX = 240;
 
+function sentencesOf(
+  entries: readonly ExpressionEntry[],
+  find: (entry: ExpressionEntry) => FoundWords | null,
+): readonly string[] {
+  const sentences = entries.flatMap((entry) => find(entry)?.sentence ?? []);
+  return [...new Set(sentences)].slice(0, WORDS_SHOWN_MAX);
+}
+
 /** The first occurrence; null without one. A phrase may continue across the end of a sentence. */
 export function foundWords(entry: ExpressionEntry, texts: readonly string[]): FoundWords | null {
   const wanted = { ...entry, includes: true };
-  for (const text of texts.filter((one) => entryHolds(wanted, foldTexts([one])))) {
-    const sentences = text.match(SENTENCE) ?? [];
-    const pairs = sentences.map((sentence, i) => sentence + (sentences[i + 1] ?? ''));
-    const found = [...sentences, ...pairs, text].find((one) => entryHolds(wanted, foldTexts([one]))) as string;
-    return wordsIn(found, entry);
-  }
-  return null;
+  return findWords(entry, texts, (text) => entryHolds(wanted, foldTexts([text])));
+}
+
+/** The first occurrence behind a negation, of a word that occurs nowhere else. */
+function deniedWords(entry: ExpressionEntry, texts: readonly string[]): FoundWords | null {
+  return isDenied(entry, foldTexts(texts))
+    ? findWords(entry, texts, (text) => isDenied(entry, foldTexts([text])))
+    : null;
+}
+
+function findWords(
+  entry: ExpressionEntry,
+  texts: readonly string[],
+  isIn: (text: string) => boolean,
+): FoundWords | null {
+  const text = texts.find(isIn);
+  if (text === undefined) return null;
+  const sentences = text.match(SENTENCE) ?? [];
+  const pairs = sentences.map((sentence, i) => sentence + (sentences[i + 1] ?? ''));
+  return wordsIn([...sentences, ...pairs, text].find(isIn) as string, entry);
 }
 
 function wordsIn(sentence: string, { word, strict }: ExpressionEntry): FoundWords {
-  const searched = strict ? foldWords(word) : phrasesOf(word).flatMap((phrase) => phrase.map((step) => step.word));
-  const isFound = (candidate: string): boolean =>
-    foldWords(candidate).some((folded) => searched.some((one) => (strict ? one === folded : shareLemma(one, folded))));
-  const found = [...sentence.matchAll(WORD)].filter(([candidate]) => isFound(candidate));
+  const found = [...new Set(strict ? exactIn(sentence, foldWords(word)) : placesIn(sentence, word))];
   const start = Math.max(0, (found[0]?.index ?? 0) - SENTENCE_LENGTH_MAX / 2);
   const isLong = sentence.length > SENTENCE_LENGTH_MAX;
   const shown = isLong ? sentence.slice(start, start + SENTENCE_LENGTH_MAX).toWellFormed() : sentence;
   const within = isLong ? found.filter(({ index }) => index >= start && index < start + SENTENCE_LENGTH_MAX) : found;
   return { sentence: shown.trim(), words: [...new Set(within.map(([spelt]) => spelt))] };
+}
+
+function exactIn(sentence: string, words: readonly string[]): readonly RegExpExecArray[] {
+  return [...sentence.matchAll(WORD)].filter(([spelt]) => foldWords(spelt).some((folded) => words.includes(folded)));
+}
+
+function placesIn(sentence: string, word: string): readonly RegExpExecArray[] {
+  const searched = phrasesOf(word).flatMap(({ words }) => words.map((step) => step.word));
+  // Of each folded word where it was.
+  const spelt = [...sentence.matchAll(WORD)].flatMap((match) => foldWords(match[0]).map(() => match));
+  const isFound = ({ words }: Place) => words.some((said) => searched.some((one) => shareLemma(one, said)));
+  return placesOf(sentence)
+    .filter(isFound)
+    .flatMap(({ first, length }) => spelt.slice(first, first + length));
 }

@@ -115,6 +115,16 @@ export function expressionsHold(expressions: Expressions, text: FoldedText): boo
   return expressions.length === 0 || expressions.some((group) => group.every((entry) => entryHolds(entry, text)));
 }
 
+/** Whether the word stands there, and behind negations alone. Strict entries know no negation. */
+export function isDenied({ word, strict }: ExpressionEntry, text: FoldedText): boolean {
+  if (strict) return false;
+  const phrases = phrasesOf(word);
+  return (
+    !phrases.some((phrase) => hasPhrase(text, phrase)) &&
+    phrases.some(({ words }) => hasPhrase(text, { words, isNegation: true }))
+  );
+}
+
 /** An entry whose word folds to nothing is no condition. */
 export function entryHolds({ word, includes, strict }: ExpressionEntry, text: FoldedText): boolean {
   const phrases = phrasesOf(word);

@@ -13,12 +13,66 @@ const LIGATURE_LETTERS: Readonly<Record<string, string>> = { œ: 'oe', æ: 'ae',
 
 /** The words of `text`, folded: lower case, no diacritics, nothing invisible, `œ` as `oe`; everything else separates words. */
 export function foldWords(text: string): readonly string[] {
-  const folded = text
+  return fold(text).match(WORDS) ?? [];
+}
+
+function fold(text: string): string {
+  return text
     .normalize('NFKD')
     .toLowerCase()
     .replace(MARKS, '')
     .replace(LIGATURES, (letter) => LIGATURE_LETTERS[letter] ?? letter);
-  return folded.match(WORDS) ?? [];
+}
+
+/** What stands between two words: one blank; blanks and apostrophes; one of these characters alone; anything else. */
+export const NOTHING = 0;
+export const BLANK = 1;
+export const BLANKS = 2;
+export const HYPHEN = 3;
+export const POINT = 4;
+export const COMMA = 5;
+/** Also before the first word. */
+export const BREAK = 6;
+
+const BLANK_CHARACTER = /^[^\S\n\r\v\f\u2028\u2029]$/;
+const CHARACTERS = [
+  [/^['’‘‛′`]$/, BLANKS],
+  [/^[\p{Pd}−]$/u, HYPHEN],
+  [/^\.$/, POINT],
+  [/^,$/, COMMA],
+] as const;
+
+/** What `before` becomes when `next` follows. */
+export function joined(before: number, next: number): number {
+  if (before === NOTHING) return next;
+  if (next === NOTHING) return before;
+  return before <= BLANKS && next <= BLANKS ? BLANKS : BREAK;
+}
+
+function joinOf(separators: string): number {
+  let join = NOTHING;
+  for (const character of separators) {
+    const isBlank = BLANK_CHARACTER.test(character);
+    join = joined(join, isBlank ? BLANK : (CHARACTERS.find(([form]) => form.test(character))?.[1] ?? BREAK));
+  }
+  return join;
+}
+
+/** The words as `foldWords` reads them, and of each what stands before it. */
+export function foldWordsJoined(text: string): {
+  readonly words: readonly string[];
+  readonly joins: readonly number[];
+} {
+  const words: string[] = [];
+  const joins: number[] = [];
+  const folded = fold(text);
+  let end = 0;
+  for (const { 0: word, index } of folded.matchAll(WORDS)) {
+    joins.push(words.length === 0 ? BREAK : joinOf(folded.slice(end, index)));
+    words.push(word);
+    end = index + word.length;
+  }
+  return { words, joins };
 }
 
 /** What `letterOf` answers for a character that ends a word. */
@@ -30,8 +84,8 @@ export const LIGATURE = 3;
 /** Folding needs its neighbours or leaves ASCII: `foldWords` decides, `isSeparatorPair` for surrogates. */
 export const IRREGULAR = 4;
 
-/** Cached results of `letterOf` by unit; 0 where it was not called. */
-const knownLetters = new Uint8Array(0x10000);
+/** Results of `letterOf` by unit; 0 where it was not called. */
+export const LETTERS = new Uint8Array(0x10000);
 const expansions = new Map<number, string>();
 const separatorPairs = new LRUCache<number, boolean>({ max: 2000 });
 
@@ -40,11 +94,22 @@ const separatorPairs = new LRUCache<number, boolean>({ max: 2000 });
  * the codes above. With it, a reader of many adverts folds them without creating strings.
  */
 export function letterOf(unit: number): number {
-  const known = knownLetters[unit] as number;
+  const known = LETTERS[unit] as number;
   if (known !== 0) return known;
   const letter = classify(unit);
-  knownLetters[unit] = letter;
+  LETTERS[unit] = letter;
   return letter;
+}
+
+const knownJoins = new Uint8Array(0x10000);
+
+/** What a unit that `letterOf` takes for a separator is between two words. */
+export function joinOfUnit(unit: number): number {
+  const known = knownJoins[unit] as number;
+  if (known !== NOTHING) return known;
+  const join = joinOf(fold(String.fromCharCode(unit)));
+  knownJoins[unit] = join;
+  return join;
 }
 
 /** Whether `foldWords` treats the character of these two units, such as an emoji, as the end of a word. */

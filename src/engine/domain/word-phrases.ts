@@ -1,11 +1,14 @@
 /**
  * What a non-strict entry looks for (decisions, section 2): its words in order, each in one of its forms, with at most
- * two others between neighbours; or another spelling of them, whose words are adjacent.
+ * two others between neighbours; or another spelling of them, whose words are adjacent. Numbers and negations are read by
+ * `lenient-words.ts`.
  */
 
 import { LRUCache } from 'lru-cache';
 import { lemmasOf } from './inflection/lemmas.ts';
-import { foldWords } from './text.ts';
+import { kindOf, NEGATION, negatedUpTo, numberAt, PLAIN, type WordSequence } from './lenient-words.ts';
+import { SPELLINGS } from './spellings.ts';
+import { BREAK, foldWordsJoined } from './text.ts';
 
 export interface PhraseWord {
   readonly word: string;
@@ -13,24 +16,19 @@ export interface PhraseWord {
   readonly gapMax: number;
 }
 
-/** At least one word. */
-export type Phrase = readonly PhraseWord[];
+export interface Phrase {
+  /** At least one. */
+  readonly words: readonly PhraseWord[];
+  /** It is found behind negations too. */
+  readonly isNegation: boolean;
+}
 
 /** Other words between neighbours: *vue mer* is in "vue sur la mer". */
 export const GAP_MAX = 2;
 
-/** Alternatives that are one; `#` stands for a number. Spellings of one word are in `inflection/own-words.tsv`. */
-const SPELLINGS: readonly (readonly (readonly string[])[])[] = [
-  ['t#', 't #'],
-  ['f#', 'f #'],
-  ['numero #', 'n #', 'no #'],
-  ['m2', 'm 2', 'metre carre'],
-  ['wc', 'w c'],
-  ['sdb', 's d b', 'salle de bain'],
-  ['sde', 's d e', "salle d'eau"],
-  ['rdc', 'r d c', 'rez de chaussee'],
-  ['rdj', 'r d j', 'rez de jardin'],
-].map((spellings) => spellings.map((spelling) => spelling.split(/[ ']/)));
+const SPLIT_SPELLINGS: readonly (readonly (readonly string[])[])[] = SPELLINGS.map((spellings) =>
+  spellings.map((spelling) => spelling.split(/[ ']/)),
+);
 
 /** Alternatives of one entry at most. */
 const PHRASES_MAX = 16;
@@ -42,16 +40,18 @@ const known = new LRUCache<string, readonly Phrase[]>({ max: 10_000 });
 export function phrasesOf(text: string): readonly Phrase[] {
   let phrases = known.get(text);
   if (phrases === undefined) {
-    phrases = alternativesOf(foldWords(text));
+    phrases = alternativesOf(text);
     known.set(text, phrases);
   }
   return phrases;
 }
 
-function alternativesOf(words: readonly string[]): readonly Phrase[] {
-  let phrases: Phrase[] = words.length === 0 ? [] : [[]];
-  for (let at = 0; at < words.length; ) {
-    const { parts, length } = spellingsAt(words, at) ?? { parts: [[words[at] as string]], length: 1 };
+function alternativesOf(text: string): readonly Phrase[] {
+  const sequence = sequenceOf(text);
+  const places = placesIn(sequence);
+  let phrases: PhraseWord[][] = places.length === 0 ? [] : [[]];
+  for (let at = 0; at < places.length; ) {
+    const { parts, length } = spellingsAt(places, at) ?? { parts: partsOf(places[at] as Place), length: 1 };
     phrases = phrases
       .flatMap((phrase) =>
         parts.map((part) => [...phrase, ...part.map((word, i) => ({ word, gapMax: i > 0 ? 0 : GAP_MAX }))]),
@@ -59,20 +59,81 @@ function alternativesOf(words: readonly string[]): readonly Phrase[] {
       .slice(0, PHRASES_MAX);
     at += length;
   }
-  return phrases;
+  const isNegation = hasNegation(sequence);
+  return phrases.map((words) => ({ words, isNegation }));
+}
+
+function hasNegation(words: WordSequence): boolean {
+  for (let at = 0; at < words.length; at++) {
+    if (words.kindAt(at) === NEGATION && negatedUpTo(words, at) >= at) return true;
+  }
+  return false;
+}
+
+/** The words of a text between which other words count as one. */
+export interface Place {
+  /** What is said here; the first is what an entry asks for. */
+  readonly words: readonly string[];
+  /** See `NumberRead`. */
+  readonly apart: string | null;
+  /** Among the folded words. */
+  readonly first: number;
+  readonly length: number;
+  readonly isNegated: boolean;
+}
+
+interface FoldedWords extends WordSequence {
+  readonly words: readonly string[];
+}
+
+function sequenceOf(text: string): FoldedWords {
+  const { words, joins } = foldWordsJoined(text);
+  const kinds = words.map(kindOf);
+  return {
+    words,
+    length: words.length,
+    wordAt: (at) => words[at] ?? '',
+    kindAt: (at) => kinds[at] ?? PLAIN,
+    joinAt: (at) => joins[at] ?? BREAK,
+  };
+}
+
+export function placesOf(text: string): readonly Place[] {
+  return placesIn(sequenceOf(text));
+}
+
+function placesIn(words: WordSequence): readonly Place[] {
+  const places: Place[] = [];
+  let negatedEnd = -1;
+  for (let at = 0; at < words.length; ) {
+    const kind = words.kindAt(at);
+    const isNegated = at <= negatedEnd;
+    if (kind === NEGATION) negatedEnd = Math.max(negatedEnd, negatedUpTo(words, at));
+    const number = kind === PLAIN || kind === NEGATION ? null : numberAt(words, at);
+    const said = number === null ? [words.wordAt(at)] : [number.word, ...number.others];
+    const length = number?.length ?? 1;
+    places.push({ words: said, apart: number?.apart ?? null, first: at, length, isNegated });
+    at += length;
+  }
+  return places;
+}
+
+function partsOf({ words, apart }: Place): readonly (readonly string[])[] {
+  const word = words.slice(0, 1);
+  return apart === null ? [word] : [word, [apart]];
 }
 
 interface Spelled {
   /** The words as they are first, then in the other spellings. */
   readonly parts: readonly (readonly string[])[];
-  /** Words that they stand for. */
+  /** Places that they stand for. */
   readonly length: number;
 }
 
-function spellingsAt(words: readonly string[], at: number): Spelled | null {
-  for (const spellings of SPELLINGS) {
+function spellingsAt(places: readonly Place[], at: number): Spelled | null {
+  for (const spellings of SPLIT_SPELLINGS) {
     for (const spelling of spellings) {
-      const spelled = words.slice(at, at + spelling.length);
+      const spelled = places.slice(at, at + spelling.length).map(({ words }) => words[0] as string);
       const number = numberIn(spelled, spelling);
       if (number === null) continue;
       const others = spellings.filter((other) => other !== spelling);
@@ -104,38 +165,53 @@ export function shareLemma(a: string, b: string): boolean {
   return lemmasOf(a).some((lemma) => lemmas.includes(lemma));
 }
 
+interface FoldedPlace {
+  /** Of all that is said there. */
+  readonly lemmas: readonly string[];
+  readonly isNegated: boolean;
+}
+
 export interface FoldedText {
   /** One entry per text: ` word word word `, so that a phrase is a substring with spaces round it. */
   readonly phrases: readonly string[];
-  /** The words of each text. */
-  readonly words: readonly (readonly string[])[];
-  /** The lemmas of all words. */
+  /** Of each text. */
+  readonly places: readonly (readonly FoldedPlace[])[];
+  /** The lemmas of all places. */
   readonly lemmas: ReadonlySet<string>;
 }
 
 export function foldTexts(texts: readonly string[]): FoldedText {
-  const words = texts.map(foldWords);
-  const lemmas = new Set<string>();
-  for (const ofText of words) for (const word of ofText) for (const lemma of lemmasOf(word)) lemmas.add(lemma);
-  return { phrases: words.map((ofText) => ` ${ofText.join(' ')} `), words, lemmas };
+  const sequences = texts.map(sequenceOf);
+  const places = sequences.map((words) =>
+    placesIn(words).map(({ words, isNegated }) => ({ lemmas: words.flatMap(lemmasOf), isNegated })),
+  );
+  return {
+    phrases: sequences.map(({ words }) => ` ${words.join(' ')} `),
+    places,
+    lemmas: new Set(places.flatMap((ofText) => ofText.flatMap(({ lemmas }) => lemmas))),
+  };
 }
 
 /** Whether forms of the words are in one text, in order, with no more words between them than there may be. */
-export function hasPhrase({ lemmas, words }: FoldedText, phrase: Phrase): boolean {
-  if (!phrase.every(({ word }) => lemmasOf(word).some((lemma) => lemmas.has(lemma)))) return false;
-  return phrase.length === 1 || words.some((ofText) => endsOf(phrase, ofText).length > 0);
+export function hasPhrase({ lemmas, places }: FoldedText, phrase: Phrase): boolean {
+  if (!phrase.words.every(({ word }) => lemmasOf(word).some((lemma) => lemmas.has(lemma)))) return false;
+  return places.some((ofText) => endsOf(phrase, ofText).length > 0);
 }
 
-/** Places of words with which the phrase ends. */
-function endsOf(phrase: Phrase, words: readonly string[]): readonly number[] {
+/** Places with which the phrase ends. */
+function endsOf({ words, isNegation }: Phrase, places: readonly FoldedPlace[]): readonly number[] {
   let ends: readonly number[] = [];
-  for (const [i, { word, gapMax }] of phrase.entries()) {
+  for (const [i, { word, gapMax }] of words.entries()) {
     const before = new Set(ends);
+    const wanted = lemmasOf(word);
     const follows = (at: number) => {
       for (let gap = 0; gap <= gapMax; gap++) if (before.has(at - 1 - gap)) return true;
-      return i === 0;
+      return false;
     };
-    ends = words.flatMap((candidate, at) => (follows(at) && shareLemma(candidate, word) ? [at] : []));
+    const mayBeHere = (place: FoldedPlace, at: number) => (i === 0 ? isNegation || !place.isNegated : follows(at));
+    ends = places.flatMap((place, at) =>
+      mayBeHere(place, at) && wanted.some((lemma) => place.lemmas.includes(lemma)) ? [at] : [],
+    );
   }
   return ends;
 }

@@ -1,13 +1,11 @@
 /**
- * Assembles `source.ts` and `text-source.ts` into `bytes.ts`, a module of base64, so that nothing but this script needs
- * an assembler. `--check` writes nothing and fails when the committed bytes are not those of the sources, and so of the
- * layouts.
+ * Assembles `source.ts` into `bytes.ts`, a module of base64, so that nothing but this script needs an assembler. `--check`
+ * writes nothing and fails when the committed bytes are not those of the source, and so of the layout.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import initWabt from 'wabt';
 import { KERNEL_SOURCE } from './source.ts';
-import { TEXT_SOURCE } from './text-source.ts';
 
 const TARGET = new URL('bytes.ts', import.meta.url);
 
@@ -24,15 +22,13 @@ async function assemble(name: string, source: string): Promise<string> {
   }
 }
 
-const text = `/** The kernels of \`source.ts\` and \`text-source.ts\`, assembled by \`build.ts\`. */
+const text = `/** The kernel of \`source.ts\`, assembled by \`build.ts\`. */
 export const KERNEL_BASE64 =
   '${await assemble('source.ts', KERNEL_SOURCE)}';
-export const TEXT_BASE64 =
-  '${await assemble('text-source.ts', TEXT_SOURCE)}';
 `;
 if (process.argv.includes('--check')) {
   const isBuilt = (await readFile(TARGET, 'utf8')) === text;
-  if (!isBuilt) throw new Error('bytes.ts is not built from the sources and layouts: run build.ts');
+  if (!isBuilt) throw new Error('bytes.ts is not built from the source and layout: run build.ts');
 } else {
   await writeFile(TARGET, text);
 }

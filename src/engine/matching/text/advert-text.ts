@@ -5,11 +5,11 @@
 
 import { GAP_MAX } from '../../domain/word-phrases.ts';
 import type { CodeTable } from '../code-table.ts';
-import type { LoosePhraseTable, LooseStep, PhraseTable } from './phrase-table.ts';
+import type { LoosePhrase, LoosePhraseTable, PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
-import { TokenReader } from './token-reader.ts';
+import { OCCURRENCE, TokenReader } from './token-reader.ts';
 
-const GENERATION_MAX = 2 ** 30;
+const GENERATION_MAX = 2 ** 30 - 1;
 const TEXT_END = -1;
 
 export class AdvertText {
@@ -26,7 +26,7 @@ export class AdvertText {
   #firstPlaces = new Int32Array(1024);
   #lastPlaces = new Int32Array(1024);
   #placesSeenIn = new Int32Array(1024);
-  /** Where a term stands, and the next entry of that term, one after the other. */
+  /** Where a term stands, as the reader's `occurrences` say it, and the next entry of that term, one after the other. */
   #places = new Int32Array(1024);
   #placesEnd = 0;
   #placesReadIn = 0;
@@ -65,10 +65,11 @@ export class AdvertText {
     }
     this.#generation += 1;
     this.#reader.restart();
-    for (const text of texts) this.#reader.read(text, TEXT_END);
+    for (const text of texts) this.#reader.read(text, TEXT_END, GAP_MAX);
     return true;
   }
 
+  /** Whether the term occurs, and not behind a negation. */
   hasTerm(code: number): boolean {
     return this.#reader.hasTerm(code);
   }
@@ -88,26 +89,28 @@ export class AdvertText {
   hasLoosePhrase(code: number): boolean {
     const known = this.#looseVerdicts[code] ?? 0;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
-    const steps = this.#loosePhrases.stepsOf(code);
+    const phrase = this.#loosePhrases.phraseOf(code);
     let holds = true;
-    for (const { term } of steps) holds &&= this.#reader.hasTerm(term);
-    holds &&= this.#areInOrder(steps);
+    for (const { term } of phrase.steps) holds &&= this.#reader.mayHaveTerm(term);
+    holds &&= this.#areInOrder(phrase);
     this.#looseVerdicts = withRoom(this.#looseVerdicts, this.#loosePhrases.end);
     this.#looseVerdicts[code] = 2 * this.#generation + (holds ? 1 : 0);
     return holds;
   }
 
   /** Whether the terms, each of which occurs, stand in order, with no more other words between than there may be. */
-  #areInOrder(steps: readonly LooseStep[]): boolean {
+  #areInOrder({ steps, isNegation }: LoosePhrase): boolean {
     if (this.#placesReadIn !== this.#generation) this.#readPlaces();
     let count = -1;
     for (const { term, gapMax } of steps) {
       const [ends, next] = [this.#ends, this.#nextEnds];
       let found = 0;
-      for (let at = this.#firstPlaces[term] as number, end = 0; at >= 0; at = this.#places[at + 1] as number) {
-        const place = this.#places[at] as number;
+      for (let at = this.#firstPlaceOf(term), end = 0; at >= 0; at = this.#places[at + 1] as number) {
+        const occurrence = this.#places[at] as number;
+        const place = occurrence >> 1;
         while (end < count && (ends[end] as number) + 1 + gapMax < place) end += 1;
-        if (count < 0 || (end < count && (ends[end] as number) < place)) next[found++] = place;
+        const begins = count < 0 && (isNegation || (occurrence & 1) === 0);
+        if (begins || (end < count && (ends[end] as number) < place)) next[found++] = place;
       }
       if (found === 0) return false;
       count = found;
@@ -117,19 +120,26 @@ export class AdvertText {
     return true;
   }
 
+  /** Negative for a term that only strict entries may find in this text. */
+  #firstPlaceOf(term: number): number {
+    return this.#placesSeenIn[term] === this.#generation ? (this.#firstPlaces[term] as number) : -1;
+  }
+
   #readPlaces(): void {
     this.#placesReadIn = this.#generation;
     this.#placesEnd = 0;
-    // No phrase goes on in the next text.
-    this.#reader.reportPlaces(GAP_MAX, this.#addPlace);
+    const { occurrences } = this.#reader;
+    for (let at = 0; at < occurrences.length; at += OCCURRENCE) {
+      this.#addPlace(occurrences[at + 1] as number, occurrences[at] as number);
+    }
   }
 
-  readonly #addPlace = (term: number, place: number): void => {
+  #addPlace(term: number, place: number): void {
     if (!this.#loosePhrases.hasTerm(term)) return;
     if (term >= this.#firstPlaces.length) this.#makeRoomForPlacesOf(term);
     const isKnown = this.#placesSeenIn[term] === this.#generation;
     const last = this.#lastPlaces[term] as number;
-    // A word may add a term twice.
+    // One place may add a term twice.
     if (isKnown && this.#places[last] === place) return;
     const at = this.#placesEnd;
     if (at + 2 > this.#places.length) {
@@ -144,7 +154,7 @@ export class AdvertText {
     this.#places[at] = place;
     this.#places[at + 1] = -1;
     this.#placesEnd = at + 2;
-  };
+  }
 
   #makeRoomForPlacesOf(term: number): void {
     this.#firstPlaces = longer(this.#firstPlaces, 2 * term);

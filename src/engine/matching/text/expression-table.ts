@@ -183,9 +183,12 @@ export class ExpressionTable {
   }
 
   #useLoosely(phrase: Phrase): number {
-    const steps = phrase.map(({ word, gapMax }) => ({ term: this.#terms.use(word), gapMax }));
+    const steps = phrase.words.map(({ word, gapMax }) => ({ term: this.#terms.use(word), gapMax }));
     const [first] = steps;
-    return steps.length === 1 && first !== undefined ? first.term : ~this.#loosePhrases.use(steps);
+    const isTerm = steps.length === 1 && !phrase.isNegation;
+    return isTerm && first !== undefined
+      ? first.term
+      : ~this.#loosePhrases.use({ steps, isNegation: phrase.isNegation });
   }
 
   /** Ends the use of the codes of its program. */
@@ -213,7 +216,7 @@ export class ExpressionTable {
   }
 
   #releaseLoosePhrase(code: number): void {
-    const steps = this.#loosePhrases.stepsOf(code);
+    const { steps } = this.#loosePhrases.phraseOf(code);
     this.#loosePhrases.release(code);
     for (const { term } of steps) this.#terms.release(term);
   }
@@ -305,9 +308,11 @@ function requiredWords(expressions: Expressions): readonly string[] {
 
 /** Lists of words, of each of which a text with the entry has one, the most common first. */
 function requiredChoices({ word, strict }: ExpressionEntry): string[][] {
-  const phrases = strict ? [] : phrasesOf(word);
-  if (phrases.length <= 1) return foldWords(word).map((one) => [one]);
-  const rarest = phrases.map((phrase) => phrase.map((step) => step.word).sort(byRarity)[0] as string);
+  if (strict) return foldWords(word).map((one) => [one]);
+  const phrases = phrasesOf(word).map(({ words }) => words.map((step) => step.word));
+  const [first = [], ...others] = phrases;
+  if (others.length === 0) return first.map((one) => [one]);
+  const rarest = phrases.map((words) => words.sort(byRarity)[0] as string);
   return [rarest.sort(byRarity).reverse()];
 }
 

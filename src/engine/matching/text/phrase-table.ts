@@ -153,6 +153,12 @@ export interface LooseStep {
   readonly gapMax: number;
 }
 
+export interface LoosePhrase {
+  readonly steps: readonly LooseStep[];
+  /** It may begin behind a negation. */
+  readonly isNegation: boolean;
+}
+
 /**
  * Phrases of several terms with other words between them, as small integers, counted. Each distinct one is looked for
  * once a text, and only where all its terms occur.
@@ -160,7 +166,7 @@ export interface LooseStep {
 export class LoosePhraseTable {
   readonly #codes = new CodeTable();
   /** By code. */
-  readonly #steps: (readonly LooseStep[])[] = [];
+  readonly #phrases: LoosePhrase[] = [];
   /** By term: how often it is in phrases. */
   #usesOfTerm = new Int32Array(1024);
 
@@ -174,13 +180,14 @@ export class LoosePhraseTable {
     return this.#codes.end;
   }
 
-  /** The code (positive) of the phrase, at least two steps, with one more use. */
-  use(steps: readonly LooseStep[]): number {
+  /** The code (positive) of the phrase, with one more use. */
+  use(phrase: LoosePhrase): number {
     const { revision } = this.#codes;
-    const code = this.#codes.use(steps.map(({ term, gapMax }) => `${term}/${gapMax}`).join(' '));
+    const steps = phrase.steps.map(({ term, gapMax }) => `${term}/${gapMax}`).join(' ');
+    const code = this.#codes.use(phrase.isNegation ? `! ${steps}` : steps);
     if (this.#codes.revision === revision) return code;
-    this.#steps[code] = steps;
-    for (const { term } of steps) this.#count(term, 1);
+    this.#phrases[code] = phrase;
+    for (const { term } of phrase.steps) this.#count(term, 1);
     return code;
   }
 
@@ -189,11 +196,11 @@ export class LoosePhraseTable {
     const { revision } = this.#codes;
     this.#codes.release(code);
     if (this.#codes.revision === revision) return;
-    for (const { term } of this.stepsOf(code)) this.#count(term, -1);
+    for (const { term } of this.phraseOf(code).steps) this.#count(term, -1);
   }
 
-  stepsOf(code: number): readonly LooseStep[] {
-    return this.#steps[code] as readonly LooseStep[];
+  phraseOf(code: number): LoosePhrase {
+    return this.#phrases[code] as LoosePhrase;
   }
 
   /** Whether some phrase has this term. */

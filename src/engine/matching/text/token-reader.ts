@@ -1,325 +1,295 @@
 /**
- * Reads the words of adverts as codes of searched words and terms. Adverts use some ten thousand words, so each is
- * folded and looked up once and then found again by its letters, without creating a string and in one cache line: the
- * kernel of `text-source` does it, and asks back about unknown words. A text with characters outside plain Latin is
- * read by `foldWords`.
+ * Reads the words of adverts as codes of searched words and terms. Letters are folded one by one; a text with characters
+ * outside plain Latin is read by `foldWords`.
  */
 
+import { NEGATION, negatedUpTo, numberAt, PLAIN, type WordSequence } from '../../domain/lenient-words.ts';
 import {
-  foldWords,
+  BREAK,
+  foldWordsJoined,
   IRREGULAR,
   isSeparatorPair,
+  joined,
+  joinOfUnit,
+  LETTERS,
   LIGATURE,
   letterOf,
   lettersOf,
+  NOTHING,
   SEPARATOR,
   SILENT,
 } from '../../domain/text.ts';
 import type { CodeTable } from '../code-table.ts';
-import { TEXT_BASE64 } from '../kernel/bytes.ts';
-import {
-  CODE_COUNT,
-  CODES_AT,
-  ENDS_WORD,
-  GENERATION,
-  LEAVES_TEXT,
-  LETTERS,
-  NEAR_LETTERS,
-  PLACES_AT,
-  REVISION,
-  SLOTS,
-  SLOTS_COUNT,
-  START_COUNT,
-  START_INTEGERS,
-  STARTS_AT,
-  TAIL_BYTES,
-  TAILS,
-  TERM_COUNT,
-  TERMS_AT,
-  TERMS_MAX,
-  TERMS_SEEN_AT,
-  TEXT_BYTES,
-  TOKEN_BYTES,
-  TOKEN_LENGTH,
-  TOKEN_LETTERS,
-  TOKEN_PHRASE,
-  TOKEN_REVISION,
-  TOKEN_TERM_COUNT,
-  TOKEN_TERMS,
-  TOKEN_WORD,
-  TOKENS,
-  TOKENS_MAX,
-  UNITS,
-  UNITS_MAX,
-  WORD_LENGTH_MAX,
-} from '../kernel/layout.ts';
-import { compileKernel, SharedMemory } from '../rows/shared-memory.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
+import { HASH_START, hashed, TokenTable, WORD_INTEGERS, WORD_LENGTH_MAX } from './token-table.ts';
 
-const REVISION_MAX = 2 ** 31 - 1;
-const GENERATION_MAX = 2 ** 31 - 1;
-/** Among the tokens of words. */
-const TEXT_END = 0;
+const GENERATION_MAX = 2 ** 30 - 1;
 
-interface TextKernel {
-  readonly spell: (unitCount: number) => number;
-  readonly find: (wordCount: number, tokenCount: number) => number;
-  readonly collectTerms: (wordCount: number) => void;
-  readonly addTerm: (term: number) => void;
+/** Integers one after the other, in memory that is kept for the next text. */
+class IntegerList {
+  integers = new Int32Array(1024);
+  length = 0;
+
+  /** Makes room for so many more than there are, and returns where they are. */
+  reserve(more: number): Int32Array {
+    const needed = this.length + more;
+    if (needed > this.integers.length) {
+      const longer = new Int32Array(2 * needed);
+      longer.set(this.view);
+      this.integers = longer;
+    }
+    return this.integers;
+  }
+
+  push(integer: number): void {
+    if (this.length === this.integers.length) this.reserve(1);
+    this.integers[this.length] = integer;
+    this.length += 1;
+  }
+
+  get view(): Int32Array {
+    return this.integers.subarray(0, this.length);
+  }
 }
 
-const compiled = compileKernel(TEXT_BASE64);
+/** What `occurrences` have: the place of a word, twice, plus one behind a negation; then a term. */
+export const OCCURRENCE = 2;
 
-export class TokenReader {
-  readonly #words: CodeTable;
-  readonly #phrases: PhraseTable;
+export class TokenReader implements WordSequence {
+  readonly #table: TokenTable;
   readonly #terms: TermTable;
-  readonly #memory = new SharedMemory(TEXT_BYTES);
-  readonly #units = Buffer.from(this.#memory.memory.buffer, UNITS, 2 * UNITS_MAX);
-  readonly #kernel: TextKernel;
-  #tokenCount = 0;
-  /** By token, of those with more terms than there is room for. */
-  readonly #longLists = new Map<number, readonly number[]>();
-  /** The terms of words without a token. */
-  #tokenless: (readonly number[])[] = [];
-  /** The revision of the tables at the last text; tokens keep it in `REVISION`. */
-  #tablesRevision = -1;
-  /** Codes for which there is room. */
-  #codesMax = 0;
-  /** By term the generation in which it was last seen, a view of the kernel's memory that its growth leaves as it is. */
-  #termSeenIn: Int32Array = new Int32Array(0);
+  readonly #word = new Int32Array(WORD_INTEGERS);
+  readonly #letters = new Uint8Array(this.#word.buffer);
+  /** Of the text at hand. */
+  readonly #tokens = new IntegerList();
+  readonly #joins = new IntegerList();
+  readonly #codes = new IntegerList();
+  readonly #starts = new IntegerList();
+  readonly #termList = new IntegerList();
+  readonly #occurrences = new IntegerList();
+  #place = 0;
+  /** By term, twice the generation in which it last occurred, plus one if a negation did not precede it. */
+  #termSeenIn = new Int32Array(1024);
   #generation = 0;
 
   constructor(words: CodeTable, phrases: PhraseTable, terms: TermTable) {
-    this.#words = words;
-    this.#phrases = phrases;
+    this.#table = new TokenTable(words, phrases, terms);
     this.#terms = terms;
-    const { exports } = new WebAssembly.Instance(compiled, {
-      vigie: {
-        memory: this.#memory.memory,
-        special: createLetterReader(this.#memory),
-        resolve: this.#resolve,
-        collectMany: this.#collectMany,
-      },
-    });
-    this.#kernel = exports as unknown as TextKernel;
   }
 
-  /** The revision of the tables; none of theirs ever decreases. */
+  /** Changes whenever what is read may. */
   get revision(): number {
-    return this.#words.revision + this.#phrases.revision + this.#terms.revision;
+    return this.#table.revision;
   }
 
-  /** Codes of the searched words in order, 0 for others, and what `endText` left. */
+  /** Codes of the searched words in order, 0 for others, and what `read` left. Lent until the next text. */
   get codes(): Int32Array {
-    return this.#listAt(CODES_AT, CODE_COUNT);
+    return this.#codes.view;
   }
 
   /** For each word that starts a phrase: its position among the codes, then that phrase. */
   get starts(): Int32Array {
-    return this.#listAt(STARTS_AT, START_COUNT);
+    return this.#starts.view;
   }
 
-  /** Codes of the searched terms that occur, each once. */
+  /** Codes of the searched terms that occur, negated or not, and of words that numbers consist of; each once. */
   get terms(): Int32Array {
-    return this.#listAt(TERMS_AT, TERM_COUNT);
+    return this.#termList.view;
   }
 
+  get occurrences(): Int32Array {
+    return this.#occurrences.view;
+  }
+
+  /** Whether the term occurs, and not behind a negation. */
   hasTerm(code: number): boolean {
-    return this.#termSeenIn[code] === this.#generation;
+    return this.#termSeenIn[code] === 2 * this.#generation + 1;
   }
 
-  /** Reports each term with the place of its word, in order; behind each text, `between` places are left out. */
-  reportPlaces(between: number, report: (term: number, place: number) => void): void {
-    const { integers } = this.#memory;
-    const places = (integers[PLACES_AT >> 2] as number) >> 2;
-    const end = places + (integers[CODE_COUNT >> 2] as number);
-    for (let at = places, skipped = 0; at < end; at++) {
-      const token = integers[at] as number;
-      const place = at - places + skipped;
-      if (token === TEXT_END) {
-        skipped += between;
-        continue;
-      }
-      const line = (TOKENS + TOKEN_BYTES * token) >> 2;
-      const count = token < 0 ? TERMS_MAX + 1 : (integers[line + (TOKEN_TERM_COUNT >> 2)] as number);
-      if (count <= TERMS_MAX) {
-        const first = line + (TOKEN_TERMS >> 2);
-        for (let i = first; i < first + count; i++) report(integers[i] as number, place);
-      } else {
-        const terms = (token < 0 ? this.#tokenless[~token] : this.#longLists.get(token)) as readonly number[];
-        for (const term of terms) report(term, place);
-      }
-    }
+  /** Whether the term is one of `terms`. */
+  mayHaveTerm(code: number): boolean {
+    return (this.#termSeenIn[code] as number) >= 2 * this.#generation;
   }
 
   /** Forgets what it has read. */
   restart(): void {
-    this.#countRevision();
-    if (this.#terms.end > this.#termSeenIn.length) this.#makeRoomForTerms(2 * this.#terms.end);
+    if (this.#terms.end > this.#termSeenIn.length) this.#termSeenIn = new Int32Array(2 * this.#terms.end);
     if (this.#generation === GENERATION_MAX) {
       this.#termSeenIn.fill(0);
       this.#generation = 0;
     }
     this.#generation += 1;
-    const { integers } = this.#memory;
-    integers[GENERATION >> 2] = this.#generation;
-    integers[CODE_COUNT >> 2] = 0;
-    integers[START_COUNT >> 2] = 0;
-    integers[TERM_COUNT >> 2] = 0;
-    if (this.#tokenless.length > 0) this.#tokenless = [];
+    for (const list of [this.#codes, this.#starts, this.#termList, this.#occurrences]) list.length = 0;
+    this.#place = 0;
   }
 
-  /** Adds the words of one text, then `end`, which is no code of a word. */
-  read(text: string, end: number): void {
-    const count = this.#find(text);
-    if (count === null) {
-      for (const word of foldWords(text)) this.#addWord(word);
-    } else if (count > 0) {
-      this.#makeRoom(count);
-      this.#kernel.collectTerms(count);
+  /** Adds the words of one text, then `end`, which is no code of a word; no phrase goes on in the next one, where it has gaps up to `gapMax`. */
+  read(text: string, end: number, gapMax: number): void {
+    this.#table.prepare();
+    this.#tokens.length = 0;
+    this.#joins.length = 0;
+    if (!this.#spell(text)) this.#fold(text);
+    this.#collectWords();
+    this.#codes.push(end);
+    this.#collectPlaces();
+    this.#place += gapMax + 1;
+  }
+
+  get length(): number {
+    return this.#tokens.length;
+  }
+
+  wordAt(at: number): string {
+    return at < this.#tokens.length ? this.#table.spellingOf(this.#tokens.integers[at] as number) : '';
+  }
+
+  kindAt(at: number): number {
+    return at < this.#tokens.length ? this.#table.kindOf(this.#tokens.integers[at] as number) : PLAIN;
+  }
+
+  joinAt(at: number): number {
+    return at < this.#joins.length ? (this.#joins.integers[at] as number) : BREAK;
+  }
+
+  /** False when it takes `foldWords` to read the words. */
+  #spell(text: string): boolean {
+    const known = LETTERS;
+    const letters = this.#letters;
+    let length = 0;
+    let join = BREAK;
+    for (let at = 0; at <= text.length; at++) {
+      const unit = at < text.length ? text.charCodeAt(at) : TEXT_END;
+      const letter = (known[unit] as number) || letterOf(unit);
+      if (letter > IRREGULAR) {
+        if (length === WORD_LENGTH_MAX) return false;
+        letters[length] = letter;
+        length += 1;
+      } else if (letter === SEPARATOR || (letter === IRREGULAR && isSeparatorAt(text, at))) {
+        if (length > 0) {
+          this.#addWord(length, join);
+          length = 0;
+          join = NOTHING;
+        }
+        join = joined(join, letter === SEPARATOR ? joinOfUnit(unit) : BREAK);
+      } else if (letter === LIGATURE) {
+        const several = lettersOf(unit);
+        if (length + several.length > WORD_LENGTH_MAX) return false;
+        for (let i = 0; i < several.length; i++) letters[length + i] = several.charCodeAt(i);
+        length += several.length;
+      } else if (letter !== SILENT) return false;
     }
-    this.#makeRoom(1);
-    this.#appendCode(end, TEXT_END);
+    return true;
   }
 
-  /** Has the kernel find the words' tokens; null when it takes `foldWords` to read its words. */
-  #find(text: string): number | null {
-    if (text.length > UNITS_MAX) return null;
-    this.#units.write(text, 'utf16le');
-    const count = this.#kernel.spell(text.length);
-    if (count <= 0) return count === 0 ? 0 : null;
-    if (this.#tokenCount + count > TOKENS_MAX) this.#clear();
-    this.#tokenCount = this.#kernel.find(count, this.#tokenCount);
-    return count;
-  }
-
-  #listAt(listAt: number, listCount: number): Int32Array {
-    const { integers } = this.#memory;
-    const first = (integers[listAt >> 2] as number) >> 2;
-    return integers.subarray(first, first + (integers[listCount >> 2] as number));
-  }
-
-  #makeRoomForTerms(count: number): void {
-    const seenAt = this.#memory.carve(64 * Math.ceil(count / 16));
-    const termsAt = this.#memory.carve(64 * Math.ceil(count / 16));
-    this.#memory.integers[TERMS_SEEN_AT >> 2] = seenAt;
-    this.#memory.integers[TERMS_AT >> 2] = termsAt;
-    this.#termSeenIn = this.#memory.integers.subarray(seenAt >> 2, (seenAt >> 2) + count);
-  }
-
-  /** For so many words. */
-  #makeRoom(more: number): void {
-    const needed = (this.#memory.integers[CODE_COUNT >> 2] as number) + more;
-    if (needed <= this.#codesMax) return;
-    this.#codesMax = 2 * needed + 1024;
-    this.#move(CODES_AT, this.codes, 1);
-    this.#move(PLACES_AT, this.#listAt(PLACES_AT, CODE_COUNT), 1);
-    this.#move(STARTS_AT, this.starts, START_INTEGERS);
-  }
-
-  /** To where there is room for `#codesMax` entries of so many integers. */
-  #move(listAt: number, list: Int32Array, integers: number): void {
-    const address = this.#memory.carve(64 * Math.ceil((this.#codesMax * integers) / 16));
-    this.#memory.integers.set(list, address >> 2);
-    this.#memory.integers[listAt >> 2] = address;
-  }
-
-  #append(listAt: number, listCount: number, entry: number): void {
-    const { integers } = this.#memory;
-    const count = integers[listCount >> 2] as number;
-    integers[((integers[listAt >> 2] as number) >> 2) + count] = entry;
-    integers[listCount >> 2] = count + 1;
-  }
-
-  #appendCode(code: number, token: number): void {
-    const { integers } = this.#memory;
-    integers[((integers[PLACES_AT >> 2] as number) >> 2) + (integers[CODE_COUNT >> 2] as number)] = token;
-    this.#append(CODES_AT, CODE_COUNT, code);
-  }
-
-  #addWord(word: string): void {
-    const code = this.#words.codeOf(word);
-    const phrase = this.#phrases.startOf(code);
-    this.#makeRoom(1);
-    if (phrase !== 0) {
-      this.#append(STARTS_AT, START_COUNT, this.#memory.integers[CODE_COUNT >> 2] as number);
-      this.#append(STARTS_AT, START_COUNT, phrase);
+  #fold(text: string): void {
+    this.#tokens.length = 0;
+    this.#joins.length = 0;
+    const { words, joins } = foldWordsJoined(text);
+    for (const [i, word] of words.entries()) {
+      this.#tokens.push(this.#tokenOfString(word));
+      this.#joins.push(joins[i] as number);
     }
-    const terms = this.#terms.codesOf(word);
-    this.#appendCode(code, ~(this.#tokenless.push(terms) - 1));
-    for (const term of terms) this.#kernel.addTerm(term);
   }
 
-  /** Tokens whose codes were looked up before a change of the tables have another number than this from now on. */
-  #countRevision(): void {
-    const { revision } = this;
-    if (revision === this.#tablesRevision) return;
-    this.#tablesRevision = revision;
-    const { integers } = this.#memory;
-    if (integers[REVISION >> 2] === REVISION_MAX) {
-      this.#clear();
-      integers[REVISION >> 2] = 0;
+  /** Its letters are `#letters`. */
+  #addWord(length: number, join: number): void {
+    this.#tokens.push(this.#tokenOfLetters(length));
+    this.#joins.push(join);
+  }
+
+  #tokenOfLetters(length: number): number {
+    const integers = this.#word;
+    // Zeros behind the last letter.
+    for (let at = length; (at & 3) !== 0; at++) this.#letters[at] = 0;
+    let hash = HASH_START;
+    for (let at = 0; 4 * at < length; at++) hash = hashed(hash, integers[at] as number);
+    return this.#table.tokenOf(integers, length, hash);
+  }
+
+  #tokenOfString(word: string): number {
+    if (word.length > WORD_LENGTH_MAX || !IS_ASCII.test(word)) return this.#table.tokenOfString(word);
+    for (let i = 0; i < word.length; i++) this.#letters[i] = word.charCodeAt(i);
+    return this.#tokenOfLetters(word.length);
+  }
+
+  /** For strict entries. */
+  #collectWords(): void {
+    const { length, integers: tokens } = this.#tokens;
+    const codes = this.#codes.reserve(length);
+    for (let at = 0; at < length; at++) {
+      const token = tokens[at] as number;
+      const phrase = this.#table.phraseOf(token);
+      if (phrase !== 0) {
+        this.#starts.push(this.#codes.length + at);
+        this.#starts.push(phrase);
+      }
+      codes[this.#codes.length + at] = this.#table.wordOf(token);
     }
-    integers[REVISION >> 2] = (integers[REVISION >> 2] as number) + 1;
+    this.#codes.length += length;
   }
 
-  readonly #resolve = (token: number): void => {
-    const { bytes, integers } = this.#memory;
-    const line = TOKENS + TOKEN_BYTES * token;
-    const length = integers[(line + TOKEN_LENGTH) >> 2] as number;
-    const tail = TAILS + TAIL_BYTES * token;
-    const near = bytes.subarray(line + TOKEN_LETTERS, line + TOKEN_LETTERS + Math.min(length, NEAR_LETTERS));
-    const far = bytes.subarray(tail, tail + Math.max(0, length - NEAR_LETTERS));
-    const word = String.fromCharCode(...near, ...far);
-    const terms = this.#terms.codesOf(word);
-    const code = this.#words.codeOf(word);
-    integers[(line + TOKEN_WORD) >> 2] = code;
-    integers[(line + TOKEN_PHRASE) >> 2] = this.#phrases.startOf(code);
-    integers[(line + TOKEN_TERM_COUNT) >> 2] = terms.length;
-    if (terms.length > TERMS_MAX) this.#longLists.set(token, terms);
-    else integers.set(terms, (line + TOKEN_TERMS) >> 2);
-    integers[(line + TOKEN_REVISION) >> 2] = integers[REVISION >> 2] as number;
-  };
+  /** For entries that are not strict, as `placesOf` reads them. */
+  #collectPlaces(): void {
+    const { length, integers: tokens } = this.#tokens;
+    let negatedEnd = -1;
+    for (let at = 0; at < length; ) {
+      const token = tokens[at] as number;
+      const kind = this.#table.kindOf(token);
+      const negated = at <= negatedEnd ? 1 : 0;
+      if (kind === NEGATION) negatedEnd = Math.max(negatedEnd, negatedUpTo(this, at));
+      const number = kind === PLAIN || kind === NEGATION ? null : numberAt(this, at);
+      if (number === null) {
+        this.#addTerms(token, negated);
+        at += 1;
+      } else {
+        // The index finds searches by the words of strict entries too.
+        for (const end = at + number.length; at < end; at++) this.#noteTerms(tokens[at] as number);
+        this.#addTerms(this.#tokenOfString(number.word), negated);
+        for (const word of number.others) this.#addTerms(this.#tokenOfString(word), negated);
+      }
+      this.#place += 1;
+    }
+  }
 
-  readonly #collectMany = (token: number): void => {
-    for (const term of this.#longLists.get(token) ?? []) this.#kernel.addTerm(term);
-  };
+  #addTerms(token: number, negated: number): void {
+    const term = this.#table.termOf(token);
+    if (term > 0) this.#addTerm(term, negated);
+    else if (term < 0) for (const one of this.#table.termsOf(token)) this.#addTerm(one, negated);
+  }
 
-  #clear(): void {
-    this.#memory.integers.fill(0, SLOTS >> 2, (SLOTS >> 2) + SLOTS_COUNT);
-    this.#longLists.clear();
-    this.#tokenCount = 0;
+  #addTerm(term: number, negated: number): void {
+    this.#noteTerm(term);
+    if (negated === 0) this.#termSeenIn[term] = 2 * this.#generation + 1;
+    this.#occurrences.push(2 * this.#place + negated);
+    this.#occurrences.push(term);
+  }
+
+  #noteTerms(token: number): void {
+    const term = this.#table.termOf(token);
+    if (term > 0) this.#noteTerm(term);
+    else if (term < 0) for (const one of this.#table.termsOf(token)) this.#noteTerm(one);
+  }
+
+  #noteTerm(term: number): void {
+    if (this.mayHaveTerm(term)) return;
+    this.#termSeenIn[term] = 2 * this.#generation;
+    this.#termList.push(term);
   }
 }
 
+/** Ends the last word. */
+const TEXT_END = 0x20;
+const IS_ASCII = /^[\x20-\x7e]*$/;
 const HIGH_SURROGATES = 0xd800;
 const LOW_SURROGATES = 0xdc00;
 const SURROGATES_END = 0xe000;
 
-type ReadLetter = (unit: number, next: number, spelling: number, length: number) => number;
-
-/**
- * Answers the kernel of texts about a UTF-16 unit that it has not met, or cannot decide alone: writes the letters that
- * the unit becomes behind those of the word so far.
- */
-function createLetterReader(memory: SharedMemory): ReadLetter {
-  return (unit, next, spelling, length) => {
-    const letter = letterOf(unit);
-    const { bytes } = memory;
-    bytes[LETTERS + unit] = letter;
-    if (letter === SEPARATOR) return ENDS_WORD;
-    if (letter === SILENT) return length;
-    if (letter === IRREGULAR) {
-      // Half a character on its own ends a word like any other sign.
-      if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return LEAVES_TEXT;
-      const isPair = unit < LOW_SURROGATES && next >= LOW_SURROGATES && next < SURROGATES_END;
-      return isPair && !isSeparatorPair(unit, next) ? LEAVES_TEXT : ENDS_WORD;
-    }
-    const letters = letter === LIGATURE ? lettersOf(unit) : String.fromCharCode(letter);
-    if (length + letters.length > WORD_LENGTH_MAX) return LEAVES_TEXT;
-    for (let i = 0; i < letters.length; i++) bytes[spelling + length + i] = letters.charCodeAt(i);
-    return length + letters.length;
-  };
+/** Half a character on its own ends a word like any other sign, and so do pairs such as an emoji. */
+function isSeparatorAt(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return false;
+  const next = text.charCodeAt(at + 1);
+  const isPair = unit < LOW_SURROGATES && next >= LOW_SURROGATES && next < SURROGATES_END;
+  return !isPair || isSeparatorPair(unit, next);
 }

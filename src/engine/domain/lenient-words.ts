@@ -1,0 +1,232 @@
+/**
+ * The words of a text as entries that are not strict read them (decisions, section 2): a number is one word with its unit,
+ * however it is grouped or written, and what stands behind a negation is not said.
+ */
+
+import {
+  DE,
+  NEGATED_THROUGH,
+  NEGATION_WITH_DE,
+  NEGATIONS,
+  NOT_ROOMS,
+  NUMBER_PARTS,
+  ROOM_LETTERS,
+  ROOMS,
+  STEPS_BEFORE,
+  STEPS_BEHIND,
+  UNITS,
+  type Unit,
+  WRITTEN_NUMBERS,
+} from './spellings.ts';
+import { BLANK, BLANKS, COMMA, HYPHEN, POINT } from './text.ts';
+
+/** Folded words in order. */
+export interface WordSequence {
+  readonly length: number;
+  /** Empty behind the last. */
+  wordAt(at: number): string;
+  /** `kindOf` that word. */
+  kindAt(at: number): number;
+  /** What stands before it. */
+  joinAt(at: number): number;
+}
+
+/** Words of other kinds are read as they are. */
+export const PLAIN = 0;
+export const NEGATION = 1;
+const DIGITS = 2;
+/** `100m2`. */
+const DIGITS_WITH_UNIT = 3;
+const WRITTEN = 4;
+/** `t3`. */
+const ROOM_COUNT = 5;
+const ROOM_LETTER = 6;
+
+const NUMBER = /^(\d+)([a-z]\w*)?$/;
+
+export function kindOf(word: string): number {
+  if (NEGATIONS.has(word) || word === NEGATION_WITH_DE) return NEGATION;
+  if (WRITTEN_NUMBERS.has(word)) return WRITTEN;
+  if (ROOM_LETTERS.has(word)) return ROOM_LETTER;
+  if (/^[tf]\d{1,2}$/.test(word)) return ROOM_COUNT;
+  const [, digits, unit] = NUMBER.exec(word) ?? [];
+  if (digits === undefined) return PLAIN;
+  if (unit === undefined) return DIGITS;
+  return unitOfWord.has(unit) ? DIGITS_WITH_UNIT : PLAIN;
+}
+
+interface Spelled {
+  readonly unit: Unit;
+  readonly words: readonly string[];
+}
+
+const unitOfWord = new Map<string, Unit>();
+/** By their first word, the longest first. */
+const unitsByWord = new Map<string, Spelled[]>();
+for (const unit of UNITS) {
+  for (const spelling of unit.spellings) {
+    const words = spelling.split(' ');
+    const [first = ''] = words;
+    if (words.length === 1) unitOfWord.set(first, unit);
+    const others = unitsByWord.get(first) ?? [];
+    unitsByWord.set(
+      first,
+      [...others, { unit, words }].sort((a, b) => b.words.length - a.words.length),
+    );
+  }
+}
+
+/** A number where it stands. */
+export interface NumberRead {
+  /** With its unit, as `2chambre`. */
+  readonly word: string;
+  /** What else is said here: the unit; the number with what it counts two words later. */
+  readonly others: readonly string[];
+  /** As `others` say it of a number that counts what stands behind an adjective; null for any other. */
+  readonly apart: string | null;
+  /** Words that it consists of. */
+  readonly length: number;
+}
+
+/** Null where the word is none, or part of a larger one. */
+export function numberAt(words: WordSequence, at: number): NumberRead | null {
+  switch (words.kindAt(at)) {
+    case ROOM_COUNT:
+      return roomsOf(words.wordAt(at).slice(1), 1);
+    case ROOM_LETTER: {
+      const isCount = words.kindAt(at + 1) === DIGITS && isClose(words, at + 1) && words.wordAt(at + 1).length <= 2;
+      return isCount ? roomsOf(words.wordAt(at + 1), 2) : null;
+    }
+    case WRITTEN:
+      return isPart(words, at, at - 1) || isPart(words, at + 1, at + 1)
+        ? null
+        : withUnit(words, at, { value: WRITTEN_NUMBERS.get(words.wordAt(at)) as string, unit: null, end: at + 1 });
+    case DIGITS:
+    case DIGITS_WITH_UNIT:
+      return withUnit(words, at, digitsAt(words, at));
+    default:
+      return null;
+  }
+}
+
+function roomsOf(count: string, length: number): NumberRead {
+  return { word: count + ROOMS, others: [], apart: null, length };
+}
+
+/** Whether the word is a number's, and nothing but a blank or a hyphen joins it at `join`. */
+function isPart(words: WordSequence, join: number, at: number): boolean {
+  return isClose(words, join) && NUMBER_PARTS.has(words.wordAt(at));
+}
+
+function isClose(words: WordSequence, at: number): boolean {
+  const join = words.joinAt(at);
+  return at > 0 && at < words.length && (join === BLANK || join === BLANKS || join === HYPHEN);
+}
+
+interface Digits {
+  readonly value: string;
+  readonly unit: Unit | null;
+  readonly end: number;
+}
+
+const GROUP = 3;
+
+function digitsAt(words: WordSequence, at: number): Digits {
+  let { value, unit } = partAt(words, at);
+  let end = at + 1;
+  const separator = words.joinAt(end);
+  if (value.length <= GROUP && !value.startsWith('0') && [BLANK, POINT, COMMA].includes(separator)) {
+    while (unit === null && words.joinAt(end) === separator && isNumeric(words, end)) {
+      const group = partAt(words, end);
+      if (group.value.length !== GROUP) break;
+      value += group.value;
+      ({ unit } = group);
+      end += 1;
+    }
+  }
+  const point = words.joinAt(end);
+  if (unit === null && (point === COMMA || point === POINT) && isNumeric(words, end)) {
+    const decimals = partAt(words, end);
+    value = `${value}.${decimals.value}`.replace(/\.?0+$/, '');
+    return { value, unit: decimals.unit, end: end + 1 };
+  }
+  return { value, unit, end };
+}
+
+function isNumeric(words: WordSequence, at: number): boolean {
+  const kind = words.kindAt(at);
+  return at < words.length && (kind === DIGITS || kind === DIGITS_WITH_UNIT);
+}
+
+function partAt(words: WordSequence, at: number): { value: string; unit: Unit | null } {
+  const word = words.wordAt(at);
+  if (words.kindAt(at) === DIGITS) return { value: word, unit: null };
+  const [, value = '', unit = ''] = NUMBER.exec(word) ?? [];
+  return { value, unit: unitOfWord.get(unit) ?? null };
+}
+
+function withUnit(words: WordSequence, at: number, { value, unit: glued, end }: Digits): NumberRead | null {
+  const spelled = glued === null && isClose(words, end) ? unitAt(words, end) : null;
+  const unit = glued ?? spelled?.unit ?? null;
+  const last = end + (spelled?.words.length ?? 0);
+  if (unit !== null && isUnit(words, unit, last)) {
+    const apart = unit.isCounted ? apartOf(value, unit) : null;
+    return { word: value + unit.name, others: [unit.word], apart, length: last - at };
+  }
+  return glued === null
+    ? { word: value, others: countedBehind(words, end, value), apart: null, length: end - at }
+    : null;
+}
+
+/** `next`: the place behind it. */
+function isUnit(words: WordSequence, { name }: Unit, next: number): boolean {
+  if (name !== ROOMS) return true;
+  return NOT_ROOMS.some((word, i) => words.wordAt(next + i) !== word || !isClose(words, next + i));
+}
+
+function unitAt(words: WordSequence, at: number): Spelled | null {
+  const isHere = (spelled: Spelled) =>
+    spelled.words.every((word, i) => words.wordAt(at + i) === word && (i === 0 || isClose(words, at + i)));
+  return unitsByWord.get(words.wordAt(at))?.find(isHere) ?? null;
+}
+
+const ADJECTIVES_MAX = 2;
+
+/** *2 belles chambres*: what the number counts, in its number. */
+function countedBehind(words: WordSequence, end: number, value: string): readonly string[] {
+  for (let at = end; at <= end + ADJECTIVES_MAX && isClose(words, at) && words.kindAt(at) === PLAIN; at++) {
+    const unit = unitOfWord.get(words.wordAt(at));
+    const isPlural = words.wordAt(at).endsWith('s');
+    if (unit?.isCounted && isUnit(words, unit, at + 1) && isPlural === (value !== '1')) return [apartOf(value, unit)];
+  }
+  return [];
+}
+
+function apartOf(value: string, unit: Unit): string {
+  return `${value}~${unit.name}`;
+}
+
+/** The last word for which the negation at this place holds; before `at` where there is none. */
+export function negatedUpTo(words: WordSequence, at: number): number {
+  let end = at;
+  if (words.wordAt(at) === NEGATION_WITH_DE) {
+    const isStep = isStepBefore(words, at) || (isJoined(words, at + 2) && STEPS_BEHIND.has(words.wordAt(at + 2)));
+    if (isStep || !isJoined(words, at + 1) || !DE.has(words.wordAt(at + 1))) return at - 1;
+    end += 1;
+  }
+  for (let isThrough = true; isThrough && isJoined(words, end + 1); ) {
+    end += 1;
+    isThrough = NEGATED_THROUGH.has(words.wordAt(end));
+  }
+  return end;
+}
+
+function isStepBefore(words: WordSequence, at: number): boolean {
+  return isJoined(words, at) && (STEPS_BEFORE.has(words.wordAt(at - 1)) || words.kindAt(at - 1) === DIGITS);
+}
+
+/** Hyphens make another word, and punctuation ends what is negated. */
+function isJoined(words: WordSequence, at: number): boolean {
+  const join = words.joinAt(at);
+  return at > 0 && at < words.length && (join === BLANK || join === BLANKS);
+}

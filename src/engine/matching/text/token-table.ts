@@ -1,0 +1,204 @@
+/**
+ * Words of any text so far, each with what searches know of it: adverts use some ten thousand words, so each is folded and
+ * looked up once, and then found again by its letters, without creating a string.
+ */
+
+import { randomInt } from 'node:crypto';
+import { kindOf } from '../../domain/lenient-words.ts';
+import type { CodeTable } from '../code-table.ts';
+import type { PhraseTable } from './phrase-table.ts';
+import type { TermTable } from './term-table.ts';
+
+/** More are forgotten, all at once, before the next text. */
+const TOKENS_MAX = 65_536;
+/** Letters are in integers, four in each, behind the last zeros. */
+const LETTERS_OF_INTEGER = 4;
+/** Longer words, and those with letters beyond ASCII, are found by a string. */
+export const WORD_LENGTH_MAX = 32;
+export const WORD_INTEGERS = WORD_LENGTH_MAX / LETTERS_OF_INTEGER;
+/** No word of a search is longer, folded and in the plural. */
+const SEARCHED_LENGTH_MAX = 4_096;
+/** Of all words that are found by a string. */
+const STRINGS_LENGTH_MAX = 1 << 20;
+/** The word that no search has. */
+const UNKNOWN = 0;
+
+/** Random in this process: an attacker who knew it could write adverts whose words share one chain. */
+export const HASH_START = randomInt(2 ** 32) | 0;
+const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
+
+/** The hash of some integers of letters, with one more. */
+export function hashed(hash: number, letters: number): number {
+  const product = Math.imul(hash ^ letters, HASH_FACTOR);
+  return product ^ (product >>> 15);
+}
+
+/** The line of a token, in integers: a cache line. */
+const LINE = 16;
+const HASH = 0;
+/** None of a word that is found by a string. */
+const LENGTH = 1;
+/** The revision of the tables of words, phrases and terms for which the following members hold. */
+const REVISION = 2;
+const WORD = 3;
+/** The phrase that the word is, or begins; 0 for none. */
+const PHRASE = 4;
+/** The only term; 0 for none, negative where there are several. */
+const TERM = 5;
+const KIND = 6;
+const LETTERS = LINE - WORD_INTEGERS;
+
+export class TokenTable {
+  readonly #words: CodeTable;
+  readonly #phrases: PhraseTable;
+  readonly #terms: TermTable;
+  #lines = new Int32Array(1024 * LINE);
+  /** By hash: open addressing, no more than half full. */
+  #slots = new Int32Array(2048);
+  /** By token. */
+  #spellings: string[] = [''];
+  readonly #termLists = new Map<number, readonly number[]>();
+  readonly #byString = new Map<string, number>();
+  #stringsLength = 0;
+  #end = 1;
+  #revision = 1;
+  #tablesRevision = -1;
+
+  constructor(words: CodeTable, phrases: PhraseTable, terms: TermTable) {
+    this.#words = words;
+    this.#phrases = phrases;
+    this.#terms = terms;
+  }
+
+  /** The revision of the tables; none of theirs ever decreases. */
+  get revision(): number {
+    return this.#words.revision + this.#phrases.revision + this.#terms.revision;
+  }
+
+  /** Before each text: forgets what has become too much, and what the tables said before they changed. */
+  prepare(): void {
+    if (this.#end > TOKENS_MAX || this.#stringsLength > STRINGS_LENGTH_MAX) this.#clear();
+    if (this.revision === this.#tablesRevision) return;
+    this.#tablesRevision = this.revision;
+    this.#revision += 1;
+  }
+
+  /** The token of so many letters in integers, whose hash is that by `hashed` from `HASH_START`. */
+  tokenOf(letters: Int32Array, length: number, hash: number): number {
+    const slots = this.#slots;
+    const lines = this.#lines;
+    const mask = slots.length - 1;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const token = slots[slot] as number;
+      if (token === 0) return this.#resolved(this.#create(letters, length, hash));
+      const line = token * LINE;
+      if (lines[line + HASH] !== hash || lines[line + LENGTH] !== length) continue;
+      let at = 0;
+      for (let end = 0; end < length && lines[line + LETTERS + at] === letters[at]; end += LETTERS_OF_INTEGER) at += 1;
+      if (at * LETTERS_OF_INTEGER < length) continue;
+      return lines[line + REVISION] === this.#revision ? token : this.#resolved(token);
+    }
+  }
+
+  tokenOfString(word: string): number {
+    if (word.length > SEARCHED_LENGTH_MAX) return UNKNOWN;
+    let token = this.#byString.get(word);
+    if (token === undefined) {
+      token = this.#add(word, 0, 0);
+      this.#byString.set(word, token);
+      this.#stringsLength += word.length;
+    }
+    return this.#resolved(token);
+  }
+
+  spellingOf(token: number): string {
+    return this.#spellings[token] as string;
+  }
+
+  kindOf(token: number): number {
+    return this.#lines[token * LINE + KIND] as number;
+  }
+
+  /** The code of the word; 0 where no strict entry has it. */
+  wordOf(token: number): number {
+    return this.#lines[token * LINE + WORD] as number;
+  }
+
+  phraseOf(token: number): number {
+    return this.#lines[token * LINE + PHRASE] as number;
+  }
+
+  /** The only term of the word; 0 for none, negative where `termsOf` has several. */
+  termOf(token: number): number {
+    return this.#lines[token * LINE + TERM] as number;
+  }
+
+  termsOf(token: number): readonly number[] {
+    return this.#termLists.get(token) as readonly number[];
+  }
+
+  #resolved(token: number): number {
+    if (this.#lines[token * LINE + REVISION] !== this.#revision) this.#resolve(token);
+    return token;
+  }
+
+  #resolve(token: number): void {
+    const word = this.#spellings[token] as string;
+    const line = token * LINE;
+    const terms = this.#terms.codesOf(word);
+    const code = this.#words.codeOf(word);
+    this.#lines[line + WORD] = code;
+    this.#lines[line + PHRASE] = this.#phrases.startOf(code);
+    this.#lines[line + TERM] = terms.length > 1 ? -1 : (terms[0] ?? 0);
+    if (terms.length > 1) this.#termLists.set(token, terms);
+    this.#lines[line + REVISION] = this.#revision;
+  }
+
+  #create(letters: Int32Array, length: number, hash: number): number {
+    const codes = Array.from({ length }, (_, i) => ((letters[i >> 2] as number) >>> (8 * (i & 3))) & 0xff);
+    const token = this.#add(String.fromCharCode(...codes), hash, length);
+    this.#lines.set(letters.subarray(0, Math.ceil(length / LETTERS_OF_INTEGER)), token * LINE + LETTERS);
+    if (2 * this.#end > this.#slots.length) this.#makeSlots(2 * this.#slots.length);
+    else this.#fillSlot(token);
+    return token;
+  }
+
+  #add(word: string, hash: number, length: number): number {
+    const token = this.#end;
+    this.#end += 1;
+    const line = token * LINE;
+    if (line === this.#lines.length) {
+      const longer = new Int32Array(2 * this.#lines.length);
+      longer.set(this.#lines);
+      this.#lines = longer;
+    }
+    this.#lines[line + HASH] = hash;
+    this.#lines[line + LENGTH] = length;
+    this.#lines[line + REVISION] = 0;
+    this.#lines[line + KIND] = kindOf(word);
+    this.#spellings.push(word);
+    return token;
+  }
+
+  #makeSlots(count: number): void {
+    this.#slots = new Int32Array(count);
+    for (let token = 1; token < this.#end; token++) if (this.#lines[token * LINE + LENGTH] !== 0) this.#fillSlot(token);
+  }
+
+  #fillSlot(token: number): void {
+    const mask = this.#slots.length - 1;
+    let slot = (this.#lines[token * LINE + HASH] as number) & mask;
+    while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
+    this.#slots[slot] = token;
+  }
+
+  #clear(): void {
+    this.#slots = new Int32Array(2048);
+    this.#lines = new Int32Array(1024 * LINE);
+    this.#spellings = [''];
+    this.#termLists.clear();
+    this.#byString.clear();
+    this.#stringsLength = 0;
+    this.#end = 1;
+  }
+}
