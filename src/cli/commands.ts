@@ -230,9 +230,13 @@ export const COMMANDS: CommandTable = {
       args: 'FILE',
       summary: 'create the searches that another service answered to GET /searches; run twice it changes nothing',
       details:
-        'FILE is JSON: one answer, a list of them, or one a line. What a search does without (an endpoint, an unknown ' +
-        'member) is left out and reported; one whose criteria cannot be taken is refused. Exit code 2: something was reported.',
-      options: { client: valued('NAME', 'whose key it is; it must be said') },
+        'FILE is JSON: one answer, a list of them, or one a line. What a search finds no more without (an endpoint) is left out and ' +
+        'reported; a search with another member that is unknown or cannot be taken is refused. Exit code 2: something was ' +
+        'reported.',
+      options: {
+        client: valued('NAME', 'whose key it is; it must be said'),
+        ignore: valued('MEMBERS', 'unknown members, with commas between, that searches are created without'),
+      },
       example: 'vigie import searches --client acme searches.json',
       async run({ args: [path = ''], text }) {
         if (text('client').trim() === '') throw new UsageError('import searches needs --client NAME');
@@ -241,7 +245,7 @@ export const COMMANDS: CommandTable = {
         const config = await settings();
         const stopping = await interruption();
         await withDatabase(config, (database) =>
-          importSearches(database, path, text('client').trim(), config, stopping),
+          importSearches(database, path, text('client').trim(), config, text('ignore').split(','), stopping),
         );
         await notifyDaemons(config, 'searches');
       },

@@ -56,20 +56,33 @@ test('what a service answers to GET /searches becomes the same searches of anoth
     {
       title: 'More',
       budgetMin: 5,
-      colour: 'blue',
       endpointRecipient: 'ftp://client.example/x',
       subscribedEvents: ['no'],
     },
     { title: 'Nowhere', includedCities: ['/cities/999999999'] },
+    { title: 'Blue', budgetMin: 5, colour: 'blue' },
+    { title: 'Words', expressions: [{ word: 'balcon', whole: true }] },
   ];
   await writeFile(file, JSON.stringify({ 'hydra:member': foreign }));
   const partly = await runVigie(command, servers);
   assert.equal(partly.code, 2);
-  assert.match(partly.stdout, /^left out: More: colour is no member of a search/m);
+  assert.match(
+    partly.stdout,
+    /^refused: Blue: colour is no member of a search.*; to create it without, --ignore colour$/m,
+  );
+  assert.match(partly.stdout, /^refused: Words: expressions\S+ is no member of an entry.*$/m);
+  assert.doesNotMatch(partly.stdout, /ignore expressions/);
   assert.match(partly.stdout, /^left out: More: endpointRecipient must be/m);
   assert.match(partly.stdout, /^left out: More: subscribedEvents/m);
   assert.match(partly.stdout, /^refused: Nowhere: includedCities\[0\] refers to nothing$/m);
-  assert.match(partly.stdout, /^second: 1 searches created, 0 there already, 1 refused$/m);
+  assert.match(partly.stdout, /^second: 1 searches created, 0 there already, 3 refused$/m);
+  for (const [ignore, counts] of [
+    ['budgetMin,includedCities,color,expressions', '0 searches created, 1 there already, 3 refused'],
+    ['shade,colour', '1 searches created, 1 there already, 2 refused'],
+  ] as const) {
+    const { stdout } = await runVigie([...command, '--ignore', ignore], servers);
+    assert.match(stdout, new RegExp(`^second: ${counts}$`, 'm'));
+  }
 
   // A search without criteria matches every advert, and a client's searches may be limited by their sum.
   const few = ['admin', 'clients', 'create', 'few', '--matches-per-advert', '2', '--address', daemon.adminAddress];

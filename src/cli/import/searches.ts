@@ -25,7 +25,10 @@ type Document = Readonly<Record<string, unknown>>;
 
 const NOT_TAKEN = 2;
 const PAGE = 100;
-/** Members that a search can omit without finding more; an error in any other member would make it find more. */
+/**
+ * Members that a search can omit without finding more; without any other one that is not understood it may find more, and
+ * is not created. An unknown member is left out where the operator names it.
+ */
 const DISPENSABLE = ['endpointRecipient', 'eventEndpoint', 'subscribedEvents', 'notificationRecipient', 'context'];
 
 /** Sets the exit code 2 when something could not be imported. Throws `CommandError` for a file without searches. */
@@ -34,6 +37,7 @@ export async function importSearches(
   path: string,
   clientName: string,
   config: Config,
+  ignored: readonly string[],
   stopping: AbortSignal,
 ): Promise<void> {
   const documents = documentsOf(await readFile(path, 'utf8').catch((error) => Promise.reject(cannotRead(path, error))));
@@ -55,7 +59,7 @@ export async function importSearches(
   };
   for (const document of documents) {
     if (stopping.aborted) break;
-    const members = await membersOf(document, rules, report);
+    const members = await membersOf(document, rules, ignored, report);
     const same = members === null ? -1 : held.findIndex((each) => isDeepStrictEqual(each, members));
     const matchesPerMille = members === null || same >= 0 ? 0 : ((await estimate?.(members)) ?? 0);
     if (members === null) counts.refused += 1;
@@ -106,6 +110,7 @@ function searchesIn(value: unknown): readonly Document[] {
 async function membersOf(
   document: Document,
   rules: InputRules,
+  ignored: readonly string[],
   report: (line: string) => void,
 ): Promise<SearchMembers | null> {
   const title = String(document.title);
@@ -114,15 +119,19 @@ async function membersOf(
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const isLess = ({ code, propertyPath }: Violation) =>
-      code === 'unknown_member' || DISPENSABLE.includes(rootOf(propertyPath));
+      DISPENSABLE.includes(rootOf(propertyPath)) || (code === 'unknown_member' && ignored.includes(propertyPath));
     const { violations } = error;
     const grave = violations.filter((violation) => !isLess(violation));
-    for (const { propertyPath, message } of grave) report(`refused: ${title}: ${propertyPath} ${message.en}`);
+    for (const { code, propertyPath, message } of grave) {
+      const isMember = code === 'unknown_member' && propertyPath === rootOf(propertyPath);
+      const way = isMember ? `; to create it without, --ignore ${propertyPath}` : '';
+      report(`refused: ${title}: ${propertyPath} ${message.en}${way}`);
+    }
     if (grave.length > 0 || violations.length === 0) return null;
     for (const { propertyPath, message } of violations) report(`left out: ${title}: ${propertyPath} ${message.en}`);
     const atFault = new Set(violations.map(({ propertyPath }) => rootOf(propertyPath)));
     const rest = Object.entries(document).filter(([name]) => !atFault.has(rootOf(name)));
-    return membersOf(Object.fromEntries(rest), rules, report);
+    return membersOf(Object.fromEntries(rest), rules, ignored, report);
   }
 }
 
