@@ -89,8 +89,9 @@ function read(raw: string): { said: Said[]; apart: (string | null)[]; isNegation
   const text = fold(raw);
   const negated = new Set<number>();
   for (const { index, groups } of text.matchAll(NEGATION)) {
-    const start = text.indexOf(groups?.said as string, index + 1);
-    for (const word of (groups?.said as string).matchAll(/[a-z0-9]+/g)) negated.add(start + word.index);
+    const behind = groups?.said ?? '';
+    const start = text.indexOf(behind, index + 1);
+    for (const word of behind.matchAll(/[a-z0-9]+/g)) negated.add(start + word.index);
   }
   const said: Said[] = [];
   const apart: (string | null)[] = [];
