@@ -1,6 +1,7 @@
 /** The features beside the engine. Features never import each other. */
 
 import type { Feature } from './feature.ts';
+import { endpoints } from './features/endpoints/endpoints.ts';
 import { explanations } from './features/explanations/explanations.ts';
 import { feed } from './features/feed/feed.ts';
 import { feeds } from './features/feeds/feeds.ts';
@@ -9,4 +10,13 @@ import { recipients } from './features/recipients/recipients.ts';
 import { recoveries } from './features/recoveries/recoveries.ts';
 import { secrets } from './features/secrets/secrets.ts';
 
-export const FEATURES: readonly Feature[] = [mail, recipients, recoveries, explanations, feed, feeds, secrets];
+export const FEATURES: readonly Feature[] = [
+  mail,
+  recipients,
+  recoveries,
+  explanations,
+  feed,
+  feeds,
+  secrets,
+  endpoints,
+];

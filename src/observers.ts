@@ -11,6 +11,7 @@ import type { IntakeDependencies } from './engine/intake/recording.ts';
 import type { ActivityFeed } from './engine/maintenance/activity.ts';
 import type { Sweep } from './engine/maintenance/retention.ts';
 import type { SettledAttempt } from './engine/store/attempts.ts';
+import type { DeadEndpoint } from './engine/store/endpoints.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -19,6 +20,7 @@ export interface Observers {
   readonly onAttempt: (settled: SettledAttempt) => void;
   readonly onMissing: (count: number) => void;
   readonly onAborted: (count: number) => void;
+  readonly onEndpointDead: (dead: DeadEndpoint) => void;
   readonly onSwept: (sweep: Sweep) => void;
   readonly crawlers: CrawlerObservers;
   /** The same matcher, with its time taken. */
@@ -60,6 +62,9 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     onAborted(count) {
       metrics.repairs.inc({ kind: 'aborted' }, count);
       log.warn({ count }, 'attempts whose process has died');
+    },
+    onEndpointDead({ key, failingSince, failureCount }) {
+      log.warn({ endpoint: key, failingSince, failures: failureCount }, 'dead endpoint paused');
     },
     onSwept({ removed, durationMs }) {
       for (const [table, count] of Object.entries(removed)) metrics.removed.inc({ table }, count);

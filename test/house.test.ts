@@ -33,6 +33,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'features/feeds': ['engine', 'grpc', 'cli', 'feature.ts', 'config.ts'],
   'features/mail': ['engine', 'rest', 'feature.ts', 'log.ts', 'metrics.ts'],
   'features/recipients': [...['engine', 'local', 'rest', 'grpc', 'cli', 'feature.ts', 'config.ts']],
+  'features/endpoints': ['engine', 'rest', 'feature.ts'],
   'features/secrets': ['engine', 'rest', 'feature.ts'],
   'features/recoveries': ['engine', 'rest', 'grpc', 'feature.ts'],
   // The page knows the REST interface alone; rest serves it.

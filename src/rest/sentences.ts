@@ -144,6 +144,7 @@ export const FAULTS = {
 export const KINDS_OF_MEMBER = {
   search: said('member of a search', 'un membre d’une recherche'),
   recovery: said('member of a recovery', 'un membre d’un rattrapage'),
+  endpoint: said('member of an endpoint', 'un membre d’une adresse'),
   secret: said('member of a new secret', 'un membre d’un secret de webhook'),
 } as const;
 
@@ -154,6 +155,7 @@ export const THINGS = {
   delivery: said('this delivery', 'Cet envoi'),
   property: said('this property', 'Ce bien'),
   recovery: said('this recovery', 'Ce rattrapage'),
+  endpoint: said('this endpoint', 'Cette adresse'),
   webhookSecret: said('this webhook secret', 'Ce secret'),
   recipient: said('this recipient', 'Ce destinataire'),
   user: said('this user', 'Cet utilisateur'),
@@ -315,6 +317,15 @@ export const REFUSALS = {
       `you have ${most} secrets that are alive: delete one, or let one expire`,
       `Vous avez déjà ${most} secrets : supprimez-en un, ou attendez que l’un d’eux expire.`,
     ),
+  pauses: (most: number) =>
+    said(
+      `you have paused ${most} endpoints: resume one first`,
+      `Vous avez déjà mis ${count(most)} adresses en pause : reprenez-en une d’abord.`,
+    ),
+  pausedByOperator: said(
+    'an operator has paused this endpoint, and only an operator ends that',
+    'Un opérateur a mis cette adresse en pause, et lui seul peut y mettre fin.',
+  ),
   beyond: (limit: keyof typeof LIMITS, maximum: number, used: number, added: number) => {
     const [one, several] = LIMITS[limit];
     const what = maximum === 1 ? one : several;

@@ -56,6 +56,8 @@ export async function openDelivery(parts: Parts): Promise<void> {
     },
     onMissing: observers.onMissing,
     onAborted: observers.onAborted,
+    endpointPauseDays: config.endpointPauseDays,
+    onEndpointDead: observers.onEndpointDead,
     supervisor,
     onTransientError,
   });

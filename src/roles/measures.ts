@@ -6,10 +6,12 @@
 import type { Broker } from '../engine/broker/connection.ts';
 import type { PauseGate } from '../engine/broker/pause-gate.ts';
 import { readStreamFigures } from '../engine/broker/topology-inspection.ts';
+import { PAUSE_CAUSES } from '../engine/domain/endpoint.ts';
 import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import type { Database, DatabasePool } from '../engine/store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from '../engine/store/delivery-admin.ts';
+import { readPausedBacklog } from '../engine/store/endpoints-admin.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
 import { readOldestRows } from '../engine/store/retention.ts';
 import { keptForScrapes, type Metrics } from '../metrics.ts';
@@ -45,6 +47,15 @@ export function measureStore(metrics: Metrics, database: Database): void {
     const { oldestDueAt } = await readOpen();
     return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
   });
+  const readPaused = keptForScrapes(() => readPausedBacklog(database));
+  metrics.labelledGauge('vigie_endpoints_paused', 'Endpoints that nothing is sent to', 'by', async () => {
+    const { counts } = await readPaused();
+    return PAUSE_CAUSES.map((cause) => [cause, counts[cause]] as const);
+  });
+  metrics.gauge('vigie_paused_deliveries', 'Deliveries that wait for paused endpoints', async () => {
+    return (await readPaused()).waiting;
+  });
+  metrics.gauge('vigie_paused_bytes', 'What these take in the database, about', async () => (await readPaused()).bytes);
   metrics.gauge('vigie_dead_letters_held', 'Dead letters that wait for an operator', readLetters);
 }
 

@@ -38,6 +38,7 @@ test('a claim that could not be given back at a farewell is found by the next co
       isDown = true;
     },
     ...{ onAttempt: () => undefined, onMissing: () => undefined, onAborted: () => undefined },
+    ...{ endpointPauseDays: 3, onEndpointDead: () => undefined },
     onTransientError: () => undefined,
   });
   await until(

@@ -278,7 +278,7 @@ const SKEWED_QUEUES: Readonly<Record<string, string>> = {
   'waiting for their hour': `${skewed(-1, '1 hour')}; ${WAITING_MAIL}; analyze mail_items`,
   'queued again': skewed(2, '-1 second'),
   queued: skewed(1, '-1 second'),
-  paused: `${skewed(1, '-1 second')}; insert into endpoints (key, url, paused_at) values ('skewed', 'u', now())`,
+  paused: `${skewed(1, '-1 second')}; insert into endpoints (key, url, operator_paused_at) values ('skewed', 'u', now())`,
   'behind an earlier one': skewed(0, '-1 second'),
 };
 /** Of three hundred thousand, where a page of a hundred is the most that is asked for. */

@@ -19,7 +19,7 @@ test('an endpoint at which no attempt has ended is listed and shown like the oth
   await seedDeliveries(database, search, [HANGING, HANGING, KNOWN]);
   const keyOf = (endpoint: string): string => endpointKeyOf(search.clientId, endpoint);
   await database.query(
-    `insert into endpoints (key, url, failure_streak, paused_at) values ($1, $2, 3, null), ($3, $4, 0, now())`,
+    `insert into endpoints (key, url, failure_streak, operator_paused_at) values ($1, $2, 3, null), ($3, $4, 0, now())`,
     [keyOf(KNOWN), KNOWN, urlKeyOf(PAUSED), PAUSED],
   );
   const page = { pausedOnly: false, offset: 0, limit: 10 };
@@ -45,7 +45,7 @@ test('the list says of a paused URL and of its clients what each shows by itself
   await seedDeliveries(database, search, [HANGING, KNOWN]);
   const [client, everyone] = [endpointKeyOf(search.clientId, KNOWN), urlKeyOf(KNOWN)];
   await database.query(
-    `insert into endpoints (key, url, failure_streak, last_failure_at, last_error, paused_at, pause_reason)
+    `insert into endpoints (key, url, failure_streak, last_failure_at, last_error, operator_paused_at, pause_reason)
      values ($1, $3, 3, now(), 'status', null, null), ($2, $3, 0, null, null, now(), 'theirs')`,
     [client, everyone, KNOWN],
   );

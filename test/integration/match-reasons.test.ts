@@ -233,7 +233,10 @@ describe('what was silent', () => {
     await record({ price: 150_000 });
     const { rows } = await api.database.query<{ id: Uuid }>('select client_id as id from searches limit 1');
     const key = endpointKeyOf(rows[0]?.id as Uuid, endpoint);
-    await api.database.query('insert into endpoints (key, url, paused_at) values ($1, $2, now())', [key, endpoint]);
+    await api.database.query('insert into endpoints (key, url, operator_paused_at) values ($1, $2, now())', [
+      key,
+      endpoint,
+    ]);
     assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'paused']);
   });
 

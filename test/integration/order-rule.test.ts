@@ -59,11 +59,10 @@ test('the statement and the rule agree on whose turn it is', async (t) => {
   async function claimLast({ earlier, later, isYoung, isPaused }: Situation): Promise<string> {
     await database.query('truncate deliveries, open_deliveries, final_outcomes, endpoints');
     for (const [at, each] of URLS.entries()) {
-      await database.query('insert into endpoints (key, url, paused_at) values ($1, $2, case when $3 then now() end)', [
-        endpointKeyOf(search.clientId, each),
-        each,
-        isPaused[at],
-      ]);
+      await database.query(
+        'insert into endpoints (key, url, operator_paused_at) values ($1, $2, case when $3 then now() end)',
+        [endpointKeyOf(search.clientId, each), each, isPaused[at]],
+      );
     }
     const told = [...earlier, later];
     const due = await seedDeliveries(

@@ -173,7 +173,7 @@ describe('a recovery', () => {
       () => readRecovery(database, search.clientId, id),
       (recovery) => recovery !== null && recovery.pause !== null,
     );
-    assert.deepEqual(paused?.pause, { url: receiver.urlOf('/hook'), reason: 'too many complaints' });
+    assert.deepEqual(paused?.pause, { url: receiver.urlOf('/hook'), byOperator: true, reason: 'too many complaints' });
     const told = (['en', 'fr'] as const).map(
       (language) => recoveryDocument(paused ?? assert.fail(), language).stateReason,
     );

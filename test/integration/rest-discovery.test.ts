@@ -128,6 +128,7 @@ describe('the Hydra documentation', () => {
         ...['createdAt[after]', 'createdAt[before]'],
         ...['status', 'order[id]', 'order[createdAt]'],
       ],
+      endpoints: ['order[id]'],
       'webhook-secrets': ['order[id]', 'order[createdAt]'],
       recoveries: ['order[id]', 'order[createdAt]'],
       cities: ['insee', 'zipcode', 'name', 'order[id]', 'order[name]'],

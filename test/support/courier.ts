@@ -31,6 +31,8 @@ export interface DeliveryStage {
   readonly announcer: DueAnnouncer;
   /** Retries whose message was missing, attempts whose courier had died: how many at a time. */
   readonly repairs: { readonly missing: number[]; readonly aborted: number[] };
+  /** Keys of endpoints that were found dead. */
+  readonly dead: string[];
   /** `over`: another way to the database, for the courier. */
   start(over?: { readonly databaseUrl: string }): Promise<Courier>;
   /** Resolves when no delivery is open any more. */
@@ -57,6 +59,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
   await ensureRetries(broker);
   const announcer = createDueAnnouncer(broker);
   const repairs: DeliveryStage['repairs'] = { missing: [], aborted: [] };
+  const dead: string[] = [];
   const attemptTimeoutMs = settings.attemptTimeoutMs ?? PATIENT_MS;
 
   async function start(over?: { readonly databaseUrl: string }): Promise<Courier> {
@@ -89,6 +92,8 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       clock: () => new Date(),
       onAttempt: () => undefined,
       onMissing: (count) => repairs.missing.push(count),
+      endpointPauseDays: 3,
+      onEndpointDead: ({ key }) => dead.push(key),
       onAborted: (count) => repairs.aborted.push(count),
       supervisor: quietSupervisor(),
     });
@@ -104,6 +109,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
     broker,
     announcer,
     repairs,
+    dead,
     start,
     async untilAllEnded() {
       await until(

@@ -128,6 +128,7 @@ export const GROUPS = {
     'integration/delivery-steps',
     'integration/due-queue',
     'integration/endpoint-listing',
+    'integration/dead-endpoints',
     'integration/order-rule',
     'integration/outage-answers',
     'integration/poi-import',

@@ -15,7 +15,7 @@ export type {
   City as CityDocument,
   Coordinates as Place,
   Delivery as DeliveryDocument,
-  EndpointHealth,
+  Endpoint as EndpointDocument,
   Explanation as ExplanationDocument,
   FoundProperty as FoundDocument,
   Location as LocationDocument,

@@ -105,7 +105,7 @@ interface MaintenanceParts {
 
 /**
  * Synchronizes a courier with the tables once a second: writes its heartbeat and how endpoints and searches have
- * answered, and reads which couriers have died and which endpoints an operator has paused.
+ * answered, pauses dead endpoints, and reads which couriers have died and which endpoints are paused.
  */
 class CourierMaintenance {
   readonly #dependencies: CourierDependencies;
@@ -207,9 +207,9 @@ class CourierMaintenance {
 
   /** A failed write loses a second's observations; the attempts themselves are logged. */
   async #write(): Promise<void> {
-    const { database } = this.#dependencies;
+    const { database, endpointPauseDays, onEndpointDead } = this.#dependencies;
     const observed = [...this.#scheduler.queues()].flatMap((queue) => queue.takeObservation() ?? []);
-    await recordObservations(database, observed);
+    for (const dead of await recordObservations(database, observed, endpointPauseDays)) onEndpointDead(dead);
     const alerts = new Map(this.#alerts);
     await recordLastAlertTimes(database, alerts);
     for (const [number, at] of alerts) if (this.#alerts.get(number) === at) this.#alerts.delete(number);

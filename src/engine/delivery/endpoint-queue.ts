@@ -6,7 +6,7 @@
  */
 
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
-import { type EndpointObservation, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
+import { type EndpointObservation, observed, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 
 /** `unknown`: has not answered yet. `slow`: its last answers, or those overdue now, take a second or more. */
@@ -62,9 +62,11 @@ export class EndpointQueue<T> {
   #concurrency = 1;
   #class: EndpointHealth = 'unknown';
   #typicalMs: number | null = null;
-  #observation: Omit<EndpointObservation, 'key' | 'concurrency'> | null = null;
+  #observation: ReturnType<typeof observed> = null;
   #hasAnswered = false;
   isPaused = false;
+  /** Since a pause ended, no attempt has been answered with 200: there is one at a time. */
+  isProving = false;
   readonly #backlogs = { first: closedBacklog(), retry: closedBacklog() };
 
   constructor(key: string, settings: EndpointQueueSettings) {
@@ -163,7 +165,8 @@ export class EndpointQueue<T> {
 
   /** No attempt can start before `answered`, `withdraw` or the end of the pause. */
   isBlocked(now: number): boolean {
-    return this.isPaused || this.inFlight >= this.#concurrency || this.#isStalled(now);
+    const concurrency = this.isProving ? 1 : this.#concurrency;
+    return this.isPaused || this.inFlight >= concurrency || this.#isStalled(now);
   }
 
   /** Whether a delivery can be sent; `withRetries`: slots for retries are available. */
@@ -204,6 +207,7 @@ export class EndpointQueue<T> {
     this.#startedAt.delete(started);
     const { durationMs } = outcome;
     this.#hasAnswered ||= outcome.error === null;
+    if (outcome.error === null) this.isProving = false;
     this.#typicalMs =
       this.#typicalMs === null ? durationMs : this.#typicalMs + DURATION_WEIGHT * (durationMs - this.#typicalMs);
     const isTooLong = outcome.error === 'timeout' || durationMs >= this.#settings.tooLongMs;
@@ -213,7 +217,7 @@ export class EndpointQueue<T> {
     else if (outcome.error === null) this.#concurrency = Math.min(this.#settings.concurrencyMax, this.#concurrency + 1);
     else this.#concurrency = Math.max(this.#concurrency, CONCURRENCY_MIN);
     this.#class = isTooLong || this.#typicalMs >= SLOW_FROM_MS ? 'slow' : 'healthy';
-    this.#observe(url, outcome);
+    this.#observation = observed(this.#observation, url, outcome);
   }
 
   /** Observations since the last call, or null. */
@@ -222,14 +226,6 @@ export class EndpointQueue<T> {
     const observation = { ...this.#observation, key: this.key, concurrency: this.#concurrency };
     this.#observation = null;
     return observation;
-  }
-
-  #observe(url: string, { error, startedAt, durationMs }: AttemptOutcome): void {
-    const endedAt = new Date(startedAt.getTime() + durationMs);
-    const before = this.#observation ?? { succeededAt: null, failedAt: null, lastError: null, failuresSinceSuccess: 0 };
-    const failuresSinceSuccess = error === null ? 0 : before.failuresSinceSuccess + 1;
-    const ended = error === null ? { succeededAt: endedAt } : { failedAt: endedAt, lastError: error };
-    this.#observation = { ...before, url, failuresSinceSuccess, ...ended };
   }
 
   /** True once the oldest attempt under way takes far longer than usual here: no new attempt starts until it ends. */

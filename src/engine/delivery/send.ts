@@ -7,14 +7,14 @@
 import { nullIfAbandoned, retryBisecting, retryUntilAborted, retryUntilDone, type Watch } from '../actor/supervisor.ts';
 import { InFlight, oncePerTick } from '../actor/waiting.ts';
 import { traceAttempt } from '../broker/tracing.ts';
-import type { AttemptOutcome, DueDelivery } from '../domain/delivery.ts';
+import { type AttemptOutcome, abortedOutcome, type DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
 import { CLAIM_USED_WITHIN_MS } from '../store/claim-fence.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack, type Refusal } from '../store/delivery-claims.ts';
 import type { DueQueue } from './due-queue.ts';
 import type { FairScheduler, Turn } from './fair-scheduler.ts';
-import { abortedOutcome, type CourierDependencies, type Settlement } from './settle.ts';
+import type { CourierDependencies, Settlement } from './settle.ts';
 
 type DeliveryTurn = Turn<DueDelivery>;
 

@@ -11,11 +11,12 @@ import type { DueAnnouncer } from '../broker/announcements.ts';
 import type { Broker } from '../broker/connection.ts';
 import type { PauseGate } from '../broker/pause-gate.ts';
 import { publishRetries } from '../broker/retry-messages.ts';
-import { type AttemptOutcome, afterAttempt, type DueDelivery } from '../domain/delivery.ts';
+import { type AttemptOutcome, abortedOutcome, afterAttempt, type DueDelivery } from '../domain/delivery.ts';
 import { type AbandonedAttempt, recordAttempts, type SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
 import type { ClaimedDelivery } from '../store/delivery-claims.ts';
 import type { DocumentCache } from '../store/document-cache.ts';
+import type { DeadEndpoint } from '../store/endpoints.ts';
 import type { WebhookSecrets } from '../store/webhook-secrets.ts';
 import type { Sender } from './sender.ts';
 
@@ -42,6 +43,9 @@ export interface CourierDependencies {
   readonly onMissing: (count: number) => void;
   /** Attempts whose courier has died. */
   readonly onAborted: (count: number) => void;
+  /** Days that a series of failures spans before its endpoint is paused; 0: never. */
+  readonly endpointPauseDays: number;
+  readonly onEndpointDead: (dead: DeadEndpoint) => void;
   readonly supervisor: Supervisor;
   readonly onTransientError: (what: string, error: Error) => void;
 }
@@ -149,8 +153,4 @@ function abortedAttempt(
   const outcome = abortedOutcome(startedAt, reason);
   const after = afterAttempt(attempt.attemptCount - attemptsSpent, outcome, retryDelayMs);
   return { ...attempt, outcome, after, retryInMs: retryDelayMs };
-}
-
-export function abortedOutcome(startedAt: Date, reason: string): AttemptOutcome {
-  return { startedAt, durationMs: 0, statusCode: null, error: 'aborted', reason, responseHead: null };
 }

@@ -114,6 +114,11 @@ export interface AttemptOutcome {
   readonly responseHead: string | null;
 }
 
+/** Of an attempt that ended without a word from its endpoint. */
+export function abortedOutcome(startedAt: Date, reason: string): AttemptOutcome {
+  return { startedAt, durationMs: 0, statusCode: null, error: 'aborted', reason, responseHead: null };
+}
+
 /** What follows an attempt. `dueAt` is set in `retry_wait` alone. */
 export interface AfterAttempt {
   readonly state: 'delivered' | 'retry_wait' | 'failed';

@@ -7,7 +7,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { AttemptError } from './delivery.ts';
+import type { AttemptError, AttemptOutcome } from './delivery.ts';
 import type { Uuid } from './ids.ts';
 
 const URL_DIGITS = 16;
@@ -69,8 +69,54 @@ export interface EndpointObservation {
   readonly lastError: AttemptError | null;
   /** Failures since the last success, or all of them without one. */
   readonly failuresSinceSuccess: number;
+  /** The first of these. */
+  readonly failingSince: Date | null;
+  /** The last three attempts: when one was answered with 410, and null for any other outcome. */
+  readonly goneAt: readonly (Date | null)[];
   /** Attempts at once, as adapted. */
   readonly concurrency: number;
+}
+
+/** An endpoint is paused after a long series of at least so many failures, without a success between them. */
+export const DEAD_FROM_FAILURES = 20;
+/** Or after so many answers of 410 in a row, the first and the last an hour apart. */
+export const DEAD_FROM_GONE = 3;
+export const DEAD_GONE_SPAN_MS = 3_600_000;
+
+type Observed = Omit<EndpointObservation, 'key' | 'concurrency'>;
+
+const GONE = 410;
+
+const NOTHING_OBSERVED = {
+  succeededAt: null,
+  failedAt: null,
+  lastError: null,
+  failuresSinceSuccess: 0,
+  failingSince: null,
+  goneAt: [],
+} as const;
+
+/** With one more attempt; an aborted one says nothing of the endpoint. */
+export function observed(
+  before: Observed | null,
+  url: string,
+  { error, statusCode, startedAt, durationMs }: AttemptOutcome,
+): Observed | null {
+  if (error === 'aborted') return before;
+  const endedAt = new Date(startedAt.getTime() + durationMs);
+  const former = before ?? NOTHING_OBSERVED;
+  const goneAt = [...former.goneAt, statusCode === GONE ? endedAt : null].slice(-DEAD_FROM_GONE);
+  if (error === null)
+    return { ...former, url, goneAt, succeededAt: endedAt, failuresSinceSuccess: 0, failingSince: null };
+  return {
+    url,
+    succeededAt: former.succeededAt,
+    failedAt: endedAt,
+    lastError: error,
+    failuresSinceSuccess: former.failuresSinceSuccess + 1,
+    failingSince: former.failingSince ?? endedAt,
+    goneAt,
+  };
 }
 
 /** The state that an earlier process stored. */
@@ -83,6 +129,10 @@ export interface RememberedEndpoint {
   readonly hasAnswered: boolean;
 }
 
+/** Why an endpoint is paused; of several causes, the first is shown. */
+export const PAUSE_CAUSES = ['operator', 'client', 'failures'] as const;
+export type PauseCause = (typeof PAUSE_CAUSES)[number];
+
 export type EndpointState = 'healthy' | 'failing' | 'paused';
 
 /** Consecutive failures from which an endpoint counts as failing. */
@@ -91,6 +141,11 @@ export const FAILING_FROM = 3;
 export interface EndpointHealth extends Omit<RememberedEndpoint, 'hasAnswered'> {
   readonly url: string;
   readonly state: EndpointState;
+  readonly pausedBy: PauseCause | null;
+  /** Of the cause that is shown. */
+  readonly pausedAt: Date | null;
+  /** When the series of failures began. */
+  readonly failingSince: Date | null;
   readonly lastSuccessAt: Date | null;
   readonly lastFailureAt: Date | null;
   /** Open deliveries, and when the one that is due first is or was due. */

@@ -174,14 +174,19 @@ export async function readDeliveryBody(
   return rows[0] ?? null;
 }
 
-/** Webhooks that are not final, by state, and since when the most overdue one is due. Reads everything that is open. */
+/**
+ * Webhooks that are not final, by state, and since when the most overdue one is due at an endpoint that is not paused.
+ * Reads everything that is open.
+ */
 export async function countOpenDeliveries(database: Queryable): Promise<{
   readonly counts: ReadonlyMap<string, number>;
   readonly oldestDueAt: Date | null;
 }> {
   const { rows } = await database.query<{ state: string; count: number; oldest: Date | null }>(
     `select case when claimed_by is not null then 'sending' when lane = ${LANE.waiting_retry} then 'retry_wait' else 'queued' end as state,
-       count(*)::integer as count, min(due_at) filter (where claimed_by is null) as oldest
+       count(*)::integer as count, min(due_at) filter (where claimed_by is null
+         and endpoint_key not in (select key from endpoints where paused_at is not null)
+         and left(endpoint_key, 16) not in (select key from endpoints where paused_at is not null)) as oldest
      from open_deliveries group by 1`,
   );
   const due = rows.flatMap(({ oldest }) => oldest ?? []).sort((a, b) => a.getTime() - b.getTime());

@@ -1,5 +1,6 @@
 /** Endpoints as operators see them; `endpoints.ts` is the couriers' side. */
 
+import type { PauseCause } from '../domain/endpoint.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane } from './delivery-states.ts';
 
@@ -32,7 +33,9 @@ const COUNTS = `left join lateral (
 
 /** Its own, or that of its URL. Served by the primary key. */
 const PAUSE = `left join lateral (
-    select paused_at, pause_reason from endpoints
+    select paused_at, case when operator_paused_at is not null then pause_reason
+      when client_paused_at is not null then 'by its client' else 'after failures' end as pause_reason
+    from endpoints
     where endpoints.key in (named.key, left(named.key, 16)) and paused_at is not null
     order by endpoints.key desc limit 1
   ) as pause on true`;
@@ -119,4 +122,38 @@ export async function countPausedEndpoints(database: Queryable): Promise<number>
     'select count(*)::integer as count from endpoints where paused_at is not null',
   );
   return rows[0]?.count ?? 0;
+}
+
+export interface PausedBacklog {
+  readonly counts: Readonly<Record<PauseCause, number>>;
+  /** Deliveries that wait for paused endpoints, and what they take in the database, about. */
+  readonly waiting: number;
+  readonly bytes: number;
+}
+
+/**
+ * The paused endpoints by the cause that is shown. The bytes are those of as many average rows, by PostgreSQL's own
+ * statistics. Served by endpoints_paused and open_endpoint.
+ */
+export async function readPausedBacklog(database: Queryable): Promise<PausedBacklog> {
+  const { rows } = await database.query<Record<PauseCause | 'waiting' | 'bytes', number>>(
+    `with paused as materialized (
+       select key, case when operator_paused_at is not null then 'operator'
+         when client_paused_at is not null then 'client' else 'failures' end as cause
+       from endpoints where paused_at is not null
+     ), backlog as materialized (
+       select coalesce(sum(waiting), 0)::integer as waiting from paused, lateral (
+         select count(*) as waiting from open_deliveries
+         where endpoint_key >= key and endpoint_key < key || 'g' and ${isInAnyLane()}) as open
+     )
+     select waiting, (waiting * (
+         select coalesce(sum(pg_table_size(oid) / greatest(reltuples, 1)), 0) from pg_class
+         where oid in ('open_deliveries'::regclass, 'deliveries'::regclass, 'snapshots'::regclass)))::float8 as bytes,
+       (select count(*)::integer from paused where cause = 'operator') as operator,
+       (select count(*)::integer from paused where cause = 'client') as client,
+       (select count(*)::integer from paused where cause = 'failures') as failures
+     from backlog`,
+  );
+  const [{ waiting, bytes, ...counts }] = rows as [(typeof rows)[number]];
+  return { counts, waiting, bytes };
 }

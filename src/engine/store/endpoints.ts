@@ -2,18 +2,30 @@
 
 import type { DueDelivery } from '../domain/delivery.ts';
 import {
+  DEAD_FROM_FAILURES,
+  DEAD_FROM_GONE,
+  DEAD_GONE_SPAN_MS,
   type EndpointHealth,
   type EndpointObservation,
   FAILING_FROM,
+  type PauseCause,
   type RememberedEndpoint,
 } from '../domain/endpoint.ts';
+import { arrayLiteral } from './array-literal.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane, isInLane, isUndecidedOf, LANE } from './delivery-states.ts';
 
-/** Adds up the observations of several couriers. Served by the primary key. */
-export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
-  if (observed.length === 0) return;
+/**
+ * Adds up the observations of several couriers, and resolves with the endpoints that are paused because of them; `days`:
+ * see `pauseDeadEndpoints`. Served by the primary key.
+ */
+export async function recordObservations(
+  client: Queryable,
+  observed: readonly EndpointObservation[],
+  days: number,
+): Promise<readonly DeadEndpoint[]> {
+  if (observed.length === 0) return [];
   const rows = observed.map((each) => ({
     key: each.key,
     url: each.url,
@@ -21,26 +33,35 @@ export async function recordObservations(client: Queryable, observed: readonly E
     failed_at: each.failedAt,
     last_error: each.lastError,
     failures: each.failuresSinceSuccess,
+    failing_since: each.failingSince,
+    gone_at: each.goneAt,
     concurrency: each.concurrency,
   }));
   // In key order, so that concurrent couriers do not deadlock.
   await client.query({
     name: 'record-observations',
     text: `
-      insert into endpoints (key, url, failure_streak, last_success_at, last_failure_at, last_error, concurrency)
-      select key, url, failures, succeeded_at, failed_at, last_error, concurrency
-      from json_to_recordset($1) as row(key text, url text, failures integer, succeeded_at timestamptz,
-        failed_at timestamptz, last_error text, concurrency smallint)
+      insert into endpoints (key, url, failure_streak, failing_since, gone_at, last_success_at, last_failure_at, last_error,
+        concurrency)
+      select key, url, failures, failing_since, gone_at, succeeded_at, failed_at, last_error, concurrency
+      from json_to_recordset($1) as row(key text, url text, failures integer, failing_since timestamptz,
+        gone_at timestamptz[], succeeded_at timestamptz, failed_at timestamptz, last_error text, concurrency smallint)
       order by key
       on conflict (key) do update
       set failure_streak = excluded.failure_streak
           + case when excluded.last_success_at is null then endpoints.failure_streak else 0 end,
+        failing_since = case when excluded.last_success_at is null
+          then coalesce(endpoints.failing_since, excluded.failing_since) else excluded.failing_since end,
+        gone_at = (endpoints.gone_at || excluded.gone_at)
+          [greatest(1, cardinality(endpoints.gone_at || excluded.gone_at) - ${DEAD_FROM_GONE - 1}):],
         last_success_at = greatest(endpoints.last_success_at, excluded.last_success_at),
         last_failure_at = greatest(endpoints.last_failure_at, excluded.last_failure_at),
         last_error = coalesce(excluded.last_error, endpoints.last_error),
         concurrency = excluded.concurrency`,
     values: [JSON.stringify(rows)],
   });
+  const failing = observed.filter(({ failuresSinceSuccess }) => failuresSinceSuccess > 0).map(({ key }) => key);
+  return pauseDeadEndpoints(client, failing, days);
 }
 
 /** The most recently used endpoints, so that a starting courier need not find out again which ones hang. */
@@ -57,6 +78,46 @@ export async function readRememberedEndpoints(
   return rows;
 }
 
+export interface DeadEndpoint {
+  readonly key: string;
+  readonly failingSince: Date;
+  readonly failureCount: number;
+}
+
+/**
+ * Pauses those among `keys` that are dead (decisions, section 6). `days`: what the series of their failures spans at
+ * least; 0: no series pauses. While no endpoint has answered since a series began, and others were tried, the network
+ * is ours. What waits at another endpoint for a delivery of these is released when its time is over. Served by the
+ * primary key; all endpoints are read only where one of these is dead.
+ */
+export async function pauseDeadEndpoints(
+  client: Queryable,
+  keys: readonly string[],
+  days: number,
+): Promise<readonly DeadEndpoint[]> {
+  if (keys.length === 0) return [];
+  const { rows } = await client.query<DeadEndpoint>({
+    name: 'pause-dead-endpoints',
+    text: `
+      with dead as materialized (
+        select key, failing_since from endpoints
+        where key = any($1::text[]) and failures_paused_at is null and (
+          $2 > 0 and failure_streak >= ${DEAD_FROM_FAILURES} and last_failure_at - failing_since >= $2 * interval '1 day'
+          or gone_at[2] is not null and gone_at[3] - gone_at[1] >= ${DEAD_GONE_SPAN_MS} * interval '1 millisecond')
+        order by key for update
+      )
+      update endpoints e set failures_paused_at = clock_timestamp() from dead
+      where e.key = any(array(select key from dead)) and e.key = dead.key and (
+        exists (select from endpoints o where o.last_success_at >= dead.failing_since)
+        or not exists (
+          select from endpoints o
+          where o.key <> dead.key and greatest(o.last_success_at, o.last_failure_at) >= dead.failing_since))
+      returning e.key, dead.failing_since as "failingSince", e.failure_streak as "failureCount"`,
+    values: [arrayLiteral(keys), days],
+  });
+  return rows;
+}
+
 /** Served by index `endpoints_paused`. */
 export async function readPausedEndpoints(client: Queryable): Promise<readonly string[]> {
   const { rows } = await client.query<{ key: string }>('select key from endpoints where paused_at is not null');
@@ -64,17 +125,27 @@ export async function readPausedEndpoints(client: Queryable): Promise<readonly s
 }
 
 /**
- * No attempt begins once it resolves, with what the endpoint held back; attempts under way end. `key`: of a client's
- * endpoint, or of a URL for all.
+ * An operator's pause: no attempt begins once it resolves, with what the endpoint held back; attempts under way end.
+ * `key`: of a client's endpoint, or of a URL for all.
  */
 export async function pauseEndpoint(client: Queryable, key: string, url: string): Promise<readonly DueDelivery[]> {
+  await setPaused(client, key, url, 'operator');
+  return releaseHeldBehind(client, key);
+}
+
+/** A client's pause of its own endpoint: no attempt begins once it resolves. */
+export async function pauseOwnEndpoint(client: Queryable, key: string, url: string): Promise<void> {
+  await setPaused(client, key, url, 'client');
+}
+
+async function setPaused(client: Queryable, key: string, url: string, cause: PauseCause): Promise<void> {
+  const column = `${cause}_paused_at`;
   await client.query(
-    `insert into endpoints (key, url, paused_at) values ($1, $2, now())
-     on conflict (key) do update set paused_at = coalesce(endpoints.paused_at, now())`,
+    `insert into endpoints (key, url, ${column}) values ($1, $2, now())
+     on conflict (key) do update set ${column} = coalesce(endpoints.${column}, now())`,
     [key, url],
   );
   await passed(client);
-  return releaseHeldBehind(client, key);
 }
 
 /**
@@ -101,14 +172,29 @@ async function releaseHeldBehind(client: Queryable, key: string): Promise<readon
   return rows.map((row) => ({ ...row, lane: 'first' }));
 }
 
-/** The key of a URL ends the pauses of all its clients. False when nothing was paused. Served by the primary key. */
-export async function resumeEndpoint(client: Queryable, key: string): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `update endpoints set paused_at = null, pause_reason = null
+/** The series of failures begins anew. */
+const WITHOUT_FAILURES = `failures_paused_at = null, failure_streak = 0, failing_since = null, gone_at = '{}',
+  concurrency = 1`;
+
+/**
+ * An operator ends his pause and those after failures; a client's own stays. The key of a URL stands for all its
+ * clients. Served by the primary key.
+ */
+export async function resumeEndpoint(client: Queryable, key: string): Promise<void> {
+  await client.query(
+    `update endpoints set operator_paused_at = null, pause_reason = null, ${WITHOUT_FAILURES}
      where key >= $1 and key < $1 || 'g' and paused_at is not null`,
     [key],
   );
-  return rowCount !== null && rowCount > 0;
+}
+
+/** A client ends its pause and one after failures; an operator's stays. Served by the primary key. */
+export async function resumeOwnEndpoint(client: Queryable, key: string): Promise<void> {
+  await client.query(
+    `update endpoints set client_paused_at = null, ${WITHOUT_FAILURES}
+     where key = $1 and (client_paused_at is not null or failures_paused_at is not null)`,
+    [key],
+  );
 }
 
 /** The health of those among `keys` that are known. Served by the primary key and index `open_endpoint`. */
@@ -120,6 +206,11 @@ export async function readEndpointHealth(
     `select named.key, coalesce(own.url, everybodys.url) as url,
        case when own.paused_at is not null or everybodys.paused_at is not null then 'paused'
          when own.failure_streak >= ${FAILING_FROM} then 'failing' else 'healthy' end as state,
+       case when coalesce(everybodys.operator_paused_at, own.operator_paused_at) is not null then 'operator'
+         when own.client_paused_at is not null then 'client'
+         when own.failures_paused_at is not null then 'failures' end as "pausedBy",
+       coalesce(everybodys.operator_paused_at, own.operator_paused_at, own.client_paused_at, own.failures_paused_at)
+         as "pausedAt", own.failing_since as "failingSince",
        coalesce(own.failure_streak, 0) as "failureStreak", coalesce(own.concurrency, 1) as concurrency,
        own.last_success_at as "lastSuccessAt", own.last_failure_at as "lastFailureAt", own.last_error as "lastError",
        backlog, oldest_due_at as "oldestDueAt"

@@ -157,7 +157,8 @@ function refuseSecond(error: unknown): never {
   throw new Problem(409, REFUSALS.recoveryOpen);
 }
 
-function pauseSentence({ url, reason }: NonNullable<Recovery['pause']>, language: Language): string {
+function pauseSentence({ url, byOperator, reason }: NonNullable<Recovery['pause']>, language: Language): string {
+  if (!byOperator) return language === 'fr' ? `${url} est en pause` : `${url} is paused`;
   if (language === 'fr') return `un opérateur a suspendu ${url}${reason === null ? '' : ` : ${reason}`}`;
   return `an operator has paused ${url}${reason === null ? '' : `: ${reason}`}`;
 }
@@ -196,7 +197,7 @@ const RecoverySchema = z.strictObject({
   state: z.enum([...RECOVERY_STATES, 'paused']).meta({
     description:
       'counting, then running, and finished when each was attempted; or stopped. paused: all that is under way waits for ' +
-      'an endpoint that an operator has paused.',
+      'an endpoint that is paused.',
   }),
   stateReason: textOrNull('Why it is paused; else null.'),
   matched: count('Webhooks that fit; grows while they are counted.'),

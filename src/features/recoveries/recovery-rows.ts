@@ -44,8 +44,8 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
-  /** Everything under way waits for a paused endpoint, and the operator's reason; otherwise null. */
-  readonly pause: { readonly url: string; readonly reason: string | null } | null;
+  /** Everything under way waits for a paused endpoint; `reason`: an operator's. Otherwise null. */
+  readonly pause: { readonly url: string; readonly byOperator: boolean; readonly reason: string | null } | null;
 }
 
 /** How many deliveries are still to be attempted; skipped ones do not count. */
@@ -66,7 +66,8 @@ const COLUMNS = `r.id, r.client_id as "clientId", s.id as "searchId", r.endpoint
   r.created_at as "createdAt", r.finished_at as "finishedAt", pause.pause`;
 /** Served by the primary keys. */
 const FROM = `recoveries r left join searches s on s.number = r.search_number left join lateral (
-  select json_build_object('url', min(p.url), 'reason', min(p.pause_reason)) as pause
+  select json_build_object('url', min(p.url), 'byOperator', bool_or(p.operator_paused_at is not null),
+    'reason', min(p.pause_reason)) as pause
   from recovery_items i join open_deliveries o on o.id = i.delivery_id
   left join endpoints p on p.key in (o.endpoint_key, left(o.endpoint_key, 16)) and p.paused_at is not null
   where i.recovery_id = r.id and r.state in ('counting', 'running')

@@ -83,6 +83,7 @@ export function idExample(resource: string): string | number {
     Delivery: ID.delivery,
     PropertyDocument: PROPERTY,
     User: ID.client,
+    Endpoint: Buffer.from('https://hooks.example.com/events').toString('base64url'),
   };
   return (
     ids[resource] ?? (FEATURES.some(({ contract }) => resource in (contract?.resources ?? {})) ? ID.own : ID.search)

@@ -107,8 +107,10 @@ const ADDRESS = { schema: { type: 'string', format: 'email' }, example: 'jo@exam
 
 function pathParameter(name: string, { resource }: Route): object {
   if (name === 'address') return { name, in: 'path', required: true, description: 'As the IRI has it.', ...ADDRESS };
-  const schema = NUMBERED.includes(resource) ? { type: 'integer', minimum: 0 } : { type: 'string', format: 'uuid' };
-  const description = NUMBERED.includes(resource) ? 'As the IRI has it.' : 'UUID, as the IRI has it.';
+  const isNumber = NUMBERED.includes(resource);
+  const isUuid = !isNumber && resource !== 'Endpoint';
+  const schema = isNumber ? { type: 'integer', minimum: 0 } : { ...string, ...(isUuid ? { format: 'uuid' } : {}) };
+  const description = isUuid ? 'UUID, as the IRI has it.' : 'As the IRI has it.';
   return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
 }
 

@@ -352,6 +352,21 @@ readonly 'hint': string;
 readonly 'secret'?: string;
 }
 
+export interface Endpoint {
+readonly '@context': "/contexts/Endpoint";
+readonly '@id': string;
+readonly '@type': "Endpoint";
+readonly 'url': string;
+readonly 'channels': readonly ("match" | "event")[];
+readonly 'state': "healthy" | "failing" | "paused";
+readonly 'pausedBy': "operator" | "client" | "failures" | null;
+readonly 'since': string | null;
+readonly 'failingSince': string | null;
+readonly 'lastError': string | null;
+readonly 'waiting': number;
+readonly 'searches': number;
+}
+
 export interface CityReference {
 readonly '@context': "/contexts/City";
 readonly '@id': string;

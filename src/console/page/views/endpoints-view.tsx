@@ -1,43 +1,53 @@
-/** The endpoints of webhooks: their state, a test, the signing secrets, and code that verifies signatures. */
+/** The endpoints of webhooks: their state and pauses, a test, the signing secrets, and code that verifies signatures. */
 
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { useAnswer } from '../answer.ts';
-import type { Collection, DeliveryDocument, EndpointHealth, SearchDocument } from '../documents.ts';
+import { useAnswer, useMutation } from '../answer.ts';
+import type { Collection, EndpointDocument, SearchDocument } from '../documents.ts';
 import { CopyButton, Empty, Field, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
+import { randomId } from '../random-id.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
 import { WebhookSecrets } from './webhook-secrets.tsx';
 import { WebhookTest } from './webhook-test.tsx';
 
-/** Each endpoint takes a request. */
-const ENDPOINTS_MAX = 30;
 const CHECK_EVERY_MS = 10_000;
+const ENDPOINTS_MAX = 100;
 
 export function EndpointsView() {
   const words = useWords();
-  const { list, isLoaded } = useValue(useModel().searches);
-  const endpoints = useMemo(() => endpointsOf(list), [list]);
+  const { rest, searches } = useModel();
+  const { list } = useValue(searches);
+  const named = useMemo(() => endpointsOf(list), [list]);
+  const beat = useNow(CHECK_EVERY_MS);
+  const read = useAnswer(
+    (signal) => rest.read<Collection<EndpointDocument>>('/endpoints', { itemsPerPage: ENDPOINTS_MAX }, signal),
+    [],
+    [named, beat],
+  );
+  const endpoints = read.value?.['hydra:member'] ?? [];
+  const more = (read.value?.['hydra:totalItems'] ?? 0) - endpoints.length;
   return (
     <div class="wide">
       <h1>{words.views.endpoints}</h1>
       <section aria-labelledby="health">
         <h2 id="health">{words.health}</h2>
-        {isLoaded && endpoints.length === 0 && (
+        <Problem text={read.problem} again={read.again} />
+        {read.value !== null && endpoints.length === 0 && (
           <Empty title={words.noEndpoint}>
             <p>{words.noEndpointHint}</p>
           </Empty>
         )}
         <ul class="cards">
-          {endpoints.slice(0, ENDPOINTS_MAX).map((endpoint) => (
-            <Health key={endpoint} endpoint={endpoint} />
+          {endpoints.map((endpoint) => (
+            <Endpoint key={endpoint['@id']} endpoint={endpoint} onChange={read.again} />
           ))}
         </ul>
-        {endpoints.length > ENDPOINTS_MAX && <p class="hint">{words.andMore(endpoints.length - ENDPOINTS_MAX)}</p>}
+        {more > 0 && <p class="hint">{words.andMore(more)}</p>}
       </section>
-      <WebhookTest endpoints={endpoints} />
+      <WebhookTest endpoints={named} />
       <Verification searches={list} />
       <WebhookSecrets />
     </div>
@@ -49,43 +59,60 @@ function endpointsOf(searches: readonly SearchDocument[]): readonly string[] {
   return [...new Set(named.filter((endpoint) => endpoint !== null))].sort();
 }
 
-/** The state of an endpoint, from its newest delivery; unknown without one. */
-function Health({ endpoint }: { readonly endpoint: string }) {
+interface EndpointProps {
+  readonly endpoint: EndpointDocument;
+  onChange(): void;
+}
+
+/** Its state, and one button: to pause it, or to resume it. What had failed before can be sent again afterwards. */
+function Endpoint({ endpoint, onChange }: EndpointProps) {
   const words = useWords();
   const formats = useFormats();
   const { rest } = useModel();
-  const beat = useNow(CHECK_EVERY_MS);
-  const read = useAnswer(
-    (signal) => rest.read<Collection<DeliveryDocument>>('/deliveries', { endpoint, itemsPerPage: 1 }, signal),
-    [endpoint, beat],
-  );
-  const health = read.value?.['hydra:member'][0]?.endpointHealth ?? null;
+  const mutation = useMutation();
+  const [failedSince, setFailedSince] = useState<string | null>(null);
+  const { url, state, pausedBy, since, failingSince, lastError, waiting } = endpoint;
+  const isPaused = pausedBy === 'client' || pausedBy === 'failures';
+  const change = (): void =>
+    mutation.run(async () => {
+      await rest.ask('PATCH', endpoint['@id'], { body: { paused: !isPaused } });
+      setFailedSince(isPaused ? failingSince : null);
+      onChange();
+    });
+  const recover = (): void =>
+    mutation.run(async () => {
+      const headers = { 'Idempotency-Key': randomId() };
+      await rest.ask('POST', '/recoveries', { body: { since: failedSince, endpoint: url }, headers });
+      setFailedSince(null);
+    });
   return (
     <li class="card">
-      <p class="row-title">{endpoint}</p>
-      <Problem text={read.problem} />
-      {health === null ? (
-        <p class="hint">{words.noHealth}</p>
-      ) : (
-        <>
-          <p>
-            <span class="tag" data-state={health.state}>
-              {words.healths[health.state] ?? health.state}
-            </span>{' '}
-            {words.backlog(health.backlog)}
-          </p>
-          <p class="hint">
-            {health.lastSuccessAt !== null && words.lastSuccess(formats.moment(health.lastSuccessAt))}
-            {health.lastFailureAt !== null &&
-              ` ${words.lastFailure(formats.moment(health.lastFailureAt), errorOf(health, words))}`}
-          </p>
-        </>
-      )}
+      <p class="row-title">{url}</p>
+      <p>
+        <span class="tag" data-state={state}>
+          {pausedBy === null ? words.healths[state] : words.pausedBy[pausedBy]}
+        </span>{' '}
+        {words.backlog(waiting)}
+      </p>
+      {since !== null && <p class="hint">{words.sinceThen(formats.moment(since), errorOf(lastError, words))}</p>}
+      <div class="line">
+        {pausedBy !== 'operator' && (
+          <button type="button" disabled={mutation.isUnderWay} onClick={change}>
+            {isPaused ? words.resume : words.pause}
+          </button>
+        )}
+        {failedSince !== null && (
+          <button type="button" disabled={mutation.isUnderWay} onClick={recover}>
+            {words.sendFailedAgain}
+          </button>
+        )}
+      </div>
+      <Problem text={mutation.problem} />
     </li>
   );
 }
 
-function errorOf({ lastError }: EndpointHealth, { attemptErrors }: Words): string {
+function errorOf(lastError: string | null, { attemptErrors }: Words): string {
   return lastError === null ? '' : (attemptErrors[lastError as keyof Words['attemptErrors']] ?? lastError);
 }
 

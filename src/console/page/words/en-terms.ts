@@ -135,5 +135,10 @@ export const enTerms: typeof frTerms = {
     protocol: 'unreadable answer',
     aborted: 'broken off',
   },
+  pausedBy: {
+    operator: 'paused by an operator',
+    client: 'paused by you',
+    failures: 'paused: nothing but failures',
+  },
   healths: { healthy: 'healthy', failing: 'failing', paused: 'paused' },
 };

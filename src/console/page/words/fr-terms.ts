@@ -142,5 +142,10 @@ export const frTerms = {
     protocol: 'réponse illisible',
     aborted: 'interrompue',
   },
+  pausedBy: {
+    operator: 'suspendue par un opérateur',
+    client: 'suspendue par vous',
+    failures: 'suspendue : rien que des échecs',
+  },
   healths: { healthy: 'en bonne santé', failing: 'en échec', paused: 'suspendue' },
 };

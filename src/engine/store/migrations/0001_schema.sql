@@ -664,18 +664,24 @@ select sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UT
 
 -- Endpoints.
 
--- The observed state of an endpoint: written once a second by the couriers, read by operators and by starting couriers.
+-- The observed state of an endpoint: written once a second by the couriers, read by its client, operators and starting couriers.
 -- An endpoint is a client's: its key is the URL's, followed by the client and the host (domain/endpoint.ts). A pause of
 -- the URL's key alone applies to every client.
 create table endpoints (
   key text primary key,
   url text not null,
-  -- An operator has paused it: no attempt starts.
-  paused_at timestamptz,
+  -- No attempt starts while it is paused, by any of these; `paused_at` is when the first one came.
+  operator_paused_at timestamptz,
+  client_paused_at timestamptz,
+  failures_paused_at timestamptz,
+  paused_at timestamptz generated always as (least(operator_paused_at, client_paused_at, failures_paused_at)) stored,
   -- The operator's reason.
   pause_reason text,
-  -- Failed attempts since the last success.
+  -- Failed attempts since the last success, and the end of the first of them.
   failure_streak integer not null default 0,
+  failing_since timestamptz,
+  -- Of the last three attempts: when one was answered with 410, null for any other outcome.
+  gone_at timestamptz[] not null default '{}',
   last_success_at timestamptz,
   last_failure_at timestamptz,
   last_error text,

@@ -1,0 +1,181 @@
+/**
+ * `/endpoints` (decisions, sections 6 and 7): where the webhooks of a client go, how each does, and its pause. The engine
+ * pauses those that are dead and sends nothing to any that is paused; a client ends such a pause, and its own.
+ */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { WEBHOOK_CHANNELS } from '../../engine/domain/delivery.ts';
+import { type EndpointHealth, PAUSE_CAUSES } from '../../engine/domain/endpoint.ts';
+import { pauseOwnEndpoint, readEndpointHealth, resumeOwnEndpoint } from '../../engine/store/endpoints.ts';
+import type { Feature } from '../../feature.ts';
+import { principalOf } from '../../rest/auth.ts';
+import { listWithinReach } from '../../rest/client-listings.ts';
+import { acceptable, answer } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { dateTimeOrNull, identity, text } from '../../rest/description/field-schemas.ts';
+import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
+import { jsonBody } from '../../rest/json-body.ts';
+import type { QueryLimiter } from '../../rest/limits.ts';
+import { readBody } from '../../rest/member-rules.ts';
+import { notFound, Problem } from '../../rest/problem.ts';
+import { orderParameter, PAGING, readQuery } from '../../rest/query.ts';
+import { type Contract, route } from '../../rest/route.ts';
+import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
+import { countOwnPauses, listOwnEndpoints, type OwnEndpoint, readOwnEndpoint } from './endpoint-rows.ts';
+
+const ENDPOINT_LIST_PARAMETERS = {
+  'order[id]': orderParameter('id', ', which is the order of URLs'),
+  ...PAGING,
+} as const;
+
+/** Couriers read every pause each second. */
+const OWN_PAUSES_MAX = 1_000;
+
+const EndpointChange = z.strictObject({
+  paused: z.boolean(zodMessage(FAULTS.flag)).meta({
+    description: 'True: nothing is sent to it. False: your own pause ends, and one after failures.',
+  }),
+});
+
+function endpointRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
+  const { database } = dependencies;
+
+  const describe = async (endpoints: readonly OwnEndpoint[]): Promise<EndpointDocument[]> => {
+    const healths = await readEndpointHealth(limiter.database, [...new Set(endpoints.map(({ key }) => key))]);
+    const healthOf = new Map(healths.map((health) => [health.key, health]));
+    return endpoints.map((endpoint) => endpointDocument(endpoint, healthOf.get(endpoint.key)));
+  };
+
+  /** Throws a 404 `Problem`. */
+  const find = async (ctx: Context): Promise<OwnEndpoint> => {
+    const url = urlOfId(String(ctx.params.id));
+    const { clientId } = principalOf(ctx);
+    const found = url === null ? null : await readOwnEndpoint(limiter.database, clientId, url);
+    if (found === null) throw notFound(THINGS.endpoint);
+    return found;
+  };
+
+  const read = async (ctx: Context): Promise<EndpointDocument> =>
+    limiter.runSingle(ctx, async () => (await describe([await find(ctx)]))[0] as EndpointDocument);
+
+  router.get('/endpoints', acceptable, async (ctx) => {
+    const query = readQuery(ctx, ENDPOINT_LIST_PARAMETERS);
+    const page = { direction: query['order[id]'] ?? 'asc', ...offsetOf(query) } as const;
+    const { members, total } = await listWithinReach(ctx, page, (part) =>
+      limiter.runSingle(ctx, async () => {
+        const listed = await listOwnEndpoints(limiter.database, principalOf(ctx).clientId, part);
+        return { members: await describe(listed.endpoints), total: listed.total };
+      }),
+    );
+    const extent = { members, totalItems: total, paging: query, parameters: ENDPOINT_LIST_PARAMETERS };
+    answer(ctx, collection(ctx, { context: 'Endpoint', ...extent }));
+  });
+
+  router.get('/endpoints/:id', acceptable, async (ctx) => {
+    answer(ctx, await read(ctx));
+  });
+
+  router.patch('/endpoints/:id', acceptable, jsonBody, async (ctx) => {
+    const { paused } = readBody(ctx, EndpointChange, KINDS_OF_MEMBER.endpoint);
+    const { clientId } = principalOf(ctx);
+    const { key, url } = await limiter.runSingle(ctx, () => find(ctx));
+    if (paused) {
+      const isOneTooMany = (await countOwnPauses(database, clientId, key)) >= OWN_PAUSES_MAX;
+      if (isOneTooMany) throw new Problem(409, REFUSALS.pauses(OWN_PAUSES_MAX));
+      await pauseOwnEndpoint(database, key, url);
+    } else await resumeOwnEndpoint(database, key);
+    const document = await read(ctx);
+    if (!paused && document.pausedBy === 'operator') throw new Problem(409, REFUSALS.pausedByOperator);
+    answer(ctx, document);
+  });
+}
+
+function idOfUrl(url: string): string {
+  return Buffer.from(url).toString('base64url');
+}
+
+/** Null when it is none of ours. */
+function urlOfId(id: string): string | null {
+  const url = Buffer.from(id, 'base64url').toString();
+  return idOfUrl(url) === id && !url.includes('\0') ? url : null;
+}
+
+type EndpointDocument = ReturnType<typeof endpointDocument>;
+
+/** `health`: undefined when nothing was ever sent there. */
+function endpointDocument({ url, hasMatches, hasEvents, searches }: OwnEndpoint, health?: EndpointHealth) {
+  const { state = 'healthy', pausedBy = null, pausedAt = null, failingSince = null } = health ?? {};
+  const since = state === 'paused' ? pausedAt : state === 'failing' ? failingSince : null;
+  return {
+    ...identityOf('Endpoint', `/endpoints/${idOfUrl(url)}`),
+    url,
+    channels: WEBHOOK_CHANNELS.filter((channel) => (channel === 'match' ? hasMatches : hasEvents)),
+    state,
+    pausedBy,
+    since: since?.toISOString() ?? null,
+    failingSince: failingSince?.toISOString() ?? null,
+    lastError: health?.lastError ?? null,
+    waiting: health?.backlog ?? 0,
+    searches,
+  };
+}
+
+const EndpointSchema = z.strictObject({
+  ...identity('Endpoint'),
+  url: text('Where webhooks go.'),
+  channels: z.array(z.enum(WEBHOOK_CHANNELS)).meta({
+    description: 'match: endpointRecipient of a search names it; event: eventEndpoint does.',
+  }),
+  state: z.enum(['healthy', 'failing', 'paused']).meta({
+    description: 'failing: its last three attempts failed or more; paused: nothing is sent to it, and nothing is lost.',
+  }),
+  pausedBy: z.enum(PAUSE_CAUSES).nullable().meta({
+    description: 'Of several, the first of: an operator, you, or nothing but failures for days.',
+  }),
+  since: dateTimeOrNull('When the pause or, of a failing one, the series of failures began.'),
+  failingSince: dateTimeOrNull(
+    'When the present series of failures began; the last one before a pause after failures.',
+  ),
+  lastError: z.string().nullable().meta({ description: 'Class of the last failure.' }),
+  waiting: z.int().meta({ description: 'Deliveries that wait for it.' }),
+  searches: z.int().meta({ description: 'Your searches that name it.' }),
+});
+
+const ENDPOINT_CONTRACT: Contract = {
+  routes: [
+    route('get /endpoints', 'Endpoint', 'collection', 'Lists your endpoints', {
+      parameters: ENDPOINT_LIST_PARAMETERS,
+      details:
+        'The URLs that your searches name, and those where webhooks of yours still wait, each with how it does. One that ' +
+        'fails for days without a success, or answers 410 for an hour, is paused: nothing is sent to it, what comes waits ' +
+        'in its order, and nothing is lost.',
+    }),
+    route('get /endpoints/{id}', 'Endpoint', 'item', 'Reads an endpoint', {
+      details: 'One of your endpoints. The id is its URL in base64url.',
+    }),
+    route('patch /endpoints/{id}', 'Endpoint', 'item', 'Pauses or resumes an endpoint', {
+      body: 'EndpointChange',
+      refusals: [409],
+      details:
+        'Pauses an endpoint for all of your searches, or ends your pause and one after failures: what waits is sent from ' +
+        'then on, one at a time until the first 200. What had failed before is sent again by a recovery (`POST ' +
+        '/recoveries` since `failingSince`). 409 while an operator’s pause remains.',
+    }),
+  ],
+  resources: { Endpoint: EndpointSchema },
+  groups: { Endpoint: 'Where your webhooks go, and how that does.' },
+  bodies: { EndpointChange: { schema: EndpointChange, example: { paused: false } } },
+  examples: () => ({
+    Endpoint: endpointDocument({ key: '', url: EXAMPLE_URL, hasMatches: false, hasEvents: true, searches: 2 }),
+  }),
+};
+
+const EXAMPLE_URL = 'https://hooks.example.com/events';
+
+export const endpoints: Feature = {
+  name: 'endpoints',
+  contract: ENDPOINT_CONTRACT,
+  routes: endpointRoutes,
+};
