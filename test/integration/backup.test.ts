@@ -1,7 +1,7 @@
 /** What operators see of `vigie backup` and `vigie restore`: what is refused, and what is left as it was. */
 
 import assert from 'node:assert/strict';
-import { access, lstat, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { access, lstat, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import pg from 'pg';
@@ -141,6 +141,33 @@ test('a restore keeps the former database, makes new passwords, and changes noth
   assert.match(listed.said, /before/);
   assert.doesNotMatch(listed.said, /after/);
   assert.notEqual(await readFile(join(home, 'password'), 'utf8'), password);
+});
+
+test('who was erased after a backup stays erased when it is restored, by the file of a newer one', async (t) => {
+  const scene = await openScene(t);
+  const { dataDir, folder, file, run } = scene;
+  const searches = join(folder, 'searches.json');
+  await writeFile(searches, JSON.stringify([{ title: 'T3', notificationRecipient: 'jo@example.org' }]));
+  assert.equal((await run('keys', 'create', '--client', 'acme')).code, 0);
+  const imported = await run('import', 'searches', '--client', 'acme', searches);
+  assert.equal(imported.code, 0, imported.said);
+  const shown = async () => (await run('recipients', 'show', 'JO@example.org')).said;
+  assert.match(await shown(), /^client acme .*\n {2}search \S+ T3: without consent\n$/);
+  const { clients } = JSON.parse((await run('recipients', 'export', 'jo@example.org')).said);
+  assert.equal(clients[0].searches[0].title, 'T3');
+  assert.equal((await run('backup', file)).code, 0);
+  assert.match((await run('recipients', 'erase', 'jo@example.org')).said, /^acme: erased from 1 searches/);
+  const newer = join(folder, 'newer.tar.gz');
+  assert.equal((await run('backup', newer)).code, 0);
+  const isErasures = (name: string): boolean => name.startsWith('erasures.');
+  const [name = ''] = (await readdir(dataDir)).filter(isErasures);
+  await rm(join(dataDir, name));
+  for (const each of [newer, file]) assert.equal((await run('restore', each)).code, 0);
+  assert.deepEqual((await readdir(dataDir)).filter(isErasures), [name]);
+  assert.match(await shown(), /search \S+ T3/);
+  const daemon = await startDaemon(t, EMBEDDED, scene.settings);
+  assert.match(await shown(), /^client acme .*\n {2}erased \S+\n$/);
+  assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
 test('for a PostgreSQL of your own both commands name its tools, and a directory without a database has no backup', async (t) => {

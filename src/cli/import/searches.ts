@@ -29,7 +29,14 @@ const PAGE = 100;
  * Members that a search can omit without finding more; without any other one that is not understood it may find more, and
  * is not created. An unknown member is left out where the operator names it.
  */
-const DISPENSABLE = ['endpointRecipient', 'eventEndpoint', 'subscribedEvents', 'notificationRecipient', 'context'];
+const DISPENSABLE = [
+  'endpointRecipient',
+  'eventEndpoint',
+  'subscribedEvents',
+  'notificationRecipient',
+  'notificationConsent',
+  'context',
+];
 
 /** Sets the exit code 2 when something could not be imported. Throws `CommandError` for a file without searches. */
 export async function importSearches(
