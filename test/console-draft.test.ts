@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SearchDocument } from '../src/console/page/documents.ts';
 import { bodyOf, ContextError, changesOf, criteriaOf, draftOf, NEW_DRAFT } from '../src/console/page/editor/draft.ts';
+import { floodOf } from '../src/console/page/editor/flood.ts';
 import { violationsOf } from '../src/console/page/editor/violations.ts';
 import { decoded } from '../src/console/page/fragment.ts';
 import { distanceKm as pageDistanceKm, worldLength, worldX, worldY } from '../src/console/page/map/projection.ts';
@@ -152,4 +153,8 @@ test('a price history begins with what the first change replaced', () => {
     prices.map(({ price }) => price),
     [100, 90, 80],
   );
+});
+
+test('more than fifty a day are asked about, whole ones', () => {
+  assert.deepEqual([0, 49.9, 50, 50.001, 51.4, 139.6].map(floodOf), [null, null, null, 51, 51, 140]);
 });

@@ -12,6 +12,7 @@ import { type Query, Refusal, type Rest, Unreachable, type Violation } from '../
 import { type Formats, useFormats } from '../words/formats.ts';
 import { language, useWords, type Words } from '../words/language.ts';
 import type { Body } from './draft.ts';
+import { floodOf } from './flood.ts';
 
 const TYPING_MS = 350;
 const AGAIN_MS = 1_000;
@@ -86,6 +87,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
   const formats = useFormats();
   const { preview, isAsking, problem, violations } = state;
   const knownSince = preview?.knownSince ?? null;
+  const flood = preview === null ? null : floodOf(preview.perDay);
   const about = preview?.estimated === true ? `${words.about} ` : '';
   return (
     <section class="preview card" aria-label={words.preview} aria-busy={isAsking} data-settled={!isAsking}>
@@ -101,6 +103,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
         </>
       )}
       {isAsking && preview === null && <p class="hint">{words.loading}</p>}
+      <Problem text={flood === null ? null : words.flood(formats.number(flood))} />
       {preview !== null && (
         <Folded
           line={

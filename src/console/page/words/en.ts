@@ -165,6 +165,7 @@ export const en: Words = {
   previewWaits: 'The preview goes on when the fields are right.',
   satisfyNow: (count) => (count === 1 ? 'property satisfies it now' : 'properties satisfy it now'),
   perDay: 'a day',
+  flood: (count) => `Some ${count} a day: are you sure?`,
   knownSince: (day) => `A mean since ${day}: this service knows nothing of the time before.`,
   lessThan: (few) => `less than ${few}`,
   dayChart: (days, most) => `New properties a day over ${days} days, ${most} at most`,

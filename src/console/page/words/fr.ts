@@ -169,6 +169,7 @@ export const fr = {
   previewWaits: 'L’aperçu reprend quand les champs sont justes.',
   satisfyNow: (count: number): string => (count < 2 ? 'bien convient aujourd’hui' : 'biens conviennent aujourd’hui'),
   perDay: 'par jour',
+  flood: (count: string) => `Environ ${count} par jour : est-ce bien voulu ?`,
   knownSince: (day: string) => `Moyenne depuis le ${day} : ce service ne connaît rien d’avant.`,
   lessThan: (few: string) => `moins de ${few}`,
   dayChart: (days: number, most: string) => `Nouveaux biens par jour sur ${days} jours, ${most} au plus`,
