@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Criteria, evaluate, satisfies, withTexts } from '../src/engine/domain/criteria.ts';
 import { ANYTHING, CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
+import { featureSetOf } from '../src/engine/domain/features.ts';
 import { distanceKm } from '../src/engine/domain/geo.ts';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import {
@@ -126,6 +127,32 @@ test('energy and greenhouse gas: a letter stated for one live advert is enough, 
     ];
     assert.ok(!matches(excluded, { adverts: others }) && matches({ [name]: ['A'] }, { adverts: others }));
   }
+});
+
+test('a feature is present when an advert names it, absent when one denies it or names others alone, else unknown', () => {
+  const [balcony, garden] = [featureSetOf(['balcony']), featureSetOf(['garden'])];
+  const stated = (...adverts: readonly (readonly [named: number, denied: number])[]) => ({
+    adverts: adverts.map(([features, deniedFeatures]) => ({ ...ADVERT, features, deniedFeatures })),
+  });
+  const included = { includedFeatures: balcony };
+  const excluded = { excludedFeatures: balcony };
+  const [present, absent] = [stated([balcony, 0]), stated([garden, 0])];
+  assert.ok(matches(included, present) && matches(included, stated([0, balcony], [balcony, 0])));
+  assert.ok(
+    !matches(included, absent) && !matches(included, stated([0, balcony])) && !matches(included, stated([0, 0])),
+  );
+  assert.ok(!matches({ includedFeatures: balcony | garden }, present));
+  assert.ok(matches({ includedFeatures: balcony | garden }, stated([balcony, 0], [garden, 0])));
+  assert.ok(matches(excluded, absent) && matches(excluded, stated([0, 0])) && matches(excluded, stated([0, balcony])));
+  assert.ok(!matches(excluded, present) && !matches(excluded, stated([balcony, 0], [0, balcony])));
+  const others = {
+    adverts: [
+      { ...ADVERT, features: balcony },
+      { ...ADVERT, siteCategory: 'notaires' },
+    ],
+  };
+  assert.ok(!matches({ ...included, excludedSiteCategories: ['portail'] }, others));
+  assert.ok(matches({ ...excluded, excludedSiteCategories: ['portail'] }, others));
 });
 
 test('codes: any of the listed, never an unknown one', () => {

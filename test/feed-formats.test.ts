@@ -268,6 +268,15 @@ test('values of Poliris mean what the format says, and unknown is unknown', asyn
   assert.equal((row as AdvertRow).reference, 'agence/R1');
 });
 
+test('what Poliris denies of the vocabulary is an item behind those that it states', async () => {
+  const fields = { 1: 'agence', 2: 'R1', 39: '0', 42: 'NON', 43: '2', 48: 'NON', 65: 'OUI', 244: '1', 67: 'NON' };
+  const [row] = advertsOf(await poliris(polirisFile([fields]), 1));
+  const { content, laterFeatures } = row as AdvertRow;
+  const denied = ['terrasse', 'balcon : 0', 'terrasse : non', 'cave : non'];
+  assert.deepEqual(content.advert.features, ['parking', 'piscine', ...denied]);
+  assert.deepEqual(laterFeatures, denied);
+});
+
 test('the kinds of property and of sale are told by their words, and others are unknown', async () => {
   const kinds = ['appartement', 'Château', 'immeuble', 'parking/box', 'bureaux', 'terrain', 'Boutique', 'péniche'];
   const sales = [

@@ -154,6 +154,10 @@ export const VIOLATION_CODES = {
   too_old: { en: 'Before what is kept.', fr: 'Antérieur à ce qui est conservé.' },
   too_many_parts: { en: 'The body has too many objects and members.', fr: 'Le corps a trop d’objets et de champs.' },
   min_above_max: { en: 'A minimum is above its maximum.', fr: 'Un minimum dépasse son maximum.' },
+  in_both_lists: {
+    en: 'The lists of what is wanted and of what is excluded both have it.',
+    fr: 'C’est à la fois demandé et exclu.',
+  },
   incomplete_circle: {
     en: '`lat`, `lon` and `radius` come together.',
     fr: '`lat`, `lon` et `radius` vont ensemble.',

@@ -1,5 +1,5 @@
 /**
- * `/cities`, `/departments`, `/site_categories` and `/users/{id}`: what searches refer to (specification, 2.2, 2.6), and
+ * `/cities`, `/departments`, `/site_categories`, `/features` and `/users/{id}`: what searches refer to (specification, 2.2, 2.6), and
  * `/public/location-autocomplete` (decisions, section 7): the places that may be meant by what was typed so far, each with
  * its IRI and with what a search takes to look there.
  */
@@ -7,6 +7,8 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { City } from '../engine/domain/city.ts';
+import { FEATURE_VOCABULARY } from '../engine/domain/feature-vocabulary.ts';
+import { FEATURE_NAMES, type FeatureName } from '../engine/domain/features.ts';
 import { parseUuid } from '../engine/domain/ids.ts';
 import type { CityFilter } from '../engine/reference/city-finder.ts';
 import type { CompletedPlace, PlaceType } from '../engine/reference/place-completion.ts';
@@ -50,12 +52,14 @@ export const CITY_LIST_PARAMETERS = {
 
 export const DEPARTMENT_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
 export const SITE_CATEGORY_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
+export const FEATURE_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
 export const USER_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
 
 export function referenceRoutes(router: Router, dependencies: ApiDependencies): void {
   cityRoutes(router, dependencies);
   departmentRoutes(router, dependencies);
   siteCategoryRoutes(router, dependencies);
+  featureRoutes(router);
 
   // Only the client itself: the `user` of a search refers to it.
   router.get('/users', acceptable, (ctx) => {
@@ -164,6 +168,25 @@ function siteCategoryRoutes(router: Router, { database }: ApiDependencies): void
     if (category === undefined) throw notFound(THINGS.siteCategory);
     answer(ctx, siteCategoryDocument(category));
   });
+}
+
+function featureRoutes(router: Router): void {
+  router.get('/features', acceptable, (ctx) => {
+    const items = FEATURE_NAMES.map((name, id) => ({ id, name }));
+    const documentOf = ({ name }: (typeof items)[number]): object => featureDocument(name);
+    answerSlice(ctx, { context: 'Feature', items, documentOf, parameters: FEATURE_LIST_PARAMETERS });
+  });
+
+  router.get('/features/:id', acceptable, (ctx) => {
+    const name = FEATURE_NAMES.find((one) => one === ctx.params.id);
+    if (name === undefined) throw notFound(THINGS.feature);
+    answer(ctx, featureDocument(name));
+  });
+}
+
+export function featureDocument(name: FeatureName): object {
+  const { label, words } = FEATURE_VOCABULARY[name];
+  return { ...identityOf('Feature', `/features/${name}`), name, label, words };
 }
 
 interface Slice<Item> {

@@ -11,6 +11,7 @@ import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
 import {
   CITY_LIST_PARAMETERS,
   DEPARTMENT_LIST_PARAMETERS,
+  FEATURE_LIST_PARAMETERS,
   LOCATION_PARAMETERS,
   SITE_CATEGORY_LIST_PARAMETERS,
   USER_LIST_PARAMETERS,
@@ -111,6 +112,13 @@ export const ROUTES: readonly Route[] = [
   }),
   route('get /site_categories/{id}', 'SiteCategory', 'item', 'Reads a site category', {
     details: 'One category of publishers.',
+  }),
+  route('get /features', 'Feature', 'collection', 'Lists features of homes', {
+    parameters: FEATURE_LIST_PARAMETERS,
+    details: 'The vocabulary of `includedFeatures` and `excludedFeatures`, with its French and English words.',
+  }),
+  route('get /features/{id}', 'Feature', 'item', 'Reads a feature of homes', {
+    details: 'One feature; the id is its name.',
   }),
   route('get /users', 'User', 'collection', 'Lists yourself', {
     parameters: USER_LIST_PARAMETERS,

@@ -166,6 +166,10 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
     if (minName === null || min === null || max === null || min <= max) continue;
     violations.add([minName], FAULTS.aboveMaximum(maxName, max), 'min_above_max');
   }
+  for (const [index, name] of members.excludedFeatures.entries()) {
+    if (members.includedFeatures.includes(name))
+      violations.add(['excludedFeatures', index], FAULTS.includedToo, 'in_both_lists');
+  }
   const circle = ['lat', 'lon', 'radius'] as const;
   const missing = circle.filter((name) => members[name] === null);
   if (missing.length === circle.length) return;

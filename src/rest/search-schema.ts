@@ -10,6 +10,7 @@ import { EVENT_KINDS, type EventKind } from '../engine/domain/codes.ts';
 import type { Form, Forms, Member } from '../engine/domain/criterion-kinds.ts';
 import { CRITERION_MEMBERS, type CriterionMemberName, type FormOf } from '../engine/domain/criterion-table.ts';
 import { formatExpressions, readExpressions } from '../engine/domain/expressions.ts';
+import { FEATURE_NAMES } from '../engine/domain/features.ts';
 import type { Polygon } from '../engine/domain/geo.ts';
 import { MAIL_FREQUENCIES, type MailConsent } from '../engine/domain/mail.ts';
 import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
@@ -219,6 +220,22 @@ const notificationFrequency = z
       'on Mondays.',
   });
 
+/** Names of a closed list, each once. */
+function names<Name extends string>(known: readonly Name[], description: string): MemberRule<readonly Name[]> {
+  const item = {
+    schema: { type: 'string', enum: known },
+    read: (value: unknown) => known.find((one) => one === value) ?? new Refusal(FAULTS.oneOf(known)),
+  };
+  const rule = list<Name>(item, LIST_LENGTH_MAX, description);
+  return {
+    schema: rule.schema,
+    read(value, reading) {
+      const read = rule.read(value, reading);
+      return read === REFUSED ? REFUSED : [...new Set(read)];
+    },
+  };
+}
+
 const expressions = ({ asked }: Member<'expressions'>): MemberRule<string | null> => ({
   schema: z.unknown().meta({ type: ['string', 'null'], description: asked }),
   read(value, { refuse, refuseUnknown }) {
@@ -251,22 +268,6 @@ const polygons = ({ asked }: Member<'polygons'>): MemberRule<readonly Polygon[]>
     return REFUSED;
   },
 });
-
-const eventKind = {
-  schema: { type: 'string', enum: EVENT_KINDS },
-  read(value: unknown) {
-    const kind = EVENT_KINDS.find((one) => one === value);
-    return kind ?? new Refusal(FAULTS.oneOf(EVENT_KINDS));
-  },
-};
-const eventKinds = list<EventKind>(eventKind, LIST_LENGTH_MAX, 'Kinds of event that go to eventEndpoint.');
-const subscribedEvents: MemberRule<readonly EventKind[]> = {
-  schema: eventKinds.schema,
-  read(value, reading) {
-    const kinds = eventKinds.read(value, reading);
-    return kinds === REFUSED ? REFUSED : [...new Set(kinds)];
-  },
-};
 
 const CONTEXT_BYTES_MAX = 2_048;
 
@@ -304,6 +305,7 @@ const RULES: Rules = {
   zipcodes: ({ asked }) => list(textItem(/^\d{5}$/, FAULTS.zipcode), LIST_LENGTH_MAX, asked),
   inseeCodes: ({ asked }) => list(textItem(/^(\d{2}|2A|2B)\d{3}$/, FAULTS.insee), LIST_LENGTH_MAX, asked),
   polygons,
+  features: ({ asked }) => names(FEATURE_NAMES, asked),
   expressions,
 };
 
@@ -330,7 +332,7 @@ export const SEARCH_MEMBERS = {
   notificationFrequency: single(notificationFrequency),
   endpointRecipient: endpoint('Absolute https URL that receives matches.'),
   eventEndpoint: endpoint('Absolute https URL that receives events.'),
-  subscribedEvents,
+  subscribedEvents: names<EventKind>(EVENT_KINDS, 'Kinds of event that go to eventEndpoint.'),
   context,
 } as const;
 

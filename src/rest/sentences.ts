@@ -58,6 +58,7 @@ export const FAULTS = {
   aboveZero: (most: number) => said(`above 0 and at most ${most}`, `au-dessus de 0, et ${most} au plus`),
   aboveMaximum: (name: string, most: number) =>
     said(`must not be above ${name}, which is ${most}`, `ne doit pas dépasser le maximum, qui est de ${count(most)}`),
+  includedToo: said('is in includedFeatures too', 'est aussi dans includedFeatures'),
   circle: said('lat, lon and radius come together', 'la latitude, la longitude et le rayon vont ensemble'),
   oneOf: (choices: readonly (string | number)[]) =>
     said(`must be one of ${choices.join(', ')}`, `doit être l’un de : ${choices.join(', ')}`),
@@ -162,6 +163,7 @@ export const THINGS = {
   city: said('this city', 'Cette ville'),
   department: said('this department', 'Ce département'),
   siteCategory: said('this site category', 'Cette catégorie de site'),
+  feature: said('this feature', 'Cet équipement'),
   consoleFile: said('this file of the console', 'Ce fichier de la console'),
   context: said('this context', 'Ce contexte'),
   page: said('this page', 'Cette page'),

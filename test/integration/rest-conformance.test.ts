@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { satisfies } from '../../src/engine/domain/criteria.ts';
+import { featureSetOf } from '../../src/engine/domain/features.ts';
 import {
   type AdvertFacts,
   NOTHING_KNOWN,
@@ -26,6 +27,12 @@ const ADVERT: AdvertFacts = {
   publisherType: 1,
   price: 250_000,
   hasVirtualTour: true,
+  constructionYear: 1975,
+  condominiumFees: 0,
+  rentalCharges: 100,
+  energy: 'C',
+  greenHouseGas: 'A',
+  features: featureSetOf(['pool', 'balcony']),
   texts: ['Bel appartement', 'Vue mer, rénové'],
 };
 
@@ -41,6 +48,9 @@ const FLAT: PropertyFacts = {
   room: 3,
   bedroom: 2,
   furnished: true,
+  elevator: true,
+  floor: 0,
+  isOnLastFloor: true,
   lat: 43.12,
   lon: 5.93,
   inseeCodes: ['83137'],
@@ -122,6 +132,20 @@ const ROWS: readonly Row[] = [
   { member: 'bedroomMin', sent: 2, unlike: { bedroom: 1 } },
   { member: 'bedroomMax', sent: 2, unlike: { bedroom: 3 } },
   { member: 'furnished', sent: true, unlike: { furnished: false } },
+  { member: 'floorMin', sent: 0, unlike: { floor: -1 } },
+  { member: 'floorMax', sent: 0, unlike: { floor: 1 } },
+  { member: 'lastFloor', sent: true, unlike: { isOnLastFloor: null } },
+  { member: 'lastFloor', sent: false },
+  { member: 'elevator', sent: true, unlike: { elevator: false } },
+  { member: 'constructionYearMin', sent: 1975, unlike: withAdvert({ constructionYear: 1974 }) },
+  { member: 'constructionYearMax', sent: 1975, unlike: withAdvert({ constructionYear: 1976 }) },
+  { member: 'condominiumFeesMax', sent: 1200, unlike: withAdvert({ condominiumFees: 1201 }) },
+  { member: 'rentalChargesMax', sent: 100, unlike: withAdvert({ rentalCharges: null }) },
+  { member: 'energyCategories', sent: 'C', unlike: withAdvert({ energy: 'D' }) },
+  { member: 'energyCategories', sent: ['A', 'C'], unlike: withAdvert({ energy: null }) },
+  { member: 'greenHouseGasCategories', sent: ['A'], unlike: withAdvert({ greenHouseGas: 'B' }) },
+  { member: 'includedFeatures', sent: ['pool'], unlike: withAdvert({ features: featureSetOf(['alarm']) }) },
+  { member: 'excludedFeatures', sent: ['garage'], unlike: withAdvert({ features: featureSetOf(['garage']) }) },
   { member: 'withCoherentPrice', sent: true, unlike: { isPriceCoherent: false } },
   { member: 'withCoherentPrice', sent: false },
   { member: 'withCoherentPrice', sent: null },

@@ -94,7 +94,7 @@ async function everything(): Promise<readonly string[]> {
     ...['/', search['@id'], '/searches?order[title]=asc', `${search['@id']}/matches`, `/matches/${match}`],
     ...[`/documents/properties/${uuid}`, `${search['@id']}/deliveries`, `/deliveries/${delivery}`],
     ...['/cities/75115', '/cities?name=par&itemsPerPage=2', '/departments/83', '/departments?itemsPerPage=3'],
-    ...['/site_categories', '/site_categories/1', search.user, '/users'],
+    ...['/site_categories', '/site_categories/1', '/features', '/features/pool', search.user, '/users'],
     ...['/matches', '/deliveries?status=queued', '/documents/properties', '/public/location-autocomplete?query=toul'],
     ...['/indicators/points_of_interest?lat=43.1&lon=5.9', '/searches?foo=1', '/nowhere'],
     '/webhook-tester?endpoint=https://h.example.com/&eventType=ad.update.price',
@@ -134,6 +134,7 @@ describe('the Hydra documentation', () => {
       cities: ['insee', 'zipcode', 'name', 'order[id]', 'order[name]'],
       departments: ['order[id]', 'order[name]'],
       site_categories: ['order[id]', 'order[name]'],
+      features: ['order[id]', 'order[name]'],
       users: ['order[id]', 'order[name]'],
     });
     const search = resources.find(({ name }) => name === 'searches');

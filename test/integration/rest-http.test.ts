@@ -251,7 +251,7 @@ describe('answers', () => {
         assert.equal((await api.call('GET', `/${collection}/${id}`)).status, 404, `${collection}/${id}`);
       }
     }
-    for (const collection of ['cities', 'departments', 'site_categories']) {
+    for (const collection of ['cities', 'departments', 'site_categories', 'features']) {
       for (const id of ['999999', '0', '-1', '1e3', '99999999999999999999', 'x']) {
         assert.equal((await api.call('GET', `/${collection}/${id}`)).status, 404, `${collection}/${id}`);
       }

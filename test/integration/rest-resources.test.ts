@@ -314,6 +314,11 @@ describe('reference data', () => {
     assert.deepEqual(corse, await get('/departments/201'));
     assert.deepEqual(corse, await get('/departments/2a'));
     assert.equal((await get('/departments/01')).name, 'Ain');
+    const pool = await get('/features/pool');
+    assert.deepEqual(pool.label, { fr: 'Piscine', en: 'Pool' });
+    assert.ok(pool.words.fr.includes('piscine'));
+    const { 'hydra:member': features, 'hydra:totalItems': count } = await get('/features');
+    assert.deepEqual([features.length, count, features[0].name], [19, 19, 'balcony']);
     const [first] = (await get('/site_categories'))['hydra:member'];
     assert.deepEqual(await get(first['@id']), first);
   });

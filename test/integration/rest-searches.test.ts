@@ -41,6 +41,7 @@ describe('a search that is created', () => {
       elevator: 1,
       energyCategories: ['A', 'H'],
       greenHouseGasCategories: 'a',
+      includedFeatures: ['balcony', 'pool', 'balkony'],
       lat: 91,
       lon: 'x',
       radius: 501,
@@ -71,7 +72,7 @@ describe('a search that is created', () => {
       ...['geoShapes', 'expressions', 'notificationRecipient', 'subscribedEvents[0]', 'endpointRecipient'],
       ...['eventEndpoint', 'includedInseeCodes[0]', 'includedSiteCategories[0]', 'includedDepartments[0]', 'title'],
       ...['floorMin', 'floorMax', 'constructionYearMin', 'condominiumFeesMin', 'elevator', 'roomMin'],
-      ...['energyCategories', 'greenHouseGasCategories'],
+      ...['energyCategories', 'greenHouseGasCategories', 'includedFeatures[2]'],
     ];
     assert.deepEqual([...pathsOf(body)].sort(), expected.sort());
     const unknown = body.violations.find((one: { propertyPath: string }) => one.propertyPath === 'titel');
@@ -109,13 +110,16 @@ describe('a search that is created', () => {
       rentalChargesMax: 100,
       energyCategories: ['A', 'B', 'C'],
       greenHouseGasCategories: 'A',
+      includedFeatures: ['terrace', 'balcony'],
+      excludedFeatures: ['toRenovate'],
     };
     const { status, body } = await api.call('POST', '/searches', { title: 'Rez-de-jardin', ...home });
     assert.equal(status, 201);
     const held = (await api.call('GET', body['@id'])).body;
     assert.deepEqual(Object.fromEntries(Object.keys(home).map((name) => [name, held[name]])), home);
-    const { status: refused, body: why } = await api.call('PATCH', body['@id'], { floorMin: 1 });
-    assert.deepEqual([refused, pathsOf(why)], [422, ['floorMin']]);
+    const contradictory = { floorMin: 1, excludedFeatures: ['pool', 'balcony'] };
+    const { status: refused, body: why } = await api.call('PATCH', body['@id'], contradictory);
+    assert.deepEqual([refused, pathsOf(why)], [422, ['floorMin', 'excludedFeatures[1]']]);
   });
 
   it('may have endpoints over http and in private networks where that is allowed', async () => {

@@ -34,7 +34,16 @@ interface Operation {
 
 /** What names a thing of one client in a path, by the first word of the path; what all may read is not there. */
 const NAMED_IN_PATHS = ['searches', 'matches', 'deliveries', 'users', 'recoveries', 'webhook-secrets'] as const;
-const OPEN_TO_ALL = ['cities', 'departments', 'site_categories', 'contexts', 'docs', 'documents', 'unsubscribe'];
+const OPEN_TO_ALL = [
+  'cities',
+  'departments',
+  'site_categories',
+  'features',
+  'contexts',
+  'docs',
+  'documents',
+  'unsubscribe',
+];
 
 interface Owned {
   readonly paths: Readonly<Record<(typeof NAMED_IN_PATHS)[number], string>>;

@@ -9,6 +9,7 @@ import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
 import { PLAIN_CRITERIA, type PlainRow } from '../../src/engine/domain/criterion-table.ts';
 import type { Unit } from '../../src/engine/domain/criterion-words.ts';
 import type { ExpressionEntry } from '../../src/engine/domain/expressions.ts';
+import { featureSetOf } from '../../src/engine/domain/features.ts';
 import type { Polygon } from '../../src/engine/domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 
@@ -160,6 +161,10 @@ const entry: fc.Arbitrary<ExpressionEntry> = fc.record({
 });
 const groups = fc.array(fc.array(entry, { minLength: 1, maxLength: 2 }), { minLength: 1, maxLength: 3 });
 
+const featureSet = fc
+  .uniqueArray(fc.constantFrom('balcony', 'garage', 'alarm'), { minLength: 1, maxLength: 2 })
+  .map(featureSetOf);
+
 function some<T>(...values: readonly T[]): fc.Arbitrary<T[]> {
   return fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 });
 }
@@ -246,6 +251,8 @@ export const criteria: fc.Arbitrary<Criteria> = merged(
       zipcodes: rarely(some(...ZIPCODES), []),
       polygons: rarely(fc.array(polygon, { minLength: 1, maxLength: 3 }), []),
     }),
+    includedFeatures: rarely(featureSet, 0, 8),
+    excludedFeatures: rarely(featureSet, 0, 8),
     excludedInseeCodes: rarely(some(...INSEE_CODES), []),
     includedSiteCategories: rarely(some(...CATEGORIES), [], 8),
     excludedSiteCategories: rarely(some(...CATEGORIES), []),
@@ -257,6 +264,8 @@ const advert: fc.Arbitrary<AdvertFacts> = merged(
   plainAdvertFacts,
   fc.record({
     siteCategory: fc.constantFrom(null, ...CATEGORIES),
+    features: rarely(featureSet, 0, 2),
+    deniedFeatures: rarely(featureSet, 0, 3),
     texts: fc.array(fc.constantFrom(...TEXTS), { maxLength: 2 }),
   }),
 );

@@ -16,6 +16,7 @@ export const GROUPS = {
     'evaluation',
     'explanations',
     'external-text',
+    'features',
     'expression-spelling',
     'expressions',
     'geo',

@@ -5,6 +5,7 @@
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
+import type { FeatureName } from './features.ts';
 import type { Polygon } from './geo.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 
@@ -29,6 +30,7 @@ export interface Forms {
   readonly zipcodes: readonly string[];
   readonly inseeCodes: readonly string[];
   readonly polygons: readonly Polygon[];
+  readonly features: readonly FeatureName[];
   /** The bracketed query string. */
   readonly expressions: string | null;
 }

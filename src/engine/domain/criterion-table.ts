@@ -29,6 +29,7 @@ import {
 } from './criterion-kinds.ts';
 import type { Language } from './criterion-words.ts';
 import { EXPRESSIONS } from './expression-criterion.ts';
+import { EXCLUDED_FEATURES, INCLUDED_FEATURES } from './feature-criteria.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
 
@@ -254,6 +255,8 @@ const EVALUATED = [
       ],
     },
   }),
+  INCLUDED_FEATURES,
+  EXCLUDED_FEATURES,
   AREAS,
   EXCLUDED_CITIES,
   EXPRESSIONS,

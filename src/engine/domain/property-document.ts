@@ -6,6 +6,7 @@
 import Big from 'big.js';
 import type { AdvertEvent } from './advert.ts';
 import type { City, ResolvedPlace, ResolvePlace } from './city.ts';
+import { featuresOf } from './features.ts';
 import { type HomeFacts, homeOf } from './home-facts.ts';
 import { isPriceCoherent, type Market, marketOf, type PricedProperty } from './price-coherence.ts';
 import {
@@ -19,7 +20,7 @@ import {
   representativeAdvert,
   type StatedProperty,
 } from './property.ts';
-import type { PropertyFacts } from './property-facts.ts';
+import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { eachComparedFlag, eachFlag } from './property-flags.ts';
 
 /** JSON-ready. */
@@ -118,19 +119,26 @@ export function propertyFacts(
     departmentCode: priced.departmentCode,
     zipcodes: place?.zipcodes ?? (values.city?.zipcode ? [values.city.zipcode] : []),
     texts: texts(values),
-    adverts: state.adverts.filter(isLive).map(({ content }) => ({
-      siteCategory: content.publisher?.category ?? null,
-      publisherType: content.publisher?.type ?? null,
-      price: content.price,
-      hasVirtualTour: Boolean(content.virtualTour),
-      constructionYear: content.constructionYear,
-      condominiumFees: content.condominiumFees,
-      rentalCharges: content.rentalCharges,
-      energy: content.energy?.category ?? null,
-      greenHouseGas: content.greenHouseGas?.category ?? null,
-      texts: texts(content),
-    })),
+    adverts: state.adverts.filter(isLive).map(advertFacts),
     isPriceCoherent: isPriceCoherent(priced, market === null ? null : median(market)),
+  };
+}
+
+function advertFacts({ content }: HeldAdvert): AdvertFacts {
+  const { named, denied } = featuresOf(content.features);
+  return {
+    siteCategory: content.publisher?.category ?? null,
+    publisherType: content.publisher?.type ?? null,
+    price: content.price,
+    hasVirtualTour: Boolean(content.virtualTour),
+    constructionYear: content.constructionYear,
+    condominiumFees: content.condominiumFees,
+    rentalCharges: content.rentalCharges,
+    energy: content.energy?.category ?? null,
+    greenHouseGas: content.greenHouseGas?.category ?? null,
+    features: named,
+    deniedFeatures: denied,
+    texts: texts(content),
   };
 }
 

@@ -3,6 +3,7 @@
  * criterion on an unknown value fails (decisions, section 3).
  */
 
+import type { FeatureSet } from './features.ts';
 import { type ComparedFlags, eachComparedFlag } from './property-flags.ts';
 
 /** A live advert. A property without one matches nothing. */
@@ -19,6 +20,9 @@ export interface AdvertFacts {
   /** Classes, A to G. */
   readonly energy: string | null;
   readonly greenHouseGas: string | null;
+  /** Those that it names, and those that it denies. */
+  readonly features: FeatureSet;
+  readonly deniedFeatures: FeatureSet;
   /** Title and description as written. */
   readonly texts: readonly string[];
 }
@@ -79,6 +83,8 @@ export const NOTHING_KNOWN_OF_ADVERT: AdvertFacts = {
   rentalCharges: null,
   energy: null,
   greenHouseGas: null,
+  features: 0,
+  deniedFeatures: 0,
   publisherType: null,
   siteCategory: null,
   texts: [],

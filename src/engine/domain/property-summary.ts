@@ -159,6 +159,8 @@ const SUMMARY = shapeOf<PropertySummary>({
       rentalCharges: 'value',
       energy: 'value',
       greenHouseGas: 'value',
+      features: 'value',
+      deniedFeatures: 'value',
     }),
   ],
   representative: 'value',

@@ -5,6 +5,7 @@ import type { EventKind } from './codes.ts';
 import { floorRangeOf, listOf, rangeOf } from './criterion-kinds.ts';
 import { type Criteria, type CriterionMembers, plainCriteria, type RowOf, UNASKED } from './criterion-table.ts';
 import { parseExpressions } from './expressions.ts';
+import { featureSetOf } from './features.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailConsent, MailFrequency, MailStanding } from './mail.ts';
 import { namesOf, type SiteCategoryName } from './site-category-criteria.ts';
@@ -82,6 +83,8 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     rentalCharges: rangeOf(null, members.rentalChargesMax),
     energy: listOf(members.energyCategories),
     greenHouseGas: listOf(members.greenHouseGasCategories),
+    includedFeatures: featureSetOf(members.includedFeatures),
+    excludedFeatures: featureSetOf(members.excludedFeatures),
     lastFloor: members.lastFloor === true,
     withCoherentPrice: members.withCoherentPrice === true,
     withVirtualTour: members.withVirtualTour === true,

@@ -42,6 +42,8 @@ export interface AdvertRow {
   readonly keys?: OtherKeys;
   readonly content: FeedContent;
   readonly losses: readonly Loss[];
+  /** Items of its `features` that earlier versions did not read: no release begins with events. */
+  readonly laterFeatures?: readonly string[];
 }
 
 export interface ComplaintRow {

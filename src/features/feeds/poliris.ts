@@ -1,6 +1,8 @@
 /** Poliris 4, the format of nearly all French portals: a record's fields as the members of the intake contract. */
 
 import { isUtf8 } from 'node:buffer';
+import { FEATURE_VOCABULARY } from '../../engine/domain/feature-vocabulary.ts';
+import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import {
   type FeedRow,
   type Line,
@@ -47,7 +49,11 @@ function rowOf(
   if (fault !== null) return { kind: 'complaint', line, reference: isNamed ? reference : null, reason: fault };
   const nameless = referenceFault(own) ?? referenceFault(reference);
   if (nameless !== null) return { kind: 'complaint', line, reference: null, reason: nameless };
-  const content = { property: propertyOf(record), advert: advertOf(record, source) };
+  const property = propertyOf(record);
+  const advert = advertOf(record, source);
+  const laterFeatures = laterFeaturesOf(record, advert.features);
+  const features = [...advert.features, ...laterFeatures];
+  const content = { property, advert: { ...advert, features } };
   const { losses } = record;
   const { title, description } = content.advert;
   const { zipcode, name } = content.property.city;
@@ -57,7 +63,7 @@ function rowOf(
       ? { kind: 'left out', line, reference: null, reason: NAMES_COLUMNS }
       : { kind: 'complaint', line, reference, reason: NOTHING_UNDERSTOOD, losses };
   const technical = record.line(175).replace(/^0+$/, '');
-  return { kind: 'advert', line, reference, keys: { own, technical }, content, losses };
+  return { kind: 'advert', line, reference, keys: { own, technical }, content, laterFeatures, losses };
 }
 
 type Reader = ReturnType<typeof createReader>;
@@ -163,6 +169,16 @@ function advertOf(record: Reader, source: string) {
     furnished: record.flag(26, 'furnished'),
     pictures: PHOTO_FIELDS.map((field) => record.address(field, 'pictures')).filter((address) => address !== null),
   };
+}
+
+/** Terraces by their number, and what `NON` or 0 denies of the vocabulary: `cave : non`. */
+function laterFeaturesOf(record: Reader, stated: readonly string[]): readonly string[] {
+  const terraces = record.has(NUMBER_OF_TERRACES) && !stated.includes('terrasse') ? ['terrasse'] : [];
+  const denied = [...VOCABULARY_FIELDS].flatMap(([field, feature]) => {
+    const written = record.word(field);
+    return written === 'non' || written === '0' ? [`${feature} : ${written}`] : [];
+  });
+  return [...terraces, ...new Set(denied)];
 }
 
 function moneyOf(record: Reader) {
@@ -381,6 +397,17 @@ const FEATURES: ReadonlyMap<number, string> = new Map([
   [247, 'séjour'],
   [318, 'garage'],
 ]);
+
+const NUMBER_OF_TERRACES = 244;
+
+/** The fields that state a feature of the vocabulary, each with its item. */
+const VOCABULARY_FIELDS: ReadonlyMap<number, string> = new Map(
+  FEATURE_NAMES.flatMap((name) => {
+    const row = FEATURE_VOCABULARY[name];
+    const columns: readonly number[] = 'polirisColumns' in row ? row.polirisColumns : [];
+    return columns.map((field) => [field, FEATURES.get(field) ?? row.words.fr[0]] as const);
+  }),
+);
 
 const fields = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from + 1 }, (_, at) => from + at);

@@ -9,8 +9,16 @@ import { type Publication as Message, publishAll } from '../../engine/broker/pub
 import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology.ts';
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Database } from '../../engine/store/database.ts';
-import { type AdvertRow, type FeedReading, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
-import { contentJson, hashOf, identityOf } from './identity.ts';
+import {
+  type AdvertRow,
+  type FeedContent,
+  type FeedReading,
+  type FeedRow,
+  known,
+  SnapshotRefusedError,
+  withinBounds,
+} from './feed-row.ts';
+import { contentJson, type FeedIdentity, hashOf, identityOf } from './identity.ts';
 import type { DecimalHabits } from './numbers.ts';
 import {
   announcePublications,
@@ -240,10 +248,13 @@ function createComparison(
 ) {
   const { counts } = tally;
   const staleMs = readAt.getTime() - REPUBLISHED_AFTER_MS;
-  return async ({ line, reference, keys = NO_KEYS, content: written }: AdvertRow): Promise<void> => {
-    const content = withinBounds(written, (loss) => tally.lose(loss, line));
+  return async (row: AdvertRow): Promise<void> => {
+    const { line, reference, keys = NO_KEYS } = row;
     const first = firstReference(reference, held);
-    const json = contentJson(identityOf(source, first), content);
+    const identity = identityOf(source, first);
+    const whole = withinBounds(row.content, (loss) => tally.lose(loss, line));
+    const content = asPublished(whole, row.laterFeatures, identity, held.get(reference)?.hash);
+    const json = contentJson(identity, content);
     if (json.length > CONTENT_LENGTH_MAX)
       return tally.complain(line, reference, `it has more than ${CONTENT_LENGTH_MAX} characters`);
     counts.adverts += 1;
@@ -263,6 +274,20 @@ function createComparison(
 }
 
 const NO_KEYS = { own: '', technical: '' };
+
+/** Without the items that a later version reads, while nothing else has changed since an earlier one published the row. */
+function asPublished(
+  content: FeedContent,
+  laterFeatures: readonly string[] | undefined,
+  identity: FeedIdentity,
+  hash: string | null | undefined,
+): FeedContent {
+  if (!hash || laterFeatures === undefined || laterFeatures.length === 0) return content;
+  const features = (content.advert.features ?? []) as readonly string[];
+  const former = features.slice(0, features.length - laterFeatures.length);
+  const before = { ...content, advert: known({ ...content.advert, features: former }) };
+  return hashOf(contentJson(identity, before)) === hash ? before : content;
+}
 
 type Publishing = SnapshotOptions & { readonly broker: Broker };
 

@@ -12,6 +12,7 @@ import { listOf } from '../../engine/domain/criterion-kinds.ts';
 import { plainCriteria, type RowOf, rangeAsked } from '../../engine/domain/criterion-table.ts';
 import { type InLanguages, type Language, shownQuantity } from '../../engine/domain/criterion-words.ts';
 import { type ExpressionEntry, parseExpressions } from '../../engine/domain/expressions.ts';
+import { featureLabels } from '../../engine/domain/feature-criteria.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import { gatherReads } from '../../engine/store/gathered-reads.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
@@ -134,6 +135,8 @@ interface PlaceNames {
 
 type Label =
   | RowOf<'range' | 'letters'>['name']
+  | 'includedFeatures'
+  | 'excludedFeatures'
   | 'areas'
   | 'excludedCities'
   | 'publishers'
@@ -176,6 +179,8 @@ const WORDS: InLanguages<SearchWords> = {
       rentalCharges: 'Charges locatives par mois',
       energy: 'Classe énergie',
       greenHouseGas: 'Classe gaz à effet de serre',
+      includedFeatures: 'Avec',
+      excludedFeatures: 'Sans',
       areas: 'Lieu',
       excludedCities: 'Sauf à',
       publishers: 'Annonceur',
@@ -217,6 +222,8 @@ const WORDS: InLanguages<SearchWords> = {
       rentalCharges: 'Rental charges a month',
       energy: 'Energy class',
       greenHouseGas: 'Greenhouse gas class',
+      includedFeatures: 'With',
+      excludedFeatures: 'Without',
       areas: 'Place',
       excludedCities: 'Not in',
       publishers: 'Publisher',
@@ -266,6 +273,8 @@ function searchWords(members: SearchMembers, names: PlaceNames, language: Langua
     }),
     ...plainCriteria('requirement').map(({ name }) => (members[name] === true ? words.required[name] : '')),
     ...plainCriteria('letters').map((row) => labelled(row.name, list(listOf(members[row.memberName])))),
+    labelled('includedFeatures', featureLabels(members.includedFeatures, language)),
+    labelled('excludedFeatures', featureLabels(members.excludedFeatures, language)),
     labelled('publishers', list(listOf(members.publisherTypes).map((type) => words.publisherTypes[type] ?? null))),
     labelled('categories', categories(members.includedSiteCategories)),
     labelled('noCategories', categories(members.excludedSiteCategories)),

@@ -6,6 +6,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { ENERGY_CATEGORIES, EVENT_KINDS } from '../../engine/domain/codes.ts';
 import { plainCriteria } from '../../engine/domain/criterion-table.ts';
+import { FEATURE_VOCABULARY } from '../../engine/domain/feature-vocabulary.ts';
+import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { eachFlag, PROPERTY_FLAGS } from '../../engine/domain/property-flags.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference } from './json-schemas.ts';
 import { PARTS, RESOURCES } from './resource-schemas.ts';
@@ -49,6 +51,9 @@ const LISTS = {
 };
 const labels = (language: 'fr' | 'en') => JSON.stringify(eachFlag((name) => PROPERTY_FLAGS[name].label[language]));
 
+const featureLabels = (language: 'fr' | 'en') =>
+  JSON.stringify(Object.fromEntries(FEATURE_NAMES.map((name) => [name, FEATURE_VOCABULARY[name].label[language]])));
+
 const names = Object.keys({ ...RESOURCES, ...PARTS });
 const written = [
   '// Written by src/rest/description/build.ts.\n',
@@ -56,6 +61,8 @@ const written = [
   ...Object.entries(LISTS).map(([name, list]) => `export const ${name} = ${JSON.stringify(list)} as const;\n`),
   `const fr = ${labels('fr')};\n`,
   `export const FLAG_LABELS: Readonly<Record<'fr' | 'en', typeof fr>> = { fr, en: ${labels('en')} };\n`,
+  `const features = ${featureLabels('fr')};\n`,
+  `export const FEATURE_LABELS: Readonly<Record<'fr' | 'en', typeof features>> = { fr: features, en: ${featureLabels('en')} };\n`,
 ].join('\n');
 
 if (!process.argv.includes('--check')) await writeFile(TARGET, written);

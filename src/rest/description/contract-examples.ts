@@ -18,7 +18,7 @@ import { deliveryDocument } from '../deliveries.ts';
 import { collectionClassOf, identityOf } from '../hydra.ts';
 import { matchDocument } from '../matches.ts';
 import { searchTemplate } from '../query.ts';
-import { cityDocument, locationDocument } from '../reference.ts';
+import { cityDocument, featureDocument, locationDocument } from '../reference.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-tester.ts';
@@ -79,6 +79,7 @@ export function idExample(resource: string): string | number {
     City: Number(TOULON),
     Department: Number(VAR),
     SiteCategory: CATEGORY.id,
+    Feature: 'pool',
     Match: ID.match,
     Delivery: ID.delivery,
     PropertyDocument: PROPERTY,
@@ -135,6 +136,7 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
     City: cityDocument(present(reference.city(TOULON))),
     Department: departmentDocument(present(reference.department(VAR))),
     SiteCategory: siteCategoryDocument(CATEGORY),
+    Feature: featureDocument('pool'),
     PointOfInterest: {
       lat: 43.1256,
       lon: 5.9304,

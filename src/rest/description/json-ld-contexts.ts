@@ -129,6 +129,7 @@ const WELL_KNOWN: Readonly<Record<string, string>> = {
   'City/name': NAME,
   'Department/name': NAME,
   'SiteCategory/name': NAME,
+  'Feature/name': NAME,
   'Location/label': NAME,
   'User/name': NAME,
   // API Platform's clients find the field of a violation by these.

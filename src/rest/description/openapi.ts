@@ -5,6 +5,7 @@
 
 import { EVENT_KINDS, type EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
+import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { collectionClassOf } from '../hydra.ts';
 import { documentedRules } from '../query.ts';
 import type { Route } from '../route.ts';
@@ -108,8 +109,11 @@ const ADDRESS = { schema: { type: 'string', format: 'email' }, example: 'jo@exam
 function pathParameter(name: string, { resource }: Route): object {
   if (name === 'address') return { name, in: 'path', required: true, description: 'As the IRI has it.', ...ADDRESS };
   const isNumber = NUMBERED.includes(resource);
-  const isUuid = !isNumber && resource !== 'Endpoint';
-  const schema = isNumber ? { type: 'integer', minimum: 0 } : { ...string, ...(isUuid ? { format: 'uuid' } : {}) };
+  const isUuid = !isNumber && resource !== 'Endpoint' && resource !== 'Feature';
+  const names = resource === 'Feature' ? { enum: FEATURE_NAMES } : {};
+  const schema = isNumber
+    ? { type: 'integer', minimum: 0 }
+    : { type: 'string', ...names, ...(isUuid ? { format: 'uuid' } : {}) };
   const description = isUuid ? 'UUID, as the IRI has it.' : 'As the IRI has it.';
   return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
 }

@@ -9,6 +9,7 @@ import { EVENT_KINDS } from '../../engine/domain/codes.ts';
 import type { Form, Member } from '../../engine/domain/criterion-kinds.ts';
 import { CRITERION_MEMBERS } from '../../engine/domain/criterion-table.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../../engine/domain/delivery.ts';
+import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
 import { FEATURES } from '../../features.ts';
 import type { Contract } from '../route.ts';
@@ -41,6 +42,16 @@ const Department = z.strictObject({
 const SiteCategory = z.strictObject({
   ...identity('SiteCategory'),
   name: text('Name, as publisher.category states it.'),
+});
+
+const inLanguages = <Value extends z.ZodType>(value: Value, description: string) =>
+  z.strictObject({ fr: value, en: value }).meta({ description });
+
+const Feature = z.strictObject({
+  ...identity('Feature'),
+  name: z.enum(FEATURE_NAMES).meta({ description: 'Name, as searches have it.' }),
+  label: inLanguages(z.string(), 'For people, French and English.'),
+  words: inLanguages(z.array(z.string()), 'What it is called in the features of adverts.'),
 });
 
 const Location = z.strictObject({
@@ -93,6 +104,7 @@ const ANSWERS: Answers = {
   zipcodes: texts,
   inseeCodes: texts,
   polygons: ({ answered }) => list(z.array(z.array(z.tuple([z.number(), z.number()]))), answered),
+  features: ({ answered }) => list(z.enum(FEATURE_NAMES), answered),
   expressions: ({ answered }) => textOrNull(answered),
 };
 
@@ -232,6 +244,7 @@ const OWN = {
   City,
   Department,
   SiteCategory,
+  Feature,
   Location,
   PointOfInterest,
   WebhookTest,
@@ -249,6 +262,7 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   City: 'Communes and arrondissements, by INSEE code.',
   Department: 'Departments of France.',
   SiteCategory: 'Kinds of sites that adverts come from.',
+  Feature: 'What a home may have, by the words of adverts.',
   Location: 'Places whose names begin as one types.',
   PointOfInterest: 'Schools, restaurants, hospitals and the like near a place.',
   WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',

@@ -80,6 +80,8 @@ function textOf(draft: Draft, member: keyof Draft, words: Words, formats: Format
     propertyTypes: () => coded(words.propertyTypes, draft.propertyTypes),
     publisherTypes: () => coded(words.publisherTypes, draft.publisherTypes),
     notificationConsent: () => draft.notificationConsent?.source ?? '',
+    includedFeatures: () => draft.includedFeatures.map((name) => words.features[name]).join(', '),
+    excludedFeatures: () => draft.excludedFeatures.map((name) => words.features[name]).join(', '),
     notificationFrequency: () => words.frequencies[draft.notificationFrequency as keyof Words['frequencies']],
     subscribedEvents: () =>
       draft.subscribedEvents.map((kind) => words.events[kind as keyof Words['events']]).join(', '),

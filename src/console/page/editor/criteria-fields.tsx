@@ -11,7 +11,7 @@ import {
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useWords } from '../words/language.ts';
-import { type Draft, type FlagMember, isUnset, type RangeCriterion, type RangeMember } from './draft.ts';
+import { type Draft, FEATURE_NAMES, type FlagMember, isUnset, type RangeCriterion, type RangeMember } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
 export function CriteriaFields(props: FieldsProps) {
@@ -74,7 +74,14 @@ const UNITS: Readonly<Record<RangeCriterion, string>> = {
   condominiumFees: '€',
   rentalCharges: '€',
 };
-const HOME: readonly (keyof Draft)[] = [...membersOf(HOME_RANGES), ...LETTER_MEMBERS, 'lastFloor', 'elevator'];
+const HOME: readonly (keyof Draft)[] = [
+  ...membersOf(HOME_RANGES),
+  ...LETTER_MEMBERS,
+  'lastFloor',
+  'elevator',
+  'includedFeatures',
+  'excludedFeatures',
+];
 
 function HomeCriteria(props: FieldsProps) {
   const words = useWords();
@@ -92,6 +99,18 @@ function HomeCriteria(props: FieldsProps) {
             names={ENERGY_CATEGORIES}
             chosen={draft[member].map((letter) => ENERGY_CATEGORIES.findIndex((one) => one === letter))}
             onChange={(codes) => change({ [member]: codes.map((code) => ENERGY_CATEGORIES[code] as string) })}
+          />
+          <Violation text={violations.of(member)} />
+        </div>
+      ))}
+      {(['includedFeatures', 'excludedFeatures'] as const).map((member) => (
+        <div key={member} class="field">
+          <span class="label">{words.members[member]}</span>
+          <Codes
+            label={words.members[member]}
+            names={FEATURE_NAMES.map((name) => words.features[name])}
+            chosen={draft[member].map((name) => FEATURE_NAMES.indexOf(name))}
+            onChange={(codes) => change({ [member]: codes.flatMap((code) => FEATURE_NAMES[code] ?? []) })}
           />
           <Violation text={violations.of(member)} />
         </div>

@@ -2,6 +2,7 @@
 
 import { cityLabel, type LocationDocument, type Ring, type SearchDocument } from '../documents.ts';
 import {
+  FEATURE_LABELS,
   FLAG_CRITERIA,
   LETTER_MEMBERS,
   type RANGE_CRITERIA,
@@ -25,6 +26,8 @@ export interface Word {
 
 export type RangeCriterion = (typeof RANGE_CRITERIA)[number];
 export type RangeMember = (typeof RANGE_MEMBERS)[number];
+export type FeatureName = keyof typeof FEATURE_LABELS.fr;
+export const FEATURE_NAMES = Object.keys(FEATURE_LABELS.fr) as readonly FeatureName[];
 export type LetterMember = (typeof LETTER_MEMBERS)[number];
 export type FlagMember = (typeof FLAG_CRITERIA)[number];
 export type RequirementMember = (typeof REQUIREMENTS)[number];
@@ -39,6 +42,8 @@ export interface Draft
   readonly transactionType: string;
   readonly propertyTypes: readonly number[];
   readonly publisherTypes: readonly number[];
+  readonly includedFeatures: readonly FeatureName[];
+  readonly excludedFeatures: readonly FeatureName[];
   readonly hidePropertyContact: boolean;
   readonly lat: string;
   readonly lon: string;
@@ -85,6 +90,8 @@ export const NEW_DRAFT: Draft = {
   transactionType: '0',
   propertyTypes: [],
   publisherTypes: [],
+  includedFeatures: [],
+  excludedFeatures: [],
   hidePropertyContact: false,
   lat: '',
   lon: '',
@@ -134,6 +141,8 @@ export function draftOf(search: SearchDocument): Draft {
     transactionType: text('transactionType'),
     propertyTypes: codes('propertyTypes'),
     publisherTypes: codes('publisherTypes'),
+    includedFeatures: search.includedFeatures,
+    excludedFeatures: search.excludedFeatures,
     hidePropertyContact: search.hidePropertyContact,
     lat: text('lat'),
     lon: text('lon'),
@@ -207,6 +216,8 @@ export function bodyOf(draft: Draft): Body {
     transactionType: textOrNull(draft.transactionType),
     propertyTypes: oneOrSeveral(draft.propertyTypes),
     publisherTypes: oneOrSeveral(draft.publisherTypes),
+    includedFeatures: draft.includedFeatures,
+    excludedFeatures: draft.excludedFeatures,
     hidePropertyContact: draft.hidePropertyContact,
     lat: decimalOrNull(draft.lat),
     lon: decimalOrNull(draft.lon),

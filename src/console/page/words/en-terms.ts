@@ -1,6 +1,6 @@
 /** English names of the interface's codes and members. */
 
-import { FLAG_LABELS } from '../generated/documents.ts';
+import { FEATURE_LABELS, FLAG_LABELS } from '../generated/documents.ts';
 import type { frTerms } from './fr-terms.ts';
 
 export const enTerms: typeof frTerms = {
@@ -34,6 +34,8 @@ export const enTerms: typeof frTerms = {
     rentalCharges: 'Rental charges a month',
     energyCategories: 'Energy class',
     greenHouseGasCategories: 'Greenhouse gas class',
+    includedFeatures: 'With',
+    excludedFeatures: 'Without',
     withVirtualTour: 'With a virtual tour',
     hidePropertyContact: 'Do not pass contacts on',
     lat: 'Latitude',
@@ -56,6 +58,7 @@ export const enTerms: typeof frTerms = {
     context: 'Context (JSON)',
   },
   flags: FLAG_LABELS.en,
+  features: FEATURE_LABELS.en,
   transactions: ['Sale', 'Rent'],
   propertyTypes: ['Apartment', 'House', 'Building', 'Parking', 'Office', 'Land', 'Shop'],
   publisherTypes: ['Individual', 'Professional'],
@@ -113,6 +116,8 @@ export const enTerms: typeof frTerms = {
     rentalCharges: 'Rental charges a month',
     energy: 'Energy class',
     greenHouseGas: 'Greenhouse gas class',
+    includedFeatures: 'With',
+    excludedFeatures: 'Without',
     areas: 'Place',
     excludedCities: 'Excluded cities',
     expressions: 'Words',

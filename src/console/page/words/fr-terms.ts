@@ -1,6 +1,6 @@
 /** French names of the interface's codes and members. */
 
-import { FLAG_LABELS } from '../generated/documents.ts';
+import { FEATURE_LABELS, FLAG_LABELS } from '../generated/documents.ts';
 
 export const frTerms = {
   views: {
@@ -33,6 +33,8 @@ export const frTerms = {
     rentalCharges: 'Charges locatives par mois',
     energyCategories: 'Classe énergie',
     greenHouseGasCategories: 'Classe gaz à effet de serre',
+    includedFeatures: 'Avec',
+    excludedFeatures: 'Sans',
     withVirtualTour: 'Avec visite virtuelle',
     hidePropertyContact: 'Ne pas transmettre les contacts',
     lat: 'Latitude',
@@ -55,6 +57,7 @@ export const frTerms = {
     context: 'Contexte (JSON)',
   },
   flags: FLAG_LABELS.fr,
+  features: FEATURE_LABELS.fr,
   transactions: ['Vente', 'Location'] as readonly string[],
   propertyTypes: [
     'Appartement',
@@ -120,6 +123,8 @@ export const frTerms = {
     rentalCharges: 'Charges locatives par mois',
     energy: 'Classe énergie',
     greenHouseGas: 'Classe gaz à effet de serre',
+    includedFeatures: 'Avec',
+    excludedFeatures: 'Sans',
     areas: 'Lieu',
     excludedCities: 'Villes exclues',
     expressions: 'Mots',

@@ -1,15 +1,18 @@
 /**
  * Criteria that no column has and few searches ask for, in words of the record of their own: the letters asked for, a
- * bit each.
+ * bit each, and the features.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
 import { plainCriteria } from '../../domain/criterion-table.ts';
+import { presenceOf } from '../../domain/feature-criteria.ts';
 import type { AdvertFacts } from '../../domain/property-facts.ts';
 
 const ROWS = plainCriteria('letters');
 /** For each row a byte of the first integer. */
 const ROW_BITS = 8;
+const INCLUDED = 1;
+const EXCLUDED = 2;
 
 /** Writes from `at` on. False without any of these criteria; null with a letter that has no bit. */
 export function writeHome(criteria: Criteria, integers: Int32Array, at: number): boolean | null {
@@ -22,7 +25,9 @@ export function writeHome(criteria: Criteria, integers: Int32Array, at: number):
     }
   }
   integers[at] = letters;
-  return letters !== 0;
+  integers[at + INCLUDED] = criteria.includedFeatures;
+  integers[at + EXCLUDED] = criteria.excludedFeatures;
+  return (letters | criteria.includedFeatures | criteria.excludedFeatures) !== 0;
 }
 
 /** Whether these adverts hold what was written at `at`. */
@@ -32,7 +37,10 @@ export function holdsHome(integers: Int32Array, at: number, adverts: readonly Ad
     const asked = (letters >>> (position * ROW_BITS)) & (2 ** ROW_BITS - 1);
     if (asked !== 0 && !isLetterStated(asked, ROWS[position] as (typeof ROWS)[number], adverts)) return false;
   }
-  return true;
+  const [included, excluded] = [integers[at + INCLUDED] as number, integers[at + EXCLUDED] as number];
+  if ((included | excluded) === 0) return true;
+  const { present } = presenceOf(adverts);
+  return (included & ~present) === 0 && (excluded & present) === 0;
 }
 
 function isLetterStated(
