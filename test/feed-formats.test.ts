@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { type AdvertRow, type FeedRow, known, withinBounds } from '../src/features/feeds/feed-row.ts';
+import { asPublished, contentJson, hashOf, identityOf } from '../src/features/feeds/identity.ts';
 import { readMapped } from '../src/features/feeds/mapped-files.ts';
 import { parseMapping } from '../src/features/feeds/mapping.ts';
 import { createNumberReader, type DecimalHabits } from '../src/features/feeds/numbers.ts';
@@ -275,6 +276,14 @@ test('what Poliris denies of the vocabulary is an item behind those that it stat
   const denied = ['terrasse', 'balcon : 0', 'terrasse : non', 'cave : non'];
   assert.deepEqual(content.advert.features, ['parking', 'piscine', ...denied]);
   assert.deepEqual(laterFeatures, denied);
+
+  const identity = identityOf('some-agency', 'agence/R1');
+  const whole = withinBounds(content, () => assert.fail());
+  const former = { ...whole, advert: { ...whole.advert, features: ['parking', 'piscine'] } };
+  const publishedAs = (hash: string | null) => asPublished(whole, laterFeatures, identity, hash);
+  assert.deepEqual(publishedAs(hashOf(contentJson(identity, former))), former, 'a release is no change');
+  assert.deepEqual(publishedAs(hashOf(contentJson(identity, { ...former, property: { room: 9 } }))), whole);
+  assert.deepEqual([publishedAs(hashOf(contentJson(identity, whole))), publishedAs(null)], [whole, whole]);
 });
 
 test('the kinds of property and of sale are told by their words, and others are unknown', async () => {

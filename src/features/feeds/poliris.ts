@@ -1,8 +1,6 @@
 /** Poliris 4, the format of nearly all French portals: a record's fields as the members of the intake contract. */
 
 import { isUtf8 } from 'node:buffer';
-import { FEATURE_VOCABULARY } from '../../engine/domain/feature-vocabulary.ts';
-import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import {
   type FeedRow,
   type Line,
@@ -18,6 +16,7 @@ import {
   webAddress,
 } from './feed-row.ts';
 import { createNumberReader, type NumberReader } from './numbers.ts';
+import { featuresOf, laterFeaturesOf } from './poliris-features.ts';
 
 /** `source`: whose name stands for a publisher that gives none. */
 export async function* readPoliris(
@@ -155,7 +154,7 @@ function advertOf(record: Reader, source: string) {
     virtualTour: record.address(104, 'virtualTour'),
     contact: { email: record.line(107), name, phone: record.line(105), reference: record.line(2) },
     publisher: { category: 'Agence', name: name || source, type: 1 },
-    features: [...FEATURES].filter(([field]) => record.has(field)).map(([, feature]) => feature),
+    features: featuresOf(record),
     energy: ratingOf(record, 176, 'energy'),
     greenHouseGas: ratingOf(record, 178, 'greenHouseGas'),
     constructionYear: record.amount(27, 'constructionYear'),
@@ -169,16 +168,6 @@ function advertOf(record: Reader, source: string) {
     furnished: record.flag(26, 'furnished'),
     pictures: PHOTO_FIELDS.map((field) => record.address(field, 'pictures')).filter((address) => address !== null),
   };
-}
-
-/** Terraces by their number, and what `NON` or 0 denies of the vocabulary: `cave : non`. */
-function laterFeaturesOf(record: Reader, stated: readonly string[]): readonly string[] {
-  const terraces = record.has(NUMBER_OF_TERRACES) && !stated.includes('terrasse') ? ['terrasse'] : [];
-  const denied = [...VOCABULARY_FIELDS].flatMap(([field, feature]) => {
-    const written = record.word(field);
-    return written === 'non' || written === '0' ? [`${feature} : ${written}`] : [];
-  });
-  return [...terraces, ...new Set(denied)];
 }
 
 function moneyOf(record: Reader) {
@@ -351,63 +340,6 @@ function transactionTypeOf(word: string): number | null | undefined {
   if (/^(?:vente|viager)s?\b/.test(word)) return 0;
   return /^locations?\b/.test(word) ? 1 : undefined;
 }
-
-/** By field: the feature that a property has when the field is `OUI`, or a number above 0. */
-const FEATURES: ReadonlyMap<number, string> = new Map([
-  [13, 'charges comprises'],
-  [28, 'refait à neuf'],
-  [32, 'WC séparés'],
-  [35, 'orientation sud'],
-  [36, 'orientation est'],
-  [37, 'orientation ouest'],
-  [38, 'orientation nord'],
-  [39, 'balcon'],
-  [42, 'cave'],
-  [43, 'parking'],
-  [44, 'box'],
-  [45, 'digicode'],
-  [46, 'interphone'],
-  [47, 'gardien'],
-  [48, 'terrasse'],
-  [61, 'alarme'],
-  [62, 'télévision par câble'],
-  [63, 'calme'],
-  [64, 'climatisation'],
-  [65, 'piscine'],
-  [66, 'accès handicapés'],
-  [67, 'animaux acceptés'],
-  [68, 'cheminée'],
-  [69, 'congélateur'],
-  [70, 'four'],
-  [71, 'lave-vaisselle'],
-  [72, 'micro-ondes'],
-  [73, 'placards'],
-  [74, 'téléphone'],
-  [75, 'proche d’un lac'],
-  [76, 'proche d’un tennis'],
-  [77, 'proche du ski'],
-  [78, 'vue dégagée'],
-  [81, 'duplex'],
-  [191, 'parquet'],
-  [197, 'monte-charge'],
-  [233, 'lave-linge'],
-  [234, 'sèche-linge'],
-  [235, 'connexion internet'],
-  [246, 'salle à manger'],
-  [247, 'séjour'],
-  [318, 'garage'],
-]);
-
-const NUMBER_OF_TERRACES = 244;
-
-/** The fields that state a feature of the vocabulary, each with its item. */
-const VOCABULARY_FIELDS: ReadonlyMap<number, string> = new Map(
-  FEATURE_NAMES.flatMap((name) => {
-    const row = FEATURE_VOCABULARY[name];
-    const columns: readonly number[] = 'polirisColumns' in row ? row.polirisColumns : [];
-    return columns.map((field) => [field, FEATURES.get(field) ?? row.words.fr[0]] as const);
-  }),
-);
 
 const fields = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from + 1 }, (_, at) => from + at);

@@ -9,16 +9,8 @@ import { type Publication as Message, publishAll } from '../../engine/broker/pub
 import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology.ts';
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Database } from '../../engine/store/database.ts';
-import {
-  type AdvertRow,
-  type FeedContent,
-  type FeedReading,
-  type FeedRow,
-  known,
-  SnapshotRefusedError,
-  withinBounds,
-} from './feed-row.ts';
-import { contentJson, type FeedIdentity, hashOf, identityOf } from './identity.ts';
+import { type AdvertRow, type FeedReading, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
+import { asPublished, contentJson, hashOf, identityOf } from './identity.ts';
 import type { DecimalHabits } from './numbers.ts';
 import {
   announcePublications,
@@ -274,20 +266,6 @@ function createComparison(
 }
 
 const NO_KEYS = { own: '', technical: '' };
-
-/** Without the items that a later version reads, while nothing else has changed since an earlier one published the row. */
-function asPublished(
-  content: FeedContent,
-  laterFeatures: readonly string[] | undefined,
-  identity: FeedIdentity,
-  hash: string | null | undefined,
-): FeedContent {
-  if (!hash || laterFeatures === undefined || laterFeatures.length === 0) return content;
-  const features = (content.advert.features ?? []) as readonly string[];
-  const former = features.slice(0, features.length - laterFeatures.length);
-  const before = { ...content, advert: known({ ...content.advert, features: former }) };
-  return hashOf(contentJson(identity, before)) === hash ? before : content;
-}
 
 type Publishing = SnapshotOptions & { readonly broker: Broker };
 

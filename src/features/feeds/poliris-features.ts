@@ -1,0 +1,82 @@
+/** The features that a record of Poliris states, as items of the advert in French words. */
+
+import { FEATURE_VOCABULARY } from '../../engine/domain/feature-vocabulary.ts';
+import { FEATURE_NAMES } from '../../engine/domain/features.ts';
+
+interface StatingRecord {
+  /** The field is `OUI`, or a number above 0. */
+  readonly has: (field: number) => boolean;
+  /** The field, folded. */
+  readonly word: (field: number) => string;
+}
+
+export function featuresOf(record: StatingRecord): readonly string[] {
+  return [...FEATURES].filter(([field]) => record.has(field)).map(([, feature]) => feature);
+}
+
+/** Terraces by their number, and what `NON` or 0 denies of the vocabulary: `cave : non`. */
+export function laterFeaturesOf(record: StatingRecord, stated: readonly string[]): readonly string[] {
+  const terraces = record.has(NUMBER_OF_TERRACES) && !stated.includes('terrasse') ? ['terrasse'] : [];
+  const denied = [...VOCABULARY_FIELDS].flatMap(([field, feature]) => {
+    const written = record.word(field);
+    return written === 'non' || written === '0' ? [`${feature} : ${written}`] : [];
+  });
+  return [...terraces, ...new Set(denied)];
+}
+
+/** By field: the feature that a property has when the field is `OUI`, or a number above 0. */
+const FEATURES: ReadonlyMap<number, string> = new Map([
+  [13, 'charges comprises'],
+  [28, 'refait à neuf'],
+  [32, 'WC séparés'],
+  [35, 'orientation sud'],
+  [36, 'orientation est'],
+  [37, 'orientation ouest'],
+  [38, 'orientation nord'],
+  [39, 'balcon'],
+  [42, 'cave'],
+  [43, 'parking'],
+  [44, 'box'],
+  [45, 'digicode'],
+  [46, 'interphone'],
+  [47, 'gardien'],
+  [48, 'terrasse'],
+  [61, 'alarme'],
+  [62, 'télévision par câble'],
+  [63, 'calme'],
+  [64, 'climatisation'],
+  [65, 'piscine'],
+  [66, 'accès handicapés'],
+  [67, 'animaux acceptés'],
+  [68, 'cheminée'],
+  [69, 'congélateur'],
+  [70, 'four'],
+  [71, 'lave-vaisselle'],
+  [72, 'micro-ondes'],
+  [73, 'placards'],
+  [74, 'téléphone'],
+  [75, 'proche d’un lac'],
+  [76, 'proche d’un tennis'],
+  [77, 'proche du ski'],
+  [78, 'vue dégagée'],
+  [81, 'duplex'],
+  [191, 'parquet'],
+  [197, 'monte-charge'],
+  [233, 'lave-linge'],
+  [234, 'sèche-linge'],
+  [235, 'connexion internet'],
+  [246, 'salle à manger'],
+  [247, 'séjour'],
+  [318, 'garage'],
+]);
+
+const NUMBER_OF_TERRACES = 244;
+
+/** The fields that state a feature of the vocabulary, each with its item. */
+const VOCABULARY_FIELDS: ReadonlyMap<number, string> = new Map(
+  FEATURE_NAMES.flatMap((name) => {
+    const row = FEATURE_VOCABULARY[name];
+    const columns: readonly number[] = 'polirisColumns' in row ? row.polirisColumns : [];
+    return columns.map((field) => [field, FEATURES.get(field) ?? row.words.fr[0]] as const);
+  }),
+);
