@@ -110,6 +110,7 @@ test('what stands behind a negation is not there, and an entry with a negation f
     "pas d'ascenseur",
     'pas d’un ascenseur',
     'aucun ascenseur',
+    'aucuns ascenseur',
     'ni cave ni ascenseur',
     'sans  grand ascenseur',
   ];

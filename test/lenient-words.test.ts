@@ -37,10 +37,10 @@ const ROOMS = new RegExp(`[tf]${CLOSE}?(\\d{1,2})${END}`, 'y');
 const DIGITS = new RegExp('([1-9]\\d{0,2}(?:[ \u00a0]\\d{3}(?!\\d))+|\\d+)(?:,(\\d+))?', 'y');
 const WRITTEN = new RegExp(`(?<!${PART}${CLOSE})(deux|trois|quatre|dix|huit)${END}(?!${CLOSE}${PART}${END})`, 'y');
 const WORD = /[a-z0-9]+/y;
-const THROUGH = '(?:de|d|une?|aucune?|gros|grands?)';
+const THROUGH = '(?:de|d|une?|aucune?s?|gros|grands?)';
 const STEP = `(?<![a-z0-9])(?:\\d+|${PART}|un|quelques)${JOIN}`;
 const NEGATION = new RegExp(
-  `(?<![a-z0-9])(?=(?:sans|aucune?|ni|(?<!${STEP})pas${JOIN}de?(?!${JOIN}l[ae]?${END}))(?<said>(?:${JOIN}${THROUGH}${END})*${JOIN}[a-z0-9]+))`,
+  `(?<![a-z0-9])(?=(?:sans|aucune?s?|ni|(?<!${STEP})pas${JOIN}de?(?!${JOIN}l[ae]?${END}))(?<said>(?:${JOIN}${THROUGH}${END})*${JOIN}[a-z0-9]+))`,
   'g',
 );
 
@@ -76,7 +76,7 @@ function numberAt(text: string, at: number): { words: string[]; end: number; apa
     if (unit !== null) return { words: [value + name, word], end: end + unit[0].length, apart };
   }
   if (/[a-z]/.test(text[end] ?? '')) return null;
-  const adjective = `${CLOSE}(?!(?:t|f|sans|aucune?|ni|pas|deux|trois|quatre|dix|huit|[tf]?\\d\\w*)${END})[a-z]+`;
+  const adjective = `${CLOSE}(?!(?:t|f|sans|aucune?s?|ni|pas|deux|trois|quatre|dix|huit|[tf]?\\d\\w*)${END})[a-z]+`;
   const counted = new RegExp(
     `(?:(?!${CLOSE}(?:chambres|pieces)${END})${adjective}){0,2}${CLOSE}(chambre|piece)s${END}(?!(?<=pieces)${CLOSE}d${CLOSE}eau${END})`,
     'y',
@@ -105,7 +105,7 @@ function read(raw: string): { said: Said[]; apart: (string | null)[]; isNegation
     at = (number?.end ?? at + word.length) - 1;
   }
   const hasNegation = new RegExp(
-    `(?<![a-z0-9])(?:sans|aucune?|ni|(?<!${STEP})pas${JOIN}de?(?!${JOIN}l[ae]?${END}))${END}`,
+    `(?<![a-z0-9])(?:sans|aucune?s?|ni|(?<!${STEP})pas${JOIN}de?(?!${JOIN}l[ae]?${END}))${END}`,
   );
   return { said, apart, isNegation: hasNegation.test(text) };
 }

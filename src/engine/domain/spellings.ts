@@ -86,7 +86,7 @@ export const NUMBER_PARTS: ReadonlySet<string> = new Set(
 );
 
 /** What follows is not there. */
-export const NEGATIONS: ReadonlySet<string> = new Set(['sans', 'aucun', 'aucune', 'ni']);
+export const NEGATIONS: ReadonlySet<string> = new Set(['sans', 'aucun', 'aucune', 'aucuns', 'aucunes', 'ni']);
 /** With *de*, unless a number or *quelques* precedes, or an article follows: *à deux pas de la plage*. */
 export const NEGATION_WITH_DE = 'pas';
 export const DE: ReadonlySet<string> = new Set(['de', 'd']);
@@ -94,5 +94,5 @@ export const STEPS_BEFORE: ReadonlySet<string> = new Set([...NUMBER_PARTS, 'un',
 export const STEPS_BEHIND: ReadonlySet<string> = new Set(['la', 'le', 'l']);
 /** The negation holds for the word behind these too. */
 export const NEGATED_THROUGH: ReadonlySet<string> = new Set(
-  'de d un une aucun aucune gros grosse grosses grand grande grands grandes'.split(' '),
+  'de d un une aucun aucune aucuns aucunes gros grosse grosses grand grande grands grandes'.split(' '),
 );
