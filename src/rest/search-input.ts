@@ -161,10 +161,10 @@ const RANGES = plainCriteria('range');
 /** Contradictions between members. A maximum of 0 is no bound. */
 function findConflicts(members: SearchMembers, violations: Violations): void {
   for (const row of RANGES) {
-    const { minName, maxName } = row;
+    const { minName } = row;
     const { min, max } = rangeAsked(row, members);
     if (minName === null || min === null || max === null || min <= max) continue;
-    violations.add([minName], FAULTS.aboveMaximum(maxName, max), 'min_above_max');
+    violations.add([minName], FAULTS.aboveMaximum(max), 'min_above_max');
   }
   for (const [index, name] of members.excludedFeatures.entries()) {
     if (members.includedFeatures.includes(name))

@@ -56,8 +56,11 @@ export const FAULTS = {
   decimalWithin: ({ en, fr }: Sentence) => said(`must be ${en}`, `doit être un nombre ${fr}`),
   degrees: (most: number) => said(`from -${most} to ${most}`, `entre −${most} et ${most}`),
   aboveZero: (most: number) => said(`above 0 and at most ${most}`, `au-dessus de 0, et ${most} au plus`),
-  aboveMaximum: (name: string, most: number) =>
-    said(`must not be above ${name}, which is ${most}`, `ne doit pas dépasser le maximum, qui est de ${count(most)}`),
+  aboveMaximum: (most: number) =>
+    said(
+      `must not be above the maximum, which is ${most.toLocaleString('en')}`,
+      `ne doit pas dépasser le maximum, qui est de ${count(most)}`,
+    ),
   includedToo: said('is in includedFeatures too', 'est aussi dans includedFeatures'),
   circle: said('lat, lon and radius come together', 'la latitude, la longitude et le rayon vont ensemble'),
   oneOf: (choices: readonly (string | number)[]) =>

@@ -86,7 +86,7 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
   assert.match(String(seen.opened.deliveries), /Appartement Toulon|Maison Lyon|Zébulon/);
   assert.deepEqual([seen.ascending, seen.descending], [TITLES, TITLES.toReversed()]);
   assert.deepEqual(seen.filtered, ['Zébulon']);
-  assert.equal(seen.violation, 'must not be above budgetMax, which is 300');
+  assert.equal(seen.violation, 'must not be above the maximum, which is 300');
   // What nobody touched is left to its default: no switch that is off by itself.
   assert.equal(seen.sent.title, 'Created by hand');
   for (const flag of ['furnished', 'withCoherentPrice', 'withVirtualTour']) assert.ok(!(flag in seen.sent), flag);

@@ -289,15 +289,14 @@ async function switchNotifications(scene: ConsoleScene): Promise<void> {
   );
 }
 
-async function seeSilentSearch({ page, rest, publish, enter }: ConsoleScene): Promise<void> {
+async function seeSilentSearch({ page, rest, publish, enter, chooseSearch }: ConsoleScene): Promise<void> {
   const silent = { title: 'Sans bruit', transactionType: 1, includedCities: ['/cities/83137'] };
   const { iri } = await rest.createSearch(silent);
   await publish({ title: 'Studio à louer', price: 600, transactionType: 1 });
   const found = () => rest.request<{ 'hydra:totalItems': number }>('GET', `${iri}/properties`);
   await until(found, ({ body }) => body['hydra:totalItems'] === 1);
   await enter();
-  await page.do('wait', { selector: `.filters option[value="${iri}"]` });
-  await page.do('choose', { selector: '.filters select', value: iri });
+  await chooseSearch('Sans bruit');
   await page.do('wait', { selector: '::-p-text(1 property found now)' });
   await page.do('until', { expression: `${COVERED} > 0` });
   // Nothing was notified of it, and it is shown all the same.
@@ -305,7 +304,7 @@ async function seeSilentSearch({ page, rest, publish, enter }: ConsoleScene): Pr
   await page.do('wait', { selector: '.property ::-p-text(Studio à louer)' });
   await page.do('click', { selector: '.property .back' });
   await page.do('wait', { selector: '.filters' });
-  await page.do('choose', { selector: '.filters select', value: '' });
+  await chooseSearch('');
 }
 
 /** Pixels of the map that matches cover. */
@@ -316,9 +315,9 @@ const COVERED = `(() => {
 })()`;
 
 async function filterMatches(scene: ConsoleScene): Promise<void> {
-  const { page, rest, receiver, publish, servers, enter } = scene;
+  const { page, rest, receiver, publish, servers, enter, chooseSearch } = scene;
   const notifying = { notificationEnabled: true, endpointRecipient: receiver.urlOf('/ventes') };
-  const { iri } = await rest.createSearch({ title: 'Ventes', ...TOULON, ...notifying });
+  await rest.createSearch({ title: 'Ventes', ...TOULON, ...notifying });
   const older = randomUUID();
   await publish(
     { property: older, title: 'Vendu mardi', price: 210_000 },
@@ -333,17 +332,17 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
     await page.do('until', { expression: `${listed}.join() === ${JSON.stringify([...titles].sort().join())}` });
     await page.do('until', { expression: `${COVERED} ${titles.length === 0 ? '===' : '>'} 0` });
   };
-  await sortResults(scene, iri, shows);
-  const [searches, period] = ['.filters select:nth-of-type(1)', '.filters select:nth-of-type(2)'];
+  await sortResults(scene, shows);
+  const period = '.filters select';
   await shows(['Vendu mardi', 'Vendu ce jour']);
   await page.do('choose', { selector: period, value: '1' });
   await shows(['Vendu ce jour']);
   // What one search finds now has no period.
-  await page.do('choose', { selector: searches, value: iri });
+  await chooseSearch('Ventes');
   await shows(['Vendu mardi', 'Vendu ce jour']);
   await page.do('click', { selector: '.chip[data-kind=sale]' });
   await shows([]);
-  await page.do('choose', { selector: searches, value: '' });
+  await chooseSearch('');
   await shows([]);
   await page.do('choose', { selector: period, value: '30' });
   await page.do('click', { selector: '.chip[data-kind=sale]' });
@@ -352,15 +351,14 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
 
 /** Of all searches in the page, of one by the service; what is found of one is exported as the service writes it. */
 async function sortResults(
-  { page, picture }: ConsoleScene,
-  iri: string,
+  { page, chooseSearch, picture }: ConsoleScene,
   shows: (titles: readonly string[]) => Promise<void>,
 ): Promise<void> {
   const first = async (title: string): Promise<void> => {
     await page.do('until', { expression: `document.querySelector('.result .row-title')?.innerText === '${title}'` });
   };
-  for (const search of ['', iri]) {
-    await page.do('choose', { selector: '.filters select', value: search });
+  for (const search of ['', 'Ventes']) {
+    await chooseSearch(search);
     for (const order of ['surface', 'price', 'pricePerMeter', 'price']) {
       await page.do('choose', { selector: '.result-tools select', value: order });
       await first(order === 'price' ? 'Vendu mardi' : 'Vendu ce jour');
@@ -378,7 +376,7 @@ async function sortResults(
     assert.match(await page.do<string>('evaluate', { expression: 'window.exported' }), /Vendu mardi,.*210000/);
   }
   await picture('results');
-  await page.do('choose', { selector: '.filters select', value: '' });
+  await chooseSearch('');
 }
 
 const KEEP_EXPORT = `(() => {

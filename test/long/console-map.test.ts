@@ -86,7 +86,7 @@ const extentOf = (pane: 'below' | 'pins', colour: string, opacityMin = 200): str
 /** From Dunkerque to Toulon the map is as high as it is, but for a margin. */
 const ALL_IN_SIGHT = `(({ top, bottom } = { top: 0, bottom: 0 }) => bottom - top > 0.5 * document.querySelector('.map').clientHeight)(${extentOf('pins', 'sale')} ?? undefined)`;
 
-async function seeAll({ page, picture }: ConsoleScene): Promise<void> {
+async function seeAll({ page, chooseSearch, picture }: ConsoleScene): Promise<void> {
   await page.do('until', { expression: ALL_IN_SIGHT });
   await picture('map-first');
   await page.do('wheel', { x: 900, y: 500, deltaY: -1_500 });
@@ -94,10 +94,10 @@ async function seeAll({ page, picture }: ConsoleScene): Promise<void> {
   await page.do('click', { selector: '.whole' });
   await page.do('until', { expression: ALL_IN_SIGHT });
   // Of one search, what it finds.
-  await page.do('choose', { selector: '.filters select', value: await optionOf(page, 'Près du port') });
+  await chooseSearch('Près du port');
   await page.do('until', { expression: `document.querySelectorAll('.result').length === 2` });
   await page.do('until', { expression: `${extentOf('below', 'chosen')}?.off < 4` });
-  await page.do('choose', { selector: '.filters select', value: '' });
+  await chooseSearch('');
 }
 
 async function readForWhom({ page }: ConsoleScene): Promise<void> {
@@ -124,13 +124,13 @@ const IS_LAND = `(() => {
   return canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3] > 200;
 })()`;
 
-async function showLand({ page, rest, enter, picture }: ConsoleScene): Promise<void> {
+async function showLand({ page, rest, enter, chooseSearch, picture }: ConsoleScene): Promise<void> {
   const made = await Promise.all(
     Object.entries(GROUNDS).map(([title, circle]) => rest.createSearch({ title, ...circle })),
   );
   await enter();
   for (const title of ['Au large', 'Berne', 'Au large', 'Quai de Toulon']) {
-    await page.do('choose', { selector: '.filters select', value: await optionOf(page, title) });
+    await chooseSearch(title);
     await page.do('until', { expression: `${extentOf('below', 'chosen')}?.off < 4` });
     await page.do('until', { expression: `${IS_LAND} === ${title !== 'Au large'}` });
     await picture(`land-${title}`);
@@ -139,18 +139,12 @@ async function showLand({ page, rest, enter, picture }: ConsoleScene): Promise<v
   await enter();
 }
 
-async function optionOf(page: ConsoleScene['page'], title: string): Promise<string> {
-  const option = `[...document.querySelectorAll('.filters option')].find(({ innerText }) => innerText === '${title}')`;
-  await page.do('until', { expression: `${option} !== undefined` });
-  return page.do('evaluate', { expression: `${option}.value` });
-}
-
 const RING = 'extent.right - extent.left > 12 && extent.right - extent.left < 60';
 const OUTLINE = 'Math.max(extent.right - extent.left, extent.bottom - extent.top) > 300';
 /** Lines of searches that are not chosen are pale. */
 const HAS_OTHERS = `${extentOf('below', 'area', 100)} !== null`;
 
-async function choosePlaces({ page, rest, go, picture }: ConsoleScene): Promise<void> {
+async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleScene): Promise<void> {
   await page.do('until', { expression: HAS_OTHERS });
   await go('searches', 'new');
   await page.do('until', { expression: `!(${HAS_OTHERS})` });
@@ -161,6 +155,10 @@ async function choosePlaces({ page, rest, go, picture }: ConsoleScene): Promise<
     await picture(`chosen-${name}`);
   };
   const choose = async (text: string): Promise<void> => {
+    // What was chosen before would be marked until this is.
+    await page.do('evaluate', { expression: `document.querySelector('.chip-static button')?.click()` });
+    await page.do('gone', { selector: '.chip-static' });
+    await page.do('until', { expression: `${extentOf('below', 'chosen')} === null` });
     await page.do('fill', { selector: 'fieldset [role=combobox]', text });
     await page.do('press', { key: 'Enter' });
     await page.do('until', {
@@ -183,9 +181,9 @@ async function choosePlaces({ page, rest, go, picture }: ConsoleScene): Promise<
   await marked('saved', OUTLINE);
   await go('searches');
   await go('map');
-  await page.do('choose', { selector: '.filters select', value: await optionOf(page, 'Toulon') });
+  await chooseSearch('Toulon');
   await marked('listed', OUTLINE);
-  await page.do('choose', { selector: '.filters select', value: '' });
+  await chooseSearch('');
 }
 
 async function preview({ page, receiver, go, picture }: ConsoleScene): Promise<void> {

@@ -35,6 +35,8 @@ export interface ConsoleScene {
   enter(): Promise<void>;
   /** Opens a view by its address. */
   go(view: string, id?: string): Promise<void>;
+  /** Types the title of a search into the map's chooser; empty: all searches. */
+  chooseSearch(title: string): Promise<void>;
   /** Ends the daemon, and later starts it on the same port. */
   stop(): Promise<void>;
   restart(): Promise<void>;
@@ -78,6 +80,12 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promis
     async go(view, id = '') {
       await page.do('evaluate', { expression: `location.hash = ${JSON.stringify(`#/${view}/${id}`)}; 0` });
       await page.do('wait', { selector: `nav a[data-view=${view}][aria-current]` });
+    },
+    async chooseSearch(title) {
+      const chooser = '.filters input[name=search]';
+      await page.do('wait', { selector: title === '' ? chooser : `.filters option[value=${JSON.stringify(title)}]` });
+      // Of no letter the page is not told.
+      await page.do('fill', { selector: chooser, text: title || ' ' });
     },
     async stop() {
       await daemon.end('SIGTERM');

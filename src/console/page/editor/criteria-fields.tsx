@@ -14,7 +14,12 @@ import { useWords } from '../words/language.ts';
 import { type Draft, FEATURE_NAMES, type FlagMember, isUnset, type RangeCriterion, type RangeMember } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
-export function CriteriaFields(props: FieldsProps) {
+interface CriteriaFieldsProps extends FieldsProps {
+  /** What is preselected in a new search says so. */
+  readonly isNew: boolean;
+}
+
+export function CriteriaFields(props: CriteriaFieldsProps) {
   return (
     <>
       <FirstCriteria {...props} />
@@ -24,7 +29,7 @@ export function CriteriaFields(props: FieldsProps) {
   );
 }
 
-function FirstCriteria(props: FieldsProps) {
+function FirstCriteria(props: CriteriaFieldsProps) {
   const words = useWords();
   const { draft, change, violations } = props;
   return (
@@ -43,6 +48,7 @@ function FirstCriteria(props: FieldsProps) {
           </button>
         ))}
       </div>
+      {props.isNew && draft.transactionType === '0' && <p class="hint">{words.salePreselected}</p>}
       <Violation text={violations.of('transactionType')} />
       <Codes
         label={words.members.propertyTypes}

@@ -91,7 +91,7 @@ function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | n
       <Preview state={preview} />
       {sharedMap !== null && <Sketch sharedMap={sharedMap} draft={draft} preview={preview.preview} />}
       <PlaceFields {...fields} />
-      <CriteriaFields {...fields} />
+      <CriteriaFields {...fields} isNew={saved === null} />
       <WordFields {...fields} found={wordCriteria && wordPreview.preview} />
       <NotificationFields {...fields} search={destinationsOf(draft, saved)} />
       {violations.others.map((text) => (

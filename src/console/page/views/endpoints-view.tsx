@@ -131,10 +131,11 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
   const { rest } = useModel();
   const [chosen, setChosen] = useState<keyof typeof VERIFIERS>('Node.js');
   const [search, setSearch] = useState('');
+  const [isShown, setShown] = useState(false);
   const code = useRef<HTMLPreElement>(null);
   const secret = (searches.find(({ '@id': iri }) => iri === search) ?? searches[0])?.token ?? 'whsec_…';
   const read = useAnswer(() => rest.readText(`/docs/${VERIFIERS[chosen]}`, {}, 'text/plain'), [chosen]);
-  const snippet = (read.value ?? '').replace('SECRET', () => secret);
+  const withSecret = (text: string): string => (read.value ?? '').replace('SECRET', () => text);
   return (
     <section class="card" aria-labelledby="verify">
       <h2 id="verify">{words.verify}</h2>
@@ -164,11 +165,14 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
             </button>
           ))}
         </div>
-        <CopyButton label={words.copyCode} text={snippet} beside={code} />
+        <CopyButton label={words.copyCode} text={withSecret(secret)} beside={code} />
+        <button type="button" class="quiet" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
+          {words.showSecret}
+        </button>
       </div>
       <Problem text={read.problem} again={read.again} />
       <pre ref={code} class="code" role="group" tabIndex={0} aria-label={words.codeIn(chosen)}>
-        {snippet}
+        {withSecret(isShown ? secret : 'whsec_…')}
       </pre>
     </section>
   );

@@ -1,7 +1,6 @@
 /** The first view: the properties of the searches on the map and as a list, and the open property. */
 
-import type { JSX } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useId, useMemo, useState } from 'preact/hooks';
 import { Empty } from '../elements.tsx';
 import { filters, nearby } from '../filters.ts';
 import type { PinKind } from '../map/pin-painter.ts';
@@ -69,7 +68,6 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
   const model = useModel();
   const chosen = useValue(filters);
   const days = useValue(model.days);
-  const options = useSearchOptions(searches);
   const toggle = (kind: PinKind): void => {
     const hidden = new Set(chosen.hidden);
     if (!hidden.delete(kind)) hidden.add(kind);
@@ -77,14 +75,7 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
   };
   return (
     <div class="filters">
-      <select
-        aria-label={words.search}
-        value={chosen.search ?? ''}
-        onChange={({ currentTarget }) => filters.set({ ...chosen, search: currentTarget.value || null })}
-      >
-        <option value="">{words.allSearches(searches.total)}</option>
-        {options}
-      </select>
+      <SearchChooser searches={searches} />
       {chosen.search === null && (
         <select
           aria-label={words.period}
@@ -119,15 +110,38 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
   );
 }
 
-/** Memoised: a thousand options are not compared again for each change of a filter. */
-function useSearchOptions({ list }: SearchTable): readonly JSX.Element[] {
-  return useMemo(
-    () =>
-      list.map(({ '@id': iri, title }) => (
-        <option key={iri} value={iri}>
-          {title}
-        </option>
-      )),
+/** Typing narrows the titles; what is no title chooses nothing, and leaves with the focus. */
+function SearchChooser({ searches: { list, byIri, total } }: { readonly searches: SearchTable }) {
+  const words = useWords();
+  const id = useId();
+  const { search } = useValue(filters);
+  const title = search === null ? '' : (byIri.get(search)?.title ?? '');
+  const [typed, setTyped] = useState(title);
+  useEffect(() => setTyped(title), [title]);
+  const type = (text: string): void => {
+    setTyped(text);
+    const named = list.find((one) => one.title === text);
+    if (text.trim() === '' || named !== undefined) filters.set({ ...filters.get(), search: named?.['@id'] ?? null });
+  };
+  // Memoised: a thousand options are not compared again for each letter.
+  const options = useMemo(
+    () => [...new Set(list.map((one) => one.title))].map((one) => <option key={one} value={one} />),
     [list],
+  );
+  return (
+    <>
+      <input
+        type="search"
+        name="search"
+        list={id}
+        aria-label={words.search}
+        placeholder={words.allSearches(total)}
+        value={typed}
+        onFocus={({ currentTarget }) => currentTarget.select()}
+        onInput={({ currentTarget }) => type(currentTarget.value)}
+        onBlur={() => setTyped(title)}
+      />
+      <datalist id={id}>{options}</datalist>
+    </>
   );
 }

@@ -20,6 +20,7 @@ import { safeLink } from '../safe-link.ts';
 import { SETTINGS } from '../session.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
+import { Chunks, watchNear } from './chunks.tsx';
 import { downloadCsv } from './result-csv.ts';
 
 interface Result {
@@ -170,6 +171,8 @@ function ResultTools({ chosen }: { readonly chosen: Filters }) {
   );
 }
 
+const ROW_PIXELS = 110;
+
 interface EndlessListProps {
   readonly results: readonly Result[];
   /** The list is of one search: its title is not shown. */
@@ -177,68 +180,27 @@ interface EndlessListProps {
   onEnd?: (() => void) | undefined;
 }
 
-const CHUNK_ROWS = 20;
-
-/** Chunks of rows are rendered near the visible part only: ten thousand rows would block the page. */
 function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
   const end = useRef<HTMLDivElement>(null);
   const { byIri } = useValue(useModel().searches);
   const nowMs = useNow(60_000);
   useEffect(() => watchNear(end.current, ({ isIntersecting }) => isIntersecting && onEnd?.()), [results.length, onEnd]);
-  const chunks = useMemo(
-    () => Array.from({ length: Math.ceil(results.length / CHUNK_ROWS) }, (_, at) => at * CHUNK_ROWS),
-    [results.length],
-  );
   return (
     <>
       <div role="list" class="list" data-list="matches">
-        {chunks.map((from) => (
-          <Chunk key={from} isFirst={from === 0}>
-            {() =>
-              results.slice(from, from + CHUNK_ROWS).map((result, at) => (
-                <div
-                  key={result.pin.property}
-                  role="listitem"
-                  aria-setsize={results.length}
-                  aria-posinset={from + at + 1}
-                >
-                  <ResultRow result={result} searches={isOfOne ? null : byIri} nowMs={nowMs} />
-                </div>
-              ))
-            }
-          </Chunk>
-        ))}
+        <Chunks
+          rows={results}
+          rowPixels={ROW_PIXELS}
+          row={(result, props) => (
+            <div key={result.pin.property} role="listitem" {...props}>
+              <ResultRow result={result} searches={isOfOne ? null : byIri} nowMs={nowMs} />
+            </div>
+          )}
+        />
       </div>
       <div ref={end} />
     </>
   );
-}
-
-/** Observes an element in the scrolling view; returns a function that ends it. */
-function watchNear(element: Element | null, onChange: (entry: IntersectionObserverEntry) => void): () => void {
-  const root = element?.closest('main') ?? null;
-  const observer = new IntersectionObserver(([entry]) => entry && onChange(entry), { root, rootMargin: '800px' });
-  if (element !== null) observer.observe(element);
-  return () => observer.disconnect();
-}
-
-/** The estimated height of rows that were not rendered yet. */
-const CHUNK_PIXELS = CHUNK_ROWS * 110;
-
-/** Far from the visible part it is a gap of the same height. A chunk with the focus stays rendered. */
-function Chunk({ isFirst, children }: { readonly isFirst: boolean; children(): JSX.Element[] }) {
-  const element = useRef<HTMLDivElement>(null);
-  const [gapPixels, setGap] = useState<number | null>(isFirst ? null : CHUNK_PIXELS);
-  useEffect(
-    () =>
-      watchNear(element.current, ({ isIntersecting, boundingClientRect, target }) => {
-        if (isIntersecting) setGap(null);
-        else if (!target.contains(document.activeElement)) setGap(boundingClientRect.height);
-      }),
-    [],
-  );
-  if (gapPixels !== null) return <div ref={element} style={{ height: `${gapPixels}px` }} />;
-  return <div ref={element}>{children()}</div>;
 }
 
 const NEW_MS = 86_400_000;

@@ -13,8 +13,9 @@ import { OutlookLines } from '../outlook.tsx';
 import { hrefOf } from '../route.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
+import { Chunks } from './chunks.tsx';
 
-const SHOWN_MAX = 200;
+const ROW_PIXELS = 110;
 
 export function SearchesView({ id }: { readonly id: string | null }) {
   return id === null ? <SearchList /> : <Editor key={id} id={id} />;
@@ -27,8 +28,6 @@ function SearchList() {
   useEffect(model.refreshSearches, []);
   const [typed, setTyped] = useState('');
   const found = useMemo(() => list.filter(({ title }) => folded(title).includes(folded(typed))), [list, typed]);
-  // Searches that are not shown; without a filter, also those that were not read.
-  const hidden = Math.max(0, found.length - SHOWN_MAX) + (typed === '' ? total - list.length : 0);
   return (
     <div class="overview">
       <h1>{words.views.searches}</h1>
@@ -46,13 +45,19 @@ function SearchList() {
           onInput={({ currentTarget }) => setTyped(currentTarget.value)}
         />
       )}
-      <ul class="list searches">
-        {found.slice(0, SHOWN_MAX).map((search) => (
-          <SearchRow key={search['@id']} search={search} />
-        ))}
-      </ul>
+      <div role="list" class="list searches">
+        <Chunks
+          rows={found}
+          rowPixels={ROW_PIXELS}
+          row={(search, props) => (
+            <div key={search['@id']} role="listitem" {...props}>
+              <SearchRow search={search} />
+            </div>
+          )}
+        />
+      </div>
       {list.length > 0 && found.length === 0 && <p class="hint">{words.noTitle}</p>}
-      {hidden > 0 && <p class="hint">{words.andMore(hidden)}</p>}
+      {isLoaded && total > list.length && <p class="hint">{words.searchesEnd(list.length, total)}</p>}
     </div>
   );
 }
@@ -68,7 +73,7 @@ function SearchRow({ search }: { readonly search: SearchDocument }) {
       model.putSearch(await switchNotifications(model.rest, iri, !notificationEnabled));
     });
   return (
-    <li>
+    <>
       <div class="search-row">
         <a href={hrefOf('searches', idOf(iri))}>
           <span class="row-title">{title}</span>
@@ -92,7 +97,7 @@ function SearchRow({ search }: { readonly search: SearchDocument }) {
         </label>
       </div>
       <Problem text={mutation.problem} />
-    </li>
+    </>
   );
 }
 

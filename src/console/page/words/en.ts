@@ -13,6 +13,10 @@ export const en: Words = {
   titleOf: (view) => `${view} – Vigie`,
   skip: 'Skip to the content',
   map: 'Map',
+  salePreselected: 'Sale is preselected: choose another one if you mean it.',
+  searchesEnd: (shown, total) =>
+    `The list ends here, with ${shown.toLocaleString('en')} of ${total.toLocaleString('en')} searches in order of title: the others open by their address, or through the API.`,
+  showSecret: 'Show the secret',
   streetsEnd: 'The map of streets ends here: beyond it there are communes alone.',
   noStreets: 'This map has no streets',
   howToGetStreets: 'The operator adds them with one command and one setting:',

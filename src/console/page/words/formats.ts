@@ -6,9 +6,9 @@ import { type Language, language } from './language.ts';
 export interface Formats {
   number(value: number): string;
   euros(value: number | null): string;
-  /** `10 mars, 08:15` */
+  /** `10 mars, 08:15`, in the time of Paris, as in the sentences of the service. */
   moment(iso: string): string;
-  /** A date (`2026-03-10`) is that day in every time zone; a moment is shown in the reader's time zone. */
+  /** A date (`2026-03-10`) is that day in every time zone. */
   day(iso: string): string;
   percent(value: number): string;
   /** `59:08`, `1:00:00` */
@@ -25,9 +25,11 @@ function formatsOf(tag: string): Formats {
   const number = new Intl.NumberFormat(tag, { maximumFractionDigits: 2 });
   const euros = new Intl.NumberFormat(tag, { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 });
   const percent = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' });
-  const moment = new Intl.DateTimeFormat(tag, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+  const timeZone = 'Europe/Paris';
+  const toTheMinute = { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' } as const;
+  const moment = new Intl.DateTimeFormat(tag, { ...toTheMinute, timeZone });
   const inFull = { day: 'numeric', month: 'short', year: 'numeric' } as const;
-  const day = new Intl.DateTimeFormat(tag, inFull);
+  const day = new Intl.DateTimeFormat(tag, { ...inFull, timeZone });
   const date = new Intl.DateTimeFormat(tag, { ...inFull, timeZone: 'UTC' });
   return {
     number: (value) => number.format(value),

@@ -12,6 +12,10 @@ export const fr = {
   titleOf: (view: string) => `${view} – Vigie`,
   skip: 'Aller au contenu',
   map: 'Carte',
+  salePreselected: '« Vente » est présélectionné : choisissez autre chose si besoin.',
+  searchesEnd: (shown: number, total: number) =>
+    `La liste s’arrête ici, à ${shown.toLocaleString('fr')} recherches sur ${total.toLocaleString('fr')}, par titre : les autres s’ouvrent par leur adresse, ou par l’API.`,
+  showSecret: 'Montrer le secret',
   streetsEnd: 'La carte des rues s’arrête ici : au-delà, les communes seules.',
   noStreets: 'Cette carte n’a pas de rues',
   howToGetStreets: 'L’exploitant du service les ajoute avec une commande et un réglage :',
