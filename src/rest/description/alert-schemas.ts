@@ -8,7 +8,7 @@ import type { EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { MESSAGE_ID_LENGTH_MAX, REASON_LENGTH_MAX } from '../../engine/domain/rejection.ts';
 import { dateTime, text } from './field-schemas.ts';
-import { AdEvent, daysAway } from './property-schemas.ts';
+import { AdEvent } from './property-schemas.ts';
 import { RESOURCES } from './resource-schemas.ts';
 
 const AlertedMatch = z
@@ -46,7 +46,7 @@ export const ALERTS = {
   SurfaceAlert: alert('ad.update.surface', AdEvent),
   PicturesAlert: alert('ad.update.pictures', AdEvent),
   ExpiryAlert: alert('ad.update.expired', AdEvent),
-  ReactivationAlert: alert('ad.update.reactivated', AdEvent.extend({ daysAway })),
+  ReactivationAlert: alert('ad.update.reactivated', AdEvent),
   CreationAlert: alert('property.ad.create'),
   UpdateAlert: alert('property.ad.update'),
   Rejection,

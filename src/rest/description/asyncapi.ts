@@ -240,6 +240,7 @@ function schemas(): Record<string, object> {
 /** JetStream's `PubAck` (NATS ADR-1). */
 const PUBLISH_ACKNOWLEDGEMENT = {
   type: 'object',
+  additionalProperties: true,
   properties: {
     stream: { type: 'string', description: 'That holds the message.' },
     seq: { type: 'integer', minimum: 0, description: 'Its number there.' },
@@ -247,6 +248,7 @@ const PUBLISH_ACKNOWLEDGEMENT = {
     domain: { type: 'string', description: 'Of JetStream.' },
     error: {
       type: 'object',
+      additionalProperties: true,
       description: 'Why it does not hold the message.',
       properties: { code: { type: 'integer' }, err_code: { type: 'integer' }, description: { type: 'string' } },
     },

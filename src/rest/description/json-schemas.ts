@@ -46,6 +46,7 @@ export interface JsonSchema {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
+  readonly additionalProperties?: unknown;
   readonly readOnly?: boolean;
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
@@ -77,8 +78,9 @@ function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'ou
     uri: (id) => `${SCHEMAS_PATH}${id}`,
     override: ({ zodSchema, jsonSchema }) => {
       Object.assign(jsonSchema, z.globalRegistry.get(zodSchema));
-      // Answers are open: a member that is added later breaks no client that was made before.
-      if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+      // Answers are open, in so many words: a member that is added later breaks no client, and generators take silence
+      // for a closed object.
+      if (io === 'output' && jsonSchema.properties !== undefined) jsonSchema.additionalProperties = true;
       // `format` says it, and the bounds are those of every JSON integer.
       if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
@@ -132,8 +134,7 @@ const WIDTHS = { number: 'double', integer: 'int64' } as const;
 /**
  * The document with every schema in the words that every generator of clients understands, however little of 2020-12 it
  * knows: one type for each schema, items for each array, constants as enumerations of one, a width for each number, no two
- * members whose names differ by an `@` alone. They say the same, but for tuples, whose members lose their order, and for the
- * second of such two members, which an open schema leaves undescribed and a closed one admits by a pattern.
+ * members whose names differ by an `@` alone. They say the same, but for tuples, whose members lose their order.
  */
 export function plain<Document>(document: Document): Document {
   return plainValue(document) as Document;
@@ -215,8 +216,8 @@ function range(schema: Schema, codes: readonly number[]): Schema {
 }
 
 /**
- * In languages whose names have no `@` the model would have one member twice, and generators leave it out. Next to
- * `@id` the number is removed, which is never needed for a reference; next to `type` the addition of JSON-LD. A pattern
+ * In languages whose names have no `@` the model would have one member twice, which does not compile (Go). Next to
+ * `@id` the number gives way, which is never needed for a reference; next to `type` the addition of JSON-LD. A pattern
  * describes it instead.
  */
 function distinct(schema: Schema): Schema {
@@ -228,12 +229,11 @@ function distinct(schema: Schema): Schema {
   if (hidden.length === 0) return schema;
   const shown = Object.entries(properties).filter(([name]) => !hidden.includes(name));
   const required = ((schema.required ?? []) as readonly string[]).filter((name) => !hidden.includes(name));
-  const patterns = hidden.map((name) => [`^${name}$`, properties[name]]);
   const { required: _required, ...rest } = schema;
   return {
     ...rest,
     properties: Object.fromEntries(shown),
-    ...(schema.additionalProperties === false ? { patternProperties: Object.fromEntries(patterns) } : {}),
+    patternProperties: Object.fromEntries(hidden.map((name) => [`^${name}$`, properties[name]])),
     ...(required.length === 0 ? {} : { required }),
   };
 }

@@ -200,6 +200,7 @@ function envelopeSchemas(): Record<string, object> {
   return {
     CollectionView: {
       type: 'object',
+      additionalProperties: true,
       required: ['@id', '@type'],
       properties: {
         '@id': link,
@@ -212,6 +213,7 @@ function envelopeSchemas(): Record<string, object> {
     },
     CollectionSearch: {
       type: 'object',
+      additionalProperties: true,
       required: ['@type', 'hydra:template', 'hydra:variableRepresentation', 'hydra:mapping'],
       properties: {
         '@type': { const: 'hydra:IriTemplate' },
@@ -221,6 +223,7 @@ function envelopeSchemas(): Record<string, object> {
           type: 'array',
           items: {
             type: 'object',
+            additionalProperties: true,
             required: ['@type', 'variable', 'property', 'required'],
             properties: {
               '@type': { const: 'IriTemplateMapping' },
@@ -251,6 +254,7 @@ function collectionSchema(name: string): JsonSchema {
   };
   return {
     type: 'object',
+    additionalProperties: true,
     required: Object.keys(properties),
     properties,
   };

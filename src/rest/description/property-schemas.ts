@@ -144,13 +144,14 @@ export const AdEvent = z.strictObject({
   fieldNewValue: z.string().nullable(),
   percentVariation: z.string().nullable(),
   createdAt: dateTime('When the crawler saw the change.'),
+  daysAway: z
+    .int()
+    .min(0)
+    .optional()
+    .meta({
+      description: 'Of `ad.update.reactivated`: whole days from its expiry to the crawl that found it live again.',
+    }),
 });
-
-/** A member of `adEvent` when an advert is live again. */
-export const daysAway = z
-  .int()
-  .min(0)
-  .meta({ description: 'Whole days from its expiry to the crawl that found it live again.' });
 
 export const PROPERTY_PARTS = {
   Advert,

@@ -127,20 +127,24 @@ export function differingMembers(some: Draft, others: Draft): readonly (keyof Dr
   );
 }
 
+/** A code is answered by itself where it was sent so. */
+export function codesOf<Code = number>(answered: unknown): readonly Code[] {
+  return Array.isArray(answered) ? answered : [answered as Code].filter((code) => code !== null);
+}
+
 export function draftOf(search: SearchDocument): Draft {
   const text = (name: keyof SearchDocument): string => `${(search[name] ?? '') as string | number | boolean}`;
-  const codes = (name: 'propertyTypes' | 'publisherTypes'): readonly number[] => [search[name] ?? []].flat();
   const iris = (list: readonly { readonly '@id': string }[]): readonly string[] => list.map((one) => one['@id']);
   const cities = (list: SearchDocument['includedCities']): readonly ChosenPlace[] =>
     list.map((city) => ({ value: city['@id'], label: cityLabel(city), code: city.insee }));
   return {
     ...each([...RANGE_MEMBERS, ...FLAG_CRITERIA], text),
     ...each(REQUIREMENTS, (name) => search[name] === true),
-    ...each(LETTER_MEMBERS, (name) => [search[name] ?? []].flat()),
+    ...each(LETTER_MEMBERS, (name) => codesOf<string>(search[name])),
     title: search.title,
     transactionType: text('transactionType'),
-    propertyTypes: codes('propertyTypes'),
-    publisherTypes: codes('publisherTypes'),
+    propertyTypes: codesOf(search.propertyTypes),
+    publisherTypes: codesOf(search.publisherTypes),
     includedFeatures: search.includedFeatures,
     excludedFeatures: search.excludedFeatures,
     hidePropertyContact: search.hidePropertyContact,

@@ -12,7 +12,7 @@ readonly 'updatedAt': string;
 readonly 'lastAlertAt': string | null;
 readonly 'emailStatus': "off" | "active" | "unavailable" | "refused" | "unsubscribed" | "consent-missing";
 readonly 'transactionType': "0" | "1" | null;
-readonly 'propertyTypes': readonly (number)[] | null;
+readonly 'propertyTypes': unknown;
 readonly 'budgetMin': number | null;
 readonly 'budgetMax': number | null;
 readonly 'pricePerMeterMin': number | null;
@@ -28,7 +28,7 @@ readonly 'bedroomMax': number | null;
 readonly 'advertPriceMin': number | null;
 readonly 'advertPriceMax': number | null;
 readonly 'furnished': boolean | null;
-readonly 'publisherTypes': readonly (number)[] | null;
+readonly 'publisherTypes': unknown;
 readonly 'includedSiteCategories': readonly (SiteCategory)[];
 readonly 'withVirtualTour': boolean | null;
 readonly 'withCoherentPrice': boolean | null;
@@ -40,10 +40,8 @@ readonly 'constructionYearMin': number | null;
 readonly 'constructionYearMax': number | null;
 readonly 'condominiumFeesMax': number | null;
 readonly 'rentalChargesMax': number | null;
-readonly 'energyCategories': readonly (string)[] | null;
-readonly 'greenHouseGasCategories': readonly (string)[] | null;
-readonly 'includedFeatures': readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
-readonly 'excludedFeatures': readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
+readonly 'energyCategories': unknown;
+readonly 'greenHouseGasCategories': unknown;
 readonly 'lat': string | null;
 readonly 'lon': string | null;
 readonly 'radius': string | null;
@@ -179,21 +177,6 @@ readonly '@type': "SiteCategory";
 readonly 'name': string;
 }
 
-export interface Feature {
-readonly '@context': "/contexts/Feature";
-readonly '@id': string;
-readonly '@type': "Feature";
-readonly 'name': "balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm";
-readonly 'label': {
-readonly 'fr': string;
-readonly 'en': string;
-};
-readonly 'words': {
-readonly 'fr': readonly (string)[];
-readonly 'en': readonly (string)[];
-};
-}
-
 export interface Location {
 readonly '@context': "/contexts/Location";
 readonly '@id': string;
@@ -223,14 +206,7 @@ readonly '@context': "/contexts/WebhookTest";
 readonly '@id': string;
 readonly '@type': "WebhookTest";
 readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update";
-readonly 'adEvent'?: {
-readonly 'fieldName': string;
-readonly 'fieldOldValue': string | null;
-readonly 'fieldNewValue': string | null;
-readonly 'percentVariation': string | null;
-readonly 'createdAt': string;
-readonly 'daysAway'?: number;
-};
+readonly 'adEvent'?: AdEvent;
 readonly 'match': Match;
 readonly 'delivery': {
 readonly 'delivered': boolean;
@@ -369,21 +345,6 @@ readonly 'hint': string;
 readonly 'secret'?: string;
 }
 
-export interface Endpoint {
-readonly '@context': "/contexts/Endpoint";
-readonly '@id': string;
-readonly '@type': "Endpoint";
-readonly 'url': string;
-readonly 'channels': readonly ("match" | "event")[];
-readonly 'state': "healthy" | "failing" | "paused";
-readonly 'pausedBy': "operator" | "client" | "failures" | null;
-readonly 'since': string | null;
-readonly 'failingSince': string | null;
-readonly 'lastError': string | null;
-readonly 'waiting': number;
-readonly 'searches': number;
-}
-
 export interface CityReference {
 readonly '@context': "/contexts/City";
 readonly '@id': string;
@@ -446,6 +407,7 @@ readonly 'fieldOldValue': string | null;
 readonly 'fieldNewValue': string | null;
 readonly 'percentVariation': string | null;
 readonly 'createdAt': string;
+readonly 'daysAway'?: number;
 }
 
 export interface Contact {
@@ -559,7 +521,7 @@ readonly 'reason': string | null;
 }
 
 export interface ExplainedCriterion {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedCities" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "areas" | "excludedCities" | "expressions";
 readonly 'expected': unknown;
 readonly 'actual': unknown;
 readonly 'holds': boolean;
@@ -577,7 +539,7 @@ readonly 'satisfiedSince': string;
 }
 
 export interface WiderSearch {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedCities" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "areas" | "excludedCities" | "expressions";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
@@ -612,7 +574,3 @@ export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice","lastFloor"] 
 const fr = {"elevator":"Ascenseur","furnished":"Meublé"};
 
 export const FLAG_LABELS: Readonly<Record<'fr' | 'en', typeof fr>> = { fr, en: {"elevator":"Elevator","furnished":"Furnished"} };
-
-const features = {"balcony":"Balcon","terrace":"Terrasse","garden":"Jardin","cellar":"Cave","parking":"Parking","garage":"Garage","pool":"Piscine","fireplace":"Cheminée","airConditioning":"Climatisation","accessible":"Accessible aux personnes à mobilité réduite","furnishedKitchen":"Cuisine équipée","newBuild":"Neuf","renovated":"Rénové","toRenovate":"À rénover","quiet":"Calme","unobstructedView":"Vue dégagée","caretaker":"Gardien","intercom":"Interphone","alarm":"Alarme"};
-
-export const FEATURE_LABELS: Readonly<Record<'fr' | 'en', typeof features>> = { fr: features, en: {"balcony":"Balcony","terrace":"Terrace","garden":"Garden","cellar":"Cellar","parking":"Parking","garage":"Garage","pool":"Pool","fireplace":"Fireplace","airConditioning":"Air conditioning","accessible":"Accessible","furnishedKitchen":"Fitted kitchen","newBuild":"New build","renovated":"Renovated","toRenovate":"To renovate","quiet":"Quiet","unobstructedView":"Unobstructed view","caretaker":"Caretaker","intercom":"Intercom","alarm":"Alarm"} };

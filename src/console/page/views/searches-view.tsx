@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
+import { codesOf } from '../editor/draft.ts';
 import { Editor } from '../editor/editor.tsx';
 import { switchNotifications } from '../editor/held-search.ts';
 import { Empty, Loading, Problem } from '../elements.tsx';
@@ -103,7 +104,7 @@ function SearchRow({ search }: { readonly search: SearchDocument }) {
 
 /** `Sale · Apartment · ≤ 300 000 · Toulon` */
 function summaryOf(search: SearchDocument, words: Words): string {
-  const types = [search.propertyTypes ?? []].flat().map((code) => words.propertyTypes[code]);
+  const types = codesOf(search.propertyTypes).map((code) => words.propertyTypes[code]);
   const places = [
     ...search.includedCities.map(({ name }) => name),
     ...search.includedDepartments.map(({ name }) => name),
