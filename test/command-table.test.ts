@@ -1,10 +1,13 @@
 /** The table of commands is whole: each one says what it takes, with an example that it would understand. */
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Command } from '../src/cli/command.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
 import { helpOf, helpOfAll } from '../src/cli/program.ts';
+import { ROOT } from './support/checkout.ts';
 
 const groups = await Promise.all(
   COMMANDS.groups.map(async (group) =>
@@ -54,4 +57,26 @@ test('the help of all names every command and group', () => {
   for (const { words } of [...COMMANDS.commands, ...COMMANDS.groups]) assert.ok(top.includes(`  ${words} `), words);
   const admin = helpOfAll('admin', groups.flat(), []);
   for (const { words } of groups.flat()) assert.ok(admin.includes(`  ${words.slice('admin '.length)} `), words);
+});
+
+test('the changelog names every command and the first setting of each group', async () => {
+  const changelog = await readFile(join(ROOT, 'config/CHANGELOG.md'), 'utf8');
+  const first = changelog.slice(changelog.indexOf('_0.1.0_'));
+  const named = new Set(
+    [...first.matchAll(/`([^`]+)`/g)].flatMap(([, text = '']) => {
+      const [words = '', ...verbs] = text.split(/ (?=[^ ]+$)|\|/);
+      return verbs.length === 0 ? [words] : verbs.map((verb) => `${words} ${verb}`);
+    }),
+  );
+  assert.deepEqual(
+    all.map(({ words }) => words.replace(/^admin /, '')).filter((words) => !named.has(words)),
+    [],
+  );
+  const settings = await readFile(join(ROOT, 'config/default.env'), 'utf8');
+  const groups = settings.split('\n\n').flatMap((group) => /^([A-Z][A-Z_]+)=/m.exec(group)?.[1] ?? []);
+  assert.ok(groups.length > 5);
+  assert.deepEqual(
+    groups.filter((name) => !named.has(name)),
+    [],
+  );
 });

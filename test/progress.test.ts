@@ -43,7 +43,7 @@ test('a line says what is being done, how far, how fast and how long still', () 
   progress.update(standing(12_000, 0.25));
   assert.equal(pass(10), 'publishing adverts.ndjson: 25 %, 12,000 messages, 1,200/s, 30 s left\n');
   progress.update(standing(24_000, null));
-  assert.equal(pass(50), 'publishing adverts.ndjson: 24,000 messages, 400/s, for 1 min\n');
+  assert.equal(pass(50), 'publishing adverts.ndjson: 24,000 messages, 400/s, for 60 s\n');
   progress.end();
   assert.equal(pass(10), '');
 });

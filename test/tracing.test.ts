@@ -34,6 +34,18 @@ test('anything else is no trace', () => {
   assert.equal(traceparentOf({}), null);
 });
 
+test('the state of a trace travels with it, up to 512 characters, and without a trace not at all', () => {
+  const traceparent = `00-${TRACE}-${SPAN}-01`;
+  const attempt = { id: uuidOf('0198c5d2-0000-7000-8000-000000000000'), attemptCount: 1 };
+  const passedOn = (headers: Record<string, string>) =>
+    traceAttempt({ ...attempt, traceparent: traceparentOf(headers) }).headers;
+  const tracestate = 'agency=t61rcWkgMzE,rojo=00f067aa0ba902b7';
+  assert.deepEqual(passedOn({ traceparent, Tracestate: tracestate }), { traceparent, tracestate });
+  for (const wrong of ['', `a=${'x'.repeat(511)}`, 'nonsense\r\nx-injected: 1'])
+    assert.deepEqual(passedOn({ traceparent, tracestate: wrong }), { traceparent }, wrong);
+  assert.equal(traceparentOf({ tracestate }), null);
+});
+
 test('without an SDK the trace of the crawler passes through to the request', () => {
   const traceparent = `00-${TRACE}-${SPAN}-01`;
   const attempt = { id: uuidOf('0198c5d2-0000-7000-8000-000000000000'), attemptCount: 1 };

@@ -7,7 +7,7 @@
 import { once } from 'node:events';
 import { openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, BlockList } from 'node:net';
 import { devNull } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import Router from '@koa/router';
@@ -89,6 +89,7 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
     pointsOfInterest: () => index,
     settings: {
       publicUrl: null,
+      proxies: new BlockList(),
       allowPrivateEndpoints: false,
       endpointPorts: [],
       readLimit: { perSecond: 1_000_000, burst: 1_000_000 },

@@ -41,6 +41,8 @@ const BAR_CELLS = 24;
 const WIDTH_DEFAULT = 80;
 /** Below it the estimate would fluctuate, and `0 %` says nothing. */
 const SHARE_MIN = 0.01;
+/** Half a minute matters to who waits; beyond two minutes it does not. */
+const SECONDS_MAX = 120;
 const CLEAR = '\r\u001b[K';
 
 const ticker: Ticker = {
@@ -118,7 +120,7 @@ function grouped(count: number): string {
 
 function duration(seconds: number): string {
   const whole = Math.ceil(seconds);
-  if (whole < 60) return `${whole} s`;
+  if (whole < SECONDS_MAX) return `${whole} s`;
   const minutes = Math.ceil(whole / 60);
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

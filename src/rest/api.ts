@@ -15,7 +15,7 @@ import { apiKeyVerifier, type Principal } from '../engine/store/clients.ts';
 import { FEATURES } from '../features.ts';
 import { authenticate } from './auth.ts';
 import { consoleRoutes } from './console.ts';
-import { baseUrlOf, codedTag } from './content.ts';
+import { baseUrlOf, codedTag, readForwarded } from './content.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies, ApiLogger } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
@@ -36,6 +36,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   const app = new Koa();
   app.use(logRequests(logger, nowMs));
   app.use(reportProblems(logger));
+  app.use(readForwarded(settings.proxies));
   app.use(standingHeaders(settings.publicUrl));
   app.use(openToOrigins);
   app.use(compressed);
@@ -110,11 +111,13 @@ const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
 /** Security headers, and the link by which Hydra clients find the documentation; `ctx.state.baseUrl` is what it begins with. */
 function standingHeaders(publicUrl: string | null): Middleware {
   let host: string | undefined;
+  let forwarded: unknown;
   let baseUrl = '';
   let link = '';
   return (ctx, next) => {
-    if (link === '' || host !== ctx.req.headers.host) {
+    if (link === '' || host !== ctx.req.headers.host || ctx.state.forwarded !== forwarded) {
       host = ctx.req.headers.host;
+      forwarded = ctx.state.forwarded;
       baseUrl = baseUrlOf(ctx, publicUrl);
       link = `<${baseUrl}/docs.jsonld>; rel="${API_DOCUMENTATION}"`;
     }
@@ -131,6 +134,8 @@ const REQUEST_HEADERS = [
   'Idempotency-Key',
   'If-Match',
   'If-None-Match',
+  'traceparent',
+  'tracestate',
   'X-API-KEY',
   'X-Request-Id',
 ];

@@ -1,6 +1,7 @@
 /** Answers (decisions, section 7): the media type that the client accepts, their URLs, entity tags, and how they are written. */
 
 import { hash } from 'node:crypto';
+import { type BlockList, isIPv6 } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
@@ -24,13 +25,16 @@ export function answerAgain(ctx: Context, json: Buffer, etag: string): void {
   answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, 200, etag);
 }
 
-/** A PUT may store something else than it was sent, so its answer may have no tag (RFC 9110, section 9.3.4). */
+/**
+ * The answer to a PUT has its tag, too: it is what was stored and is answered, not what was sent (RFC 9110, section
+ * 9.3.4, has tags for the latter alone), and clients change it again with it.
+ */
 export function answerBytes(
   ctx: Context,
   type: string,
   body: string | Buffer,
   status = 200,
-  etag = ctx.method === 'PUT' ? null : etagOf(body),
+  etag: string | null = etagOf(body),
 ): void {
   const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
   const known = isRead && etag !== null ? knownTag(ctx, etag) : null;
@@ -102,7 +106,37 @@ export function goneOf(ctx: Context): AbortSignal {
 export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
   if (publicUrl !== null) return publicUrl.replace(/\/+$/, '');
   // Koa's `ctx.origin` is the Origin header: a page's address, not the service's.
-  return /^[\w.:[\]-]+$/.test(ctx.host) ? `${ctx.protocol}://${ctx.host}` : '';
+  const { protocol = ctx.protocol, host = ctx.host } = (ctx.state.forwarded ?? {}) as Forwarded;
+  return /^[\w.:[\]-]+$/.test(host) ? `${protocol}://${host}` : '';
+}
+
+interface Forwarded {
+  readonly protocol?: string;
+  readonly host?: string;
+}
+
+/** How the client wrote the address, by `X-Forwarded-Proto` and `-Host` of the proxies that the configuration names. */
+export function readForwarded(proxies: BlockList): Middleware {
+  return (ctx, next) => {
+    const [protocol, host] = ['x-forwarded-proto', 'x-forwarded-host'].map((name) => firstOf(ctx.get(name)));
+    if (protocol === undefined && host === undefined) return next();
+    if (isListed(proxies, ctx.req.socket.remoteAddress ?? ''))
+      ctx.state.forwarded = {
+        ...(protocol !== undefined && /^https?$/.test(protocol) && { protocol }),
+        ...(host !== undefined && { host }),
+      };
+    return next();
+  };
+}
+
+/** Each proxy on the way adds one at the end. */
+function firstOf(header: string): string | undefined {
+  return header.split(',')[0]?.trim() || undefined;
+}
+
+export function isListed(list: BlockList, remoteAddress: string): boolean {
+  const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
+  return address !== '' && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The API's dependencies. Everything is an argument, so that each part can be tested separately. */
 
-import type { Socket } from 'node:net';
+import type { BlockList, Socket } from 'node:net';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { AttemptOutcome, DueDelivery } from '../engine/domain/delivery.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
@@ -52,6 +52,8 @@ export interface ConsoleSettings {
 export interface ApiSettings extends EndpointRules, MailRules {
   /** The public URL of the API, for absolute links; null: the protocol and host of the request. */
   readonly publicUrl: string | null;
+  /** Whose `X-Forwarded-Proto` and `-Host` count. */
+  readonly proxies: BlockList;
   /** Per API key, unless its client has its own; for reads, and for writes. */
   readonly readLimit: RateLimit;
   readonly writeLimit: RateLimit;

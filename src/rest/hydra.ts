@@ -32,6 +32,8 @@ export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: num
 
 export function collection(ctx: Context, page: CollectionPage): object {
   const { context, members, totalItems, paging, parameters, estimated, margin } = page;
+  const shown = view(ctx, paging, totalItems);
+  if (shown['hydra:next'] !== undefined) linkNext(ctx, shown['hydra:next']);
   return {
     '@context': `/contexts/${context}`,
     '@id': ctx.path,
@@ -39,7 +41,7 @@ export function collection(ctx: Context, page: CollectionPage): object {
     collectionType: collectionClassOf(context),
     'hydra:member': members,
     'hydra:totalItems': totalItems,
-    'hydra:view': view(ctx, paging, totalItems),
+    'hydra:view': shown,
     'hydra:search': searchTemplate(ctx.path, parameters),
     ...(estimated === undefined ? {} : { estimated }),
     ...(margin === undefined ? {} : { margin }),
@@ -55,7 +57,7 @@ export function collectionClassOf(resource: string): string {
 }
 
 /** Links only when there is more than one page; next and previous only where there is one. */
-function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number): object {
+function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number): Readonly<Record<string, string>> {
   const last = Math.max(1, Math.ceil(totalItems / itemsPerPage));
   const link = (number: number): string => {
     const parameters = new URLSearchParams(ctx.querystring);

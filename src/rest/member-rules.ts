@@ -50,7 +50,7 @@ export function single<Schema extends z.ZodType>(
     read(value, { refuse }) {
       const result = accepted.safeParse(value);
       if (result.success) return result.data;
-      for (const { message, code, path } of result.error.issues) refuse(sentenceOfZod(message), codeOf(code), path);
+      for (const issue of result.error.issues) refuse(sentenceOfZod(issue.message), codeOf(issue), issue.path);
       return REFUSED;
     },
   };
@@ -65,8 +65,10 @@ export interface ItemRule<Item> {
 
 export class Refusal {
   readonly message: Sentence;
-  constructor(message: Sentence) {
+  readonly code: ViolationCode;
+  constructor(message: Sentence, code: ViolationCode = 'invalid_format') {
     this.message = message;
+    this.code = code;
   }
 }
 
@@ -77,7 +79,7 @@ export function list<Item>(item: ItemRule<Item>, lengthMax: number, description:
     read(value, reading) {
       if (value === null) return [];
       if (!Array.isArray(value)) reading.refuse(FAULTS.array, 'invalid_type');
-      else if (value.length > lengthMax) reading.refuse(FAULTS.items(lengthMax), 'too_big');
+      else if (value.length > lengthMax) reading.refuse(FAULTS.items(lengthMax), 'too_long');
       else return itemsOf(value, item, reading);
       return REFUSED;
     },
@@ -92,7 +94,7 @@ function itemsOf<Item>(
   const items: Item[] = [];
   for (let index = 0; index < values.length; index++) {
     const read = item.read(values[index], reading);
-    if (read instanceof Refusal) reading.refuse(read.message, 'invalid_format', [index]);
+    if (read instanceof Refusal) reading.refuse(read.message, read.code, [index]);
     else items.push(read);
   }
   return items.length === values.length ? items : REFUSED;
@@ -134,14 +136,26 @@ export function referenceItem(collection: string): ItemRule<number> {
 export const NUMBER = /^[-+ ]?\d+(\.\d+)?(e[-+]?\d{1,3})?$/i;
 const DECIMAL = /^-?\d+(\.\d+)?$/;
 
-/** Without plus sign and exponent: `String(1e-7)` is no decimal. Every digit of a decimal is kept. */
+/** Without plus sign and exponent; every digit that is written is kept, so 4.31e1 is 43.1. */
 export function decimalOf(value: number | string): string {
   const text = String(value).replace(/^[+ ]/, '');
-  return DECIMAL.test(text)
-    ? text
-    : Number(text)
-        .toFixed(20)
-        .replace(/\.?0+$/, '');
+  if (DECIMAL.test(text)) return text;
+  const [, sign = '', whole = '', decimals = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(text) ?? [];
+  const digits = whole + decimals;
+  const point = whole.length + Number(exponent);
+  const shifted =
+    point <= 0
+      ? `0.${'0'.repeat(-point)}${digits}`
+      : `${digits.padEnd(point, '0').slice(0, point)}.${digits.slice(point)}`;
+  // A tiny one is 0.
+  return (
+    sign +
+    shifted
+      .replace(/^0+(?=\d)/, '')
+      .replace(/(?<=\.\d{20})\d+$/, '')
+      .replace(/\.?0*$/, '')
+  );
 }
 
 const PROTOCOL = /^https?:\/\//i;
@@ -183,9 +197,8 @@ export function readBody<Schema extends z.ZodObject>(ctx: Context, schema: Schem
     else if (!isIgnored(name)) violations.addUnknown([name], what, known);
   }
   const result = schema.safeParse(members);
-  for (const { path, message, code } of result.error?.issues ?? []) {
-    violations.add(path, sentenceOfZod(message), codeOf(code));
-  }
+  for (const issue of result.error?.issues ?? [])
+    violations.add(issue.path, sentenceOfZod(issue.message), codeOf(issue));
   violations.throwAny();
   return result.data as z.output<Schema>;
 }

@@ -131,13 +131,11 @@ export const VIOLATION_CODES = {
     en: 'No such member; the message names the nearest.',
     fr: 'Ce champ n’existe pas ; le message nomme le plus proche.',
   },
-  unrecognized_keys: { en: 'The object has members that are not known.', fr: 'L’objet a des champs inconnus.' },
   invalid_type: {
     en: 'Text, number, list or object: another one is wanted.',
     fr: 'La valeur n’est pas du type attendu.',
   },
   invalid_value: { en: 'The value is none of those allowed.', fr: 'La valeur n’est pas admise.' },
-  invalid_union: { en: 'The value fits none of the forms allowed.', fr: 'La valeur n’a aucune des formes admises.' },
   invalid_format: { en: 'Not written as wanted: a URL, a code, an IRI.', fr: 'Format inattendu : URL, code ou IRI.' },
   invalid_text: { en: 'The text has characters that are none.', fr: 'Le texte contient des caractères invalides.' },
   invalid_iri: { en: 'No IRI of the collection that is meant.', fr: 'Ce n’est pas une IRI de la collection attendue.' },
@@ -146,11 +144,10 @@ export const VIOLATION_CODES = {
     en: 'The service does not send to such a URL.',
     fr: 'Le service n’envoie rien à une adresse de cette sorte.',
   },
-  invalid_key: { en: 'A name within the object is not allowed.', fr: 'Un nom dans l’objet n’est pas admis.' },
-  invalid_element: { en: 'An element of the list is not allowed.', fr: 'Un élément de la liste n’est pas admis.' },
-  not_multiple_of: { en: 'No multiple of the step.', fr: 'La valeur ne suit pas le pas attendu.' },
-  too_small: { en: 'Below the least that is allowed.', fr: 'En dessous du minimum.' },
-  too_big: { en: 'Above the most that is allowed, or too long.', fr: 'Au-dessus du maximum, ou trop long.' },
+  below_minimum: { en: 'Below the least that is allowed.', fr: 'En dessous du minimum.' },
+  above_maximum: { en: 'Above the most that is allowed.', fr: 'Au-dessus du maximum.' },
+  too_short: { en: 'The text or list is too short.', fr: 'Le texte ou la liste est trop court.' },
+  too_long: { en: 'The text, list or JSON is too long.', fr: 'Le texte, la liste ou le JSON est trop long.' },
   too_old: { en: 'Before what is kept.', fr: 'Antérieur à ce qui est conservé.' },
   too_many_parts: { en: 'The body has too many objects and members.', fr: 'Le corps a trop d’objets et de champs.' },
   min_above_max: { en: 'A minimum is above its maximum.', fr: 'Un minimum dépasse son maximum.' },
@@ -172,9 +169,13 @@ export const VIOLATION_CODES = {
 
 export type ViolationCode = keyof typeof VIOLATION_CODES;
 
-/** For an issue of zod: `custom` only means that a rule was written by hand. */
-export function codeOf(zodCode: string): ViolationCode {
-  return Object.hasOwn(VIOLATION_CODES, zodCode) ? (zodCode as ViolationCode) : 'invalid_value';
+/** Of an issue of zod: its own words are no part of the contract. */
+export function codeOf({ code, ...issue }: { readonly code: string }): ViolationCode {
+  const isNumber = 'origin' in issue && (issue.origin === 'number' || issue.origin === 'int');
+  if (code === 'too_small') return isNumber ? 'below_minimum' : 'too_short';
+  if (code === 'too_big') return isNumber ? 'above_maximum' : 'too_long';
+  if (code === 'unrecognized_keys') return 'unknown_member';
+  return code === 'invalid_type' || code === 'invalid_format' ? code : 'invalid_value';
 }
 
 export const PROBLEM_TYPES = {

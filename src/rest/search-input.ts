@@ -121,7 +121,8 @@ async function resolve(input: SearchInput, rules: InputRules, violations: Violat
   const keysOf = <Key>(name: string, ids: readonly number[], keyOf: (id: number) => Key | undefined): Key[] =>
     ids.flatMap((id, index) => {
       const key = keyOf(id);
-      if (key === undefined) violations.add([name, index], FAULTS.nothing, 'unknown_reference');
+      if (key === undefined)
+        violations.add([name, index], FAULTS.nothing(COLLECTION_OF[name] ?? '/cities'), 'unknown_reference');
       return key ?? [];
     });
   const inseeOf = (id: number) => rules.reference.cityById(id)?.insee;
@@ -144,6 +145,12 @@ async function resolve(input: SearchInput, rules: InputRules, violations: Violat
     ...(includedDepartments && { includedDepartments: keysOf('includedDepartments', includedDepartments, codeOf) }),
   };
 }
+
+const COLLECTION_OF: Readonly<Record<string, string>> = {
+  includedDepartments: '/departments',
+  includedSiteCategories: '/site_categories',
+  excludedSiteCategories: '/site_categories',
+};
 
 function findUnknownCodes(input: SearchInput, { reference }: InputRules, violations: Violations): void {
   for (const [index, insee] of (input.includedInseeCodes ?? []).entries()) {

@@ -72,7 +72,7 @@ function codes({ names, asked }: Member<'codes'>): MemberRule<number | readonly 
     read(value, { refuse }) {
       const isSeveral = Array.isArray(value) && value.length <= known.length && value.every(isCode);
       if (value === null || isCode(value) || isSeveral) return value;
-      refuse(FAULTS.oneOrSeveralOf(known), 'invalid_union');
+      refuse(FAULTS.oneOrSeveralOf(known), 'invalid_value');
       return REFUSED;
     },
   };
@@ -87,7 +87,7 @@ function letters({ names, asked }: Member<'letters'>): MemberRule<string | reado
     read(value, { refuse }) {
       const isSeveral = Array.isArray(value) && value.length <= names.length && value.every(isLetter);
       if (value === null || isLetter(value) || isSeveral) return value;
-      refuse(FAULTS.oneOrSeveralOf(names), 'invalid_union');
+      refuse(FAULTS.oneOrSeveralOf(names), 'invalid_value');
       return REFUSED;
     },
   };
@@ -189,7 +189,7 @@ const notificationConsent: MemberRule<MailConsent | null> = {
     const read = Consent.read(value, reading);
     if (read === REFUSED || read === null) return read;
     if (!isStorable(read.source)) reading.refuse(FAULTS.text, 'invalid_text', ['source']);
-    else if (Date.parse(read.at) > Date.now()) reading.refuse(FAULTS.future, 'too_big', ['at']);
+    else if (Date.parse(read.at) > Date.now()) reading.refuse(FAULTS.future, 'above_maximum', ['at']);
     else return read;
     return REFUSED;
   },
@@ -279,7 +279,7 @@ const context: MemberRule<unknown> = {
   }),
   read(value, { refuse }) {
     if (Buffer.byteLength(JSON.stringify(value)) <= CONTEXT_BYTES_MAX) return value;
-    refuse(FAULTS.bytesAsJson(CONTEXT_BYTES_MAX), 'too_big');
+    refuse(FAULTS.bytesAsJson(CONTEXT_BYTES_MAX), 'too_long');
     return REFUSED;
   },
 };

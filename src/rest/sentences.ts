@@ -77,9 +77,19 @@ export const FAULTS = {
   unknown: (what: Sentence) => said(`is no ${what.en}`, `n’est pas ${what.fr}`),
   unknownNear: (what: Sentence, nearest: string) =>
     said(`is no ${what.en}; the nearest one is ${nearest}`, `n’est pas ${what.fr} ; le plus proche est ${nearest}`),
-  nothing: said('refers to nothing', 'n’existe pas ou plus'),
-  noCommune: said('is the code of no commune', 'n’est le code d’aucune commune'),
-  noZipcode: said('is the zip code of no commune', 'n’est le code postal d’aucune commune'),
+  nothing: (collection: string) =>
+    said(
+      `refers to nothing; GET ${collection} lists what there is`,
+      `n’existe pas ou plus ; GET ${collection} donne ce qui existe`,
+    ),
+  noCommune: said(
+    'is the code of no commune; GET /cities lists them',
+    'n’est le code d’aucune commune ; GET /cities les donne',
+  ),
+  noZipcode: said(
+    'is the zip code of no commune; GET /cities lists them',
+    'n’est le code postal d’aucune commune ; GET /cities les donne',
+  ),
   zipcode: said('must be five digits', 'doit avoir cinq chiffres'),
   insee: said('must be an INSEE code, such as 83137', 'doit être un code INSEE, tel que 83137'),
   reference: (collection: string) =>

@@ -12,6 +12,7 @@ import { type Database, openDatabase } from '../engine/store/database.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import { FEATURES } from '../features.ts';
 import { createApi } from '../rest/api.ts';
+import { isListed } from '../rest/content.ts';
 import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
 import { ConcurrencyLimit, type Leave } from '../rest/limits.ts';
 import { LIMITED } from '../rest/sentences.ts';
@@ -121,6 +122,7 @@ async function openStreets({ config, closing }: Parts): Promise<StreetMap | null
 function settingsOf(config: Config, streets: StreetMap | null): ApiSettings {
   return {
     publicUrl: config.api.publicUrl,
+    proxies: config.api.proxies,
     allowPrivateEndpoints: config.allowPrivateEndpoints,
     endpointPorts: config.endpointPorts,
     readLimit: config.rateLimit,
@@ -165,7 +167,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
   return {
     onConnection(socket) {
       const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
-      if (address === '' || proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')) return;
+      if (address === '' || isListed(proxies, address)) return;
       const leave = ofAddresses.tryEnter(networkOf(address));
       if (leave === null) return void socket.destroy();
       leaveAddress.set(socket, leave);

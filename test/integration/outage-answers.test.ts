@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, BlockList } from 'node:net';
 import { test } from 'node:test';
 import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import pg from 'pg';
@@ -31,7 +31,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
       askThread: () => Promise.reject(new Error('nothing is asked')),
       reference: await loadReference(),
       settings: {
-        ...{ publicUrl: null, allowPrivateEndpoints: true, version: '0' },
+        ...{ publicUrl: null, proxies: new BlockList(), allowPrivateEndpoints: true, version: '0' },
         ...{
           endpointPorts: [],
           searchLimits: NO_LIMITS,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, BlockList, connect } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { createOperations } from '../../src/rest/operations.ts';
@@ -116,8 +116,8 @@ describe('changes on condition', () => {
 
     const put = await change('PUT', { 'If-Match': '*' });
     assert.equal(put.status, 200);
-    assert.equal(put.headers.get('ETag'), null, 'what is stored is not what was sent');
     const { headers } = await api.call('GET', path);
+    assert.equal(put.headers.get('ETag'), headers.get('ETag'), 'the search can be changed again with it');
     assert.equal((await change('DELETE', { 'If-Match': headers.get('ETag') as string })).status, 204);
     assert.equal((await change('DELETE', { 'If-Match': '*' })).status, 404);
   });
@@ -192,6 +192,30 @@ describe('answers', () => {
     assert.match(headers.get('Link') ?? '', /^<https:\/\/api\.example\.com\/docs\.jsonld>/);
   });
 
+  it('link to what a proxy says that the client asked for, if the configuration names the proxy', async () => {
+    const headers = { 'X-Forwarded-Proto': 'https, http', 'X-Forwarded-Host': 'vigie.example' };
+    const linkOf = async (from: typeof api, sent: Record<string, string>) =>
+      (await from.call('GET', '/', undefined, { headers: sent })).headers.get('Link') ?? '';
+    const proxies = new BlockList();
+    proxies.addAddress('127.0.0.1');
+    const behind = await startTestApi({ after }, { settings: { proxies } });
+    assert.match(await linkOf(behind, headers), /^<https:\/\/vigie\.example\/docs\.jsonld>/);
+    assert.match(await linkOf(behind, {}), /^<http:\/\/127/);
+    for (const wrong of [{ 'X-Forwarded-Host': 'a"><b' }, { 'X-Forwarded-Proto': 'javascript' }])
+      assert.match(await linkOf(behind, wrong), /^<(?:http:\/\/127[^<]*)?\/docs\.jsonld>/);
+    assert.match(await linkOf(api, headers), /^<http:\/\/127/);
+  });
+
+  it('link to the next page of every collection', async () => {
+    for (const path of ['/cities', '/departments', '/searches']) {
+      if (path === '/searches') await api.call('POST', path, { title: 'Another' });
+      const { headers, body } = await api.call('GET', `${path}?itemsPerPage=1`);
+      assert.ok(headers.get('Link')?.endsWith(`, <${body['hydra:view']['hydra:next']}>; rel="next"`), path);
+    }
+    const { headers } = await api.call('GET', '/searches');
+    assert.doesNotMatch(headers.get('Link') ?? '', /next/);
+  });
+
   it('may be read by pages of other origins', async () => {
     const Origin = 'https://app.example.com';
     const preflight = await api.call('OPTIONS', iri, undefined, {
@@ -200,7 +224,7 @@ describe('answers', () => {
     });
     assert.equal(preflight.status, 204);
     assert.match(preflight.headers.get('Access-Control-Allow-Methods') ?? '', /PATCH/);
-    assert.match(preflight.headers.get('Access-Control-Allow-Headers') ?? '', /X-API-KEY/);
+    assert.match(preflight.headers.get('Access-Control-Allow-Headers') ?? '', /traceparent,tracestate,X-API-KEY/);
     for (const path of [iri, '/nowhere']) {
       const { headers } = await api.call('GET', path, undefined, { headers: { Origin } });
       assert.equal(headers.get('Access-Control-Allow-Origin'), '*');

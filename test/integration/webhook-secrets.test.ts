@@ -46,7 +46,7 @@ describe('the context of a search', () => {
     assert.equal(refused.status, 422);
     assert.deepEqual(
       refused.body.violations.map(({ propertyPath, code }: Record<string, string>) => [propertyPath, code]),
-      [['context', 'too_big']],
+      [['context', 'too_long']],
     );
   });
 });

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, BlockList } from 'node:net';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { createWorkerThreads } from '../../src/engine/actor/worker-thread.ts';
@@ -97,6 +97,7 @@ export async function startTestApi(
     ...overrides,
     settings: {
       publicUrl: null,
+      proxies: new BlockList(),
       allowPrivateEndpoints: false,
       endpointPorts: [
         { from: 80, to: 80 },

@@ -4,7 +4,7 @@
  * passes through unchanged; with one, each attempt is a span of its own.
  */
 
-import { context, type SpanContext, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { context, createTraceState, type SpanContext, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 
@@ -13,17 +13,24 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-
 
 const tracer = trace.getTracer('vigie');
 
-/** From a message's headers, in upper or lower case; null when absent or malformed. */
+const STATE_LENGTH_MAX = 512;
+
+/**
+ * From a message's headers, in upper or lower case; null when absent or malformed. A `tracestate` follows after a
+ * blank; one of more than 512 characters is left out.
+ */
 export function traceparentOf(headers: Readonly<Record<string, string>>): string | null {
-  const name = Object.keys(headers).find((key) => key.toLowerCase() === 'traceparent');
-  const value = name === undefined ? undefined : headers[name];
-  const context = value === undefined ? null : spanContextOf(value);
-  return context === null ? null : format(context);
+  const valueOf = (name: string) => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+  const [traceparent, state = ''] = [valueOf('traceparent'), valueOf('tracestate')];
+  const context = traceparent === undefined ? null : spanContextOf(traceparent);
+  if (context === null) return null;
+  const tracestate = state.length > STATE_LENGTH_MAX ? '' : createTraceState(state).serialize();
+  return tracestate === '' ? format(context) : `${format(context)} ${tracestate}`;
 }
 
 export interface TracedAttempt {
   /** For the request; empty when there is no trace. */
-  readonly headers: { readonly traceparent?: string };
+  readonly headers: { readonly traceparent?: string; readonly tracestate?: string };
   end(outcome: AttemptOutcome): void;
 }
 
@@ -35,7 +42,8 @@ export interface Attempted {
 }
 
 export function traceAttempt(delivery: Attempted): TracedAttempt {
-  const parent = delivery.traceparent === null ? null : spanContextOf(delivery.traceparent);
+  const [traceparent = '', tracestate = ''] = delivery.traceparent?.split(/ (.*)/) ?? [];
+  const parent = spanContextOf(traceparent, tracestate);
   const span = tracer.startSpan(
     'webhook attempt',
     {
@@ -45,8 +53,10 @@ export function traceAttempt(delivery: Attempted): TracedAttempt {
     parent === null ? context.active() : trace.setSpanContext(context.active(), parent),
   );
   const spanContext = span.spanContext();
+  const state = spanContext.traceState?.serialize() ?? '';
+  const headers = { traceparent: format(spanContext), ...(state !== '' && { tracestate: state }) };
   return {
-    headers: trace.isSpanContextValid(spanContext) ? { traceparent: format(spanContext) } : {},
+    headers: trace.isSpanContextValid(spanContext) ? headers : {},
     end({ statusCode, error }) {
       if (statusCode !== null) span.setAttribute('http.response.status_code', statusCode);
       if (error !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
@@ -55,10 +65,11 @@ export function traceAttempt(delivery: Attempted): TracedAttempt {
   };
 }
 
-function spanContextOf(traceparent: string): SpanContext | null {
+function spanContextOf(traceparent: string, tracestate = ''): SpanContext | null {
   const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return null;
-  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 0x01, isRemote: true };
+  const traceFlags = Number.parseInt(flags, 16) & 0x01;
+  return { traceId, spanId, traceFlags, isRemote: true, traceState: createTraceState(tracestate) };
 }
 
 function format({ traceId, spanId, traceFlags }: SpanContext): string {

@@ -179,7 +179,7 @@ export class Sending {
       context,
       sequence,
       startedAt,
-      ...trace.headers,
+      trace: trace.headers,
     });
     trace.end(outcome);
     return outcome;

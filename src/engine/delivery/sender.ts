@@ -30,7 +30,7 @@ export interface SendRequest {
   readonly sequence?: number | null;
   readonly startedAt: Date;
   /** The trace that the attempt belongs to (W3C Trace Context). */
-  readonly traceparent?: string;
+  readonly trace?: { readonly traceparent?: string; readonly tracestate?: string };
 }
 
 export interface Sender {
@@ -129,7 +129,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #dispatch(agent: Agent): void {
-    const { id, endpoint, body, token, secrets = [], startedAt, traceparent } = this.#request;
+    const { id, endpoint, body, token, secrets = [], startedAt, trace } = this.#request;
     const { sequence = null, context = null } = this.#request;
     try {
       const url = new URL(endpoint);
@@ -143,7 +143,7 @@ class Attempt implements Dispatcher.DispatchHandler {
             'user-agent': this.#options.userAgent,
             ...(sequence === null ? {} : { 'vigie-sequence': String(sequence) }),
             ...(context === null ? {} : { 'vigie-context': Buffer.from(context).toString('base64url') }),
-            ...(traceparent === undefined ? {} : { traceparent }),
+            ...trace,
             ...signatureHeaders(id, startedAt, body, token, ...secrets),
           },
           body,

@@ -12,7 +12,7 @@ import { readHeldProperties } from '../../engine/store/properties.ts';
 import { principalOf } from '../../rest/auth.ts';
 import { acceptable, acceptableAs, answer, answerBytes, isAsked } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
-import { collection, identityOf, linkNext, offsetOf } from '../../rest/hydra.ts';
+import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
 import { jsonBody } from '../../rest/json-body.ts';
 import type { QueryLimiter } from '../../rest/limits.ts';
 import { notFound } from '../../rest/problem.ts';
@@ -65,7 +65,7 @@ export function foundPropertyRoutes(
       paging: query,
       parameters,
     });
-    if (isAsked(ctx, CSV_TYPE)) answerCsv(ctx, members, page);
+    if (isAsked(ctx, CSV_TYPE)) answerCsv(ctx, members);
     else answer(ctx, page);
   });
 }
@@ -101,11 +101,7 @@ export function foundPropertyDocument(document: PropertyDocument, found: ListedP
   };
 }
 
-/** The page itself, and where the next one is. */
-function answerCsv(ctx: Context, members: readonly PropertyDocument[], page: object): void {
-  const { 'hydra:view': view } = page as { readonly 'hydra:view': Readonly<Record<string, string>> };
-  const next = view['hydra:next'];
-  if (next !== undefined) linkNext(ctx, next);
+function answerCsv(ctx: Context, members: readonly PropertyDocument[]): void {
   answerBytes(ctx, `${CSV_TYPE}; charset=utf-8`, csvOf(COLUMNS, members.map(rowOf)));
 }
 

@@ -157,4 +157,10 @@ export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
     isRequired: false,
     example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
   },
+  tracestate: {
+    description: 'What came with that traceparent, at most 512 characters.',
+    schema: { type: 'string' },
+    isRequired: false,
+    example: 'agency=t61rcWkgMzE',
+  },
 };

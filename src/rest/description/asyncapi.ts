@@ -160,6 +160,7 @@ function messages({ alert }: ContractExamples): Record<string, object> {
     properties: {
       'Nats-Msg-Id': { type: 'string', description: 'By it the stream recognises repeats.' },
       traceparent: { type: 'string', description: 'W3C Trace Context; webhooks that follow carry it on.' },
+      tracestate: { type: 'string', description: 'With it, at most 512 characters.' },
     },
   };
   const intake = (kind: 'upsert' | 'expire', schema: string, summary: string) => ({

@@ -182,10 +182,10 @@ function success(route: Route, { item, collection }: ContractExamples): object {
   const content = { 'application/json': answer };
   const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
   if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
-  if (method === 'patch' || status === 200) return { 200: { description: 'OK.', headers, content } };
+  if (method === 'patch' || method === 'put' || status === 200)
+    return { 200: { description: 'OK.', headers, content } };
   if (isUntagged) return { 200: { description: 'OK.', content } };
   if (status === 202) return { 202: { description: 'Accepted.', content } };
-  if (method === 'put') return { 200: { description: 'OK.', content } };
   const location = { description: 'Path of what was created.', schema: { type: 'string', format: 'uri-reference' } };
   return { 201: { description: 'Created.', headers: { ...headers, Location: location }, content } };
 }

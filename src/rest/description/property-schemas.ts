@@ -144,13 +144,9 @@ export const AdEvent = z.strictObject({
   fieldNewValue: z.string().nullable(),
   percentVariation: z.string().nullable(),
   createdAt: dateTime('When the crawler saw the change.'),
-  daysAway: z
-    .int()
-    .min(0)
-    .optional()
-    .meta({
-      description: 'Of `ad.update.reactivated`: whole days from its expiry to the crawl that found it live again.',
-    }),
+  daysAway: z.int().min(0).optional().meta({
+    description: 'Of `ad.update.reactivated`: whole days from its expiry to the crawl that found it live again.',
+  }),
 });
 
 export const PROPERTY_PARTS = {

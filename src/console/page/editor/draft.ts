@@ -128,8 +128,8 @@ export function differingMembers(some: Draft, others: Draft): readonly (keyof Dr
 }
 
 /** A code is answered by itself where it was sent so. */
-export function codesOf<Code = number>(answered: unknown): readonly Code[] {
-  return Array.isArray(answered) ? answered : [answered as Code].filter((code) => code !== null);
+export function codesOf(answered: unknown): readonly number[] {
+  return Array.isArray(answered) ? answered : [answered as number].filter((code) => code !== null);
 }
 
 export function draftOf(search: SearchDocument): Draft {
@@ -140,7 +140,7 @@ export function draftOf(search: SearchDocument): Draft {
   return {
     ...each([...RANGE_MEMBERS, ...FLAG_CRITERIA], text),
     ...each(REQUIREMENTS, (name) => search[name] === true),
-    ...each(LETTER_MEMBERS, (name) => codesOf<string>(search[name])),
+    ...each(LETTER_MEMBERS, (name) => codesOf(search[name]).map(String)),
     title: search.title,
     transactionType: text('transactionType'),
     propertyTypes: codesOf(search.propertyTypes),

@@ -42,6 +42,8 @@ readonly 'condominiumFeesMax': number | null;
 readonly 'rentalChargesMax': number | null;
 readonly 'energyCategories': unknown;
 readonly 'greenHouseGasCategories': unknown;
+readonly 'includedFeatures': readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
+readonly 'excludedFeatures': readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
 readonly 'lat': string | null;
 readonly 'lon': string | null;
 readonly 'radius': string | null;
@@ -175,6 +177,21 @@ readonly '@context': "/contexts/SiteCategory";
 readonly '@id': string;
 readonly '@type': "SiteCategory";
 readonly 'name': string;
+}
+
+export interface Feature {
+readonly '@context': "/contexts/Feature";
+readonly '@id': string;
+readonly '@type': "Feature";
+readonly 'name': "balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm";
+readonly 'label': {
+readonly 'fr': string;
+readonly 'en': string;
+};
+readonly 'words': {
+readonly 'fr': readonly (string)[];
+readonly 'en': readonly (string)[];
+};
 }
 
 export interface Location {
@@ -343,6 +360,21 @@ readonly 'createdAt': string;
 readonly 'expiresAt': string | null;
 readonly 'hint': string;
 readonly 'secret'?: string;
+}
+
+export interface Endpoint {
+readonly '@context': "/contexts/Endpoint";
+readonly '@id': string;
+readonly '@type': "Endpoint";
+readonly 'url': string;
+readonly 'channels': readonly ("match" | "event")[];
+readonly 'state': "healthy" | "failing" | "paused";
+readonly 'pausedBy': "operator" | "client" | "failures" | null;
+readonly 'since': string | null;
+readonly 'failingSince': string | null;
+readonly 'lastError': string | null;
+readonly 'waiting': number;
+readonly 'searches': number;
 }
 
 export interface CityReference {
@@ -521,7 +553,7 @@ readonly 'reason': string | null;
 }
 
 export interface ExplainedCriterion {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "areas" | "excludedCities" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedCities" | "expressions";
 readonly 'expected': unknown;
 readonly 'actual': unknown;
 readonly 'holds': boolean;
@@ -539,7 +571,7 @@ readonly 'satisfiedSince': string;
 }
 
 export interface WiderSearch {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "areas" | "excludedCities" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedCities" | "expressions";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
@@ -574,3 +606,7 @@ export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice","lastFloor"] 
 const fr = {"elevator":"Ascenseur","furnished":"Meublé"};
 
 export const FLAG_LABELS: Readonly<Record<'fr' | 'en', typeof fr>> = { fr, en: {"elevator":"Elevator","furnished":"Furnished"} };
+
+const features = {"balcony":"Balcon","terrace":"Terrasse","garden":"Jardin","cellar":"Cave","parking":"Parking","garage":"Garage","pool":"Piscine","fireplace":"Cheminée","airConditioning":"Climatisation","accessible":"Accessible aux personnes à mobilité réduite","furnishedKitchen":"Cuisine équipée","newBuild":"Neuf","renovated":"Rénové","toRenovate":"À rénover","quiet":"Calme","unobstructedView":"Vue dégagée","caretaker":"Gardien","intercom":"Interphone","alarm":"Alarme"};
+
+export const FEATURE_LABELS: Readonly<Record<'fr' | 'en', typeof features>> = { fr: features, en: {"balcony":"Balcony","terrace":"Terrace","garden":"Garden","cellar":"Cellar","parking":"Parking","garage":"Garage","pool":"Pool","fireplace":"Fireplace","airConditioning":"Air conditioning","accessible":"Accessible","furnishedKitchen":"Fitted kitchen","newBuild":"New build","renovated":"Renovated","toRenovate":"To renovate","quiet":"Quiet","unobstructedView":"Unobstructed view","caretaker":"Caretaker","intercom":"Intercom","alarm":"Alarm"} };

@@ -395,7 +395,7 @@ create table deliveries (
   endpoint text not null,
   endpoint_key text not null,
   head text not null,
-  -- The trace of the advert's message (W3C Trace Context).
+  -- The trace of the advert's message (W3C Trace Context), and after a blank its `tracestate`.
   traceparent text
 ) with (autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_scale_factor = 0.02);
 -- The deliveries of a search, by time.
