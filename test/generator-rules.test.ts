@@ -18,7 +18,14 @@ const openApi: Document = JSON.parse(JSON.stringify(openApiDocument('0.0.0', exa
 const asyncApi: Document = JSON.parse(JSON.stringify(asyncApiDocument('0.0.0', examples)));
 
 /** Bodies of requests, which stay closed: a filter that nobody knows must not be dropped in silence. */
-const SENT = new Set(['SearchCreation', 'SearchChange', 'SearchPreview', 'WebhookSecretCreation', 'RecoveryCreation']);
+const SENT = new Set([
+  'SearchCreation',
+  'SearchChange',
+  'SearchPreview',
+  'WebhookSecretCreation',
+  'RecoveryCreation',
+  'EndpointChange',
+]);
 /** Their values are no schemas. */
 const OPAQUE = new Set(['example', 'examples', 'default', 'enum', 'properties', 'patternProperties']);
 

@@ -224,7 +224,7 @@ const notificationFrequency = z
 function names<Name extends string>(known: readonly Name[], description: string): MemberRule<readonly Name[]> {
   const item = {
     schema: { type: 'string', enum: known },
-    read: (value: unknown) => known.find((one) => one === value) ?? new Refusal(FAULTS.oneOf(known)),
+    read: (value: unknown) => known.find((one) => one === value) ?? new Refusal(FAULTS.oneOf(known), 'invalid_value'),
   };
   const rule = list<Name>(item, LIST_LENGTH_MAX, description);
   return {
