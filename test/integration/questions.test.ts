@@ -157,7 +157,9 @@ describe('a preview', () => {
 /** Decisions, section 11. */
 const NAMES_OF_CRITERIA = (
   'liveAdvert transactionType propertyTypes budget pricePerMeter surface landSurface room bedroom advertPrice furnished ' +
-  'publisherTypes includedSiteCategories withVirtualTour withCoherentPrice areas excludedCities expressions'
+  'publisherTypes includedSiteCategories withVirtualTour withCoherentPrice areas excludedCities expressions ' +
+  'floor lastFloor elevator constructionYear condominiumFees rentalCharges energy greenHouseGas includedFeatures ' +
+  'excludedFeatures'
 ).split(' ');
 
 describe('criteria', () => {
@@ -172,6 +174,9 @@ describe('criteria', () => {
       excludedCities: ['/cities/83137'],
     },
     expressions: [{ word: 'balcon' }],
+    ...{ floorMin: 0, lastFloor: true, elevator: true, constructionYearMin: 1, condominiumFeesMax: 1 },
+    ...{ rentalChargesMax: 1, energyCategories: ['A'], greenHouseGasCategories: ['A'] },
+    ...{ includedFeatures: ['terrace'], excludedFeatures: ['balcony'] },
   };
   const namesIn = (list: readonly { criterion: string }[]) => list.map(({ criterion }) => criterion).toSorted();
 
