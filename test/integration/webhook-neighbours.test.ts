@@ -128,10 +128,9 @@ test('an operator pauses a URL for every client, or one client’s endpoint alon
   ]);
   const shown = await readAdminEndpoint(stage.database, urlKeyOf(hook));
   assert.deepEqual([shown?.openCount, shown?.pausedAt === null], [3, false]);
-  assert.equal(await resumeEndpoint(stage.database, urlKeyOf(hook)), true);
+  await resumeEndpoint(stage.database, urlKeyOf(hook));
   await open(0);
   assert.equal(receiver.posts.length, 4);
-  assert.equal(await resumeEndpoint(stage.database, urlKeyOf(hook)), false);
 });
 
 /** Posts to `path` are answered once what it returns is called. */

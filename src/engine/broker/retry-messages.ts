@@ -51,11 +51,12 @@ export async function holdsRetry(
 ): Promise<boolean> {
   const { manager, names } = broker;
   try {
-    const [{ subject, data, seq }, { ack_floor }] = await Promise.all([
-      manager.streams.getMessage(names.retriesStream, { last_by_subj: retrySubject(broker, endpointKey, id) }),
-      manager.consumers.info(names.retriesStream, retryConsumer(retryPartition(endpointKey))),
-    ]);
-    return seq > ack_floor.stream_seq && retryOf({ subject, bytes: data })?.attemptCount === attemptCount;
+    const message = await manager.streams.getMessage(names.retriesStream, {
+      last_by_subj: retrySubject(broker, endpointKey, id),
+    });
+    if (retryOf({ subject: message.subject, bytes: message.data })?.attemptCount !== attemptCount) return false;
+    const { ack_floor } = await manager.consumers.info(names.retriesStream, retryConsumer(retryPartition(endpointKey)));
+    return message.seq > ack_floor.stream_seq;
   } catch (error) {
     if (isMissing(error)) return false;
     throw error;
