@@ -113,6 +113,8 @@ async function newRecovery(key: string): Promise<void> {
 }
 
 const agency = await newClient('agency', 7);
+const endpointRecipient = 'https://agency.example.com/hook';
+await api.call('PUT', agency.searches[0]?.iri ?? '', { title: 'agency 7', endpointRecipient }, { key: agency.key });
 for (let i = 0; i < 3; i++) {
   await newRecovery(agency.key);
   await api.call('POST', '/webhook-secrets', {}, { key: agency.key });

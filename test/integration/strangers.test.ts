@@ -18,6 +18,7 @@ import { runStatements } from '../support/statements.ts';
 const api = await startTestApi({ after });
 const SECRET_TITLE = 'nobody else reads this';
 const SECRET_ENDPOINT = 'https://nobody-else.example.com/hook';
+const SECRET_RECIPIENT = 'nobody-else@example.com';
 const PORTAL_URL = 'https://portal.example/annonce/1';
 
 interface Parameter {
@@ -33,7 +34,16 @@ interface Operation {
 }
 
 /** What names a thing of one client in a path, by the first word of the path; what all may read is not there. */
-const NAMED_IN_PATHS = ['searches', 'matches', 'deliveries', 'users', 'recoveries', 'webhook-secrets'] as const;
+const NAMED_IN_PATHS = [
+  'searches',
+  'matches',
+  'deliveries',
+  'users',
+  'recoveries',
+  'webhook-secrets',
+  'endpoints',
+  'recipients',
+] as const;
 const OPEN_TO_ALL = [
   'cities',
   'departments',
@@ -71,7 +81,7 @@ before(async () => {
 async function own(): Promise<Owned> {
   const created = await api.call('POST', '/searches', {
     ...{ title: SECRET_TITLE, notificationEnabled: true, eventEndpoint: SECRET_ENDPOINT, withCoherentPrice: null },
-    subscribedEvents: ['ad.update.price'],
+    ...{ subscribedEvents: ['ad.update.price'], notificationRecipient: SECRET_RECIPIENT },
   });
   const secret = await api.call('POST', '/webhook-secrets', {});
   const recovery = await api.call('POST', '/recoveries', { since: new Date().toISOString() });
@@ -98,7 +108,11 @@ async function own(): Promise<Owned> {
   const recoveryId = recovery.body['@id'].slice(12);
   const paths = { searches: search, matches: match, deliveries: delivery, users: user, recoveries: recoveryId };
   return {
-    paths: { ...paths, 'webhook-secrets': secret.body.id },
+    paths: {
+      ...paths,
+      ...{ 'webhook-secrets': secret.body.id, endpoints: Buffer.from(SECRET_ENDPOINT).toString('base64url') },
+      recipients: encodeURIComponent(SECRET_RECIPIENT),
+    },
     parameters: {
       ...{ search: `/searches/${search}`, match: `/matches/${match}`, property: `/documents/properties/${property}` },
       ...{ advert, url: PORTAL_URL, endpoint: SECRET_ENDPOINT },
