@@ -31,8 +31,8 @@ test('alcaeus walks from the entrypoint to collections, pages, members and what 
   const operations = Object.fromEntries(collections.map((one) => [one.id, one.operations]));
   assert.deepEqual(operations['/searches'], ['GET', 'POST #Search']);
   assert.deepEqual(Object.keys(operations).sort(), [
-    ...['/cities', '/deliveries', '/departments', '/documents/properties', '/features', '/matches', '/recoveries'],
-    ...['/searches', '/site_categories', '/users', '/webhook-secrets'],
+    ...['/cities', '/deliveries', '/departments', '/documents/properties', '/endpoints', '/features'],
+    ...['/matches', '/recoveries', '/searches', '/site_categories', '/users', '/webhook-secrets'],
   ]);
   const [all, second, matches, one, document, city] = loaded;
   assert.ok(all?.types.includes('http://www.w3.org/ns/hydra/core#Collection'));

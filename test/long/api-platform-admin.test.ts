@@ -80,7 +80,7 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
   const rows = Object.fromEntries(Object.entries(seen.lists).map(([name, list]) => [name, list.rows]));
   assert.deepEqual(rows, {
     ...{ searches: 3, matches: 3, deliveries: 3, 'documents/properties': 1, cities: 10, departments: 10 },
-    ...{ site_categories: 7, features: 10, users: 1, recoveries: 1, 'webhook-secrets': 1 },
+    ...{ site_categories: 7, features: 10, endpoints: 1, users: 1, recoveries: 1, 'webhook-secrets': 1 },
   });
   assert.match(String(seen.opened['documents/properties']), /T3 vue mer/);
   assert.match(String(seen.opened.deliveries), /Appartement Toulon|Maison Lyon|Zébulon/);
