@@ -122,17 +122,19 @@ async function excludeCity(page: RemotePage): Promise<void> {
   assert.ok(await isFocused(page, 'details [role=combobox]'));
 }
 
+const MORE_CRITERIA = 'details.more:has(input[name=pricePerMeterMin])';
+
 async function unfold({ page }: ConsoleScene): Promise<void> {
   await page.do('click', { selector: 'button[lang=fr]' });
   await page.do('wait', { selector: '::-p-text(Autres critères)' });
-  await enterOn(page, 'details.more summary');
+  await enterOn(page, `${MORE_CRITERIA} summary`);
   await write(page, 'input[name=pricePerMeterMin]', '9000');
   await write(page, 'input[name=pricePerMeterMax]', '1000');
-  await page.do('evaluate', { expression: `document.querySelector('details.more').open = false` });
+  await page.do('evaluate', { expression: `document.querySelector('${MORE_CRITERIA}').open = false` });
   await enterOn(page, '.save-bar .primary');
   await focusComes(page, 'input[name=pricePerMeterMin][aria-invalid=true]');
-  assert.ok(await page.do('evaluate', { expression: `document.querySelector('details.more').open` }));
-  const told = await page.do<string>('text', { selector: 'details.more .violation' });
+  assert.ok(await page.do('evaluate', { expression: `document.querySelector('${MORE_CRITERIA}').open` }));
+  const told = await page.do<string>('text', { selector: `${MORE_CRITERIA} .violation` });
   assert.match(told, /^ne doit pas dépasser le maximum, qui est de 1.000$/);
   assert.deepEqual(await page.do('axe'), []);
   await page.do('click', { selector: 'button[lang=en]' });
