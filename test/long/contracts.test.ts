@@ -202,6 +202,7 @@ describe('the OpenAPI document', () => {
       const operation = operations.find(({ method, path }) => method === 'post' && path === wanted);
       return (await send(operation as Operation, {}))['@id'].split('/').at(-1);
     };
+    await restClient(daemon, key).createSearch({ title: 'Jo', notificationRecipient: 'jo@example.org' });
     const recovery = await post('/recoveries');
     const secret = await post('/webhook-secrets');
     const ids: Record<string, string> = { '/matches search': created['@id'], '/deliveries search': created['@id'] };
