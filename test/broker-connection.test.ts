@@ -1,13 +1,14 @@
-/** What a broken start must not leave behind. */
+/** What a broken start, and a broken reconnection, must not leave behind. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connectBroker } from '../src/engine/broker/connection.ts';
+import { until } from './support/until.ts';
 
 test('a server without JetStream is refused, and no connection to it stays open', async (t) => {
-  const server = createServer((socket) => answerWithoutJetStream(socket));
+  const server = createServer((socket) => answer(socket, null));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => void server.close());
@@ -22,8 +23,36 @@ test('a server without JetStream is refused, and no connection to it stays open'
   if (!socket.closed) await once(socket, 'close');
 });
 
-/** As much of the protocol as a client needs to be told that nobody answers its request. */
-function answerWithoutJetStream(socket: Socket): void {
+test('a connection on which no server spoke in time is closed when the next one is tried', async (t) => {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => undefined));
+    if (sockets.length !== 2) answer(socket, JSON.stringify(ACCOUNT));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const broker = await connectBroker({ url: `nats://127.0.0.1:${port}`, name: 'test', onStatus: () => undefined });
+  t.after(async () => {
+    await broker.close();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  sockets[0]?.destroy();
+  await until(
+    async () => sockets.map(({ closed }) => closed),
+    (closed) => closed.length === 3 && closed[1] === true,
+  );
+  assert.equal(sockets[2]?.closed, false);
+});
+
+const ACCOUNT = {
+  ...{ memory: 0, storage: 0, streams: 0, consumers: 0, api: { total: 0, errors: 0 } },
+  limits: { max_memory: -1, max_storage: -1, max_streams: -1, max_consumers: -1 },
+};
+
+/** As much of the protocol as a client needs to be told of its account; null: nobody answers its request. */
+function answer(socket: Socket, account: string | null): void {
   socket.write('INFO {"version":"2.10.0","headers":true,"max_payload":1048576}\r\n');
   let subscription = '1';
   socket.on('data', (bytes) => {
@@ -33,7 +62,8 @@ function answerWithoutJetStream(socket: Socket): void {
       if (verb === 'SUB') subscription = reply ?? subscription;
       if (verb !== 'PUB' || subject !== '$JS.API.INFO') continue;
       const status = 'NATS/1.0 503\r\n\r\n';
-      socket.write(`HMSG ${reply} ${subscription} ${status.length} ${status.length}\r\n${status}\r\n`);
+      if (account !== null) socket.write(`MSG ${reply} ${subscription} ${account.length}\r\n${account}\r\n`);
+      else socket.write(`HMSG ${reply} ${subscription} ${status.length} ${status.length}\r\n${status}\r\n`);
     }
   });
 }

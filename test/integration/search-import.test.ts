@@ -74,7 +74,10 @@ test('what a service answers to GET /searches becomes the same searches of anoth
   assert.doesNotMatch(partly.stdout, /ignore expressions/);
   assert.match(partly.stdout, /^left out: More: endpointRecipient must be/m);
   assert.match(partly.stdout, /^left out: More: subscribedEvents/m);
-  assert.match(partly.stdout, /^refused: Nowhere: includedCities\[0\] refers to nothing$/m);
+  assert.match(
+    partly.stdout,
+    /^refused: Nowhere: includedCities\[0\] refers to nothing; GET \/cities lists what there is$/m,
+  );
   assert.match(partly.stdout, /^second: 1 searches created, 0 there already, 3 refused$/m);
   for (const [ignore, counts] of [
     ['budgetMin,includedCities,color,expressions', '0 searches created, 1 there already, 3 refused'],

@@ -1,5 +1,6 @@
 /** The connection to NATS. Only this folder imports `nats`; the rest of the service uses its own terms. */
 
+import type { Socket } from 'node:net';
 import {
   connect,
   ErrorCode,
@@ -86,6 +87,7 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   }).catch((cause: Error) => {
     throw brokerUnreachable(options.url, cause);
   });
+  closeWhatIsLeft(connection);
   const { replicas = 1 } = options;
   const manager = await managerOf(connection, replicas).catch(async (error: Error) => {
     // An open connection would keep a failed process alive.
@@ -114,6 +116,20 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     },
     close: () => connection.close(),
   };
+}
+
+/**
+ * The client (2.29.3) leaves a connection open on which no server has spoken in time. When that ends at last, the client
+ * takes its present connection for lost and opens another beside it, and one parser reads both: messages are torn. It
+ * tells each connection that it leaves (`discard`), which does nothing.
+ */
+function closeWhatIsLeft(connection: NatsConnection): void {
+  const { transport } = (connection as unknown as { readonly protocol: { readonly transport: object } }).protocol;
+  Object.assign(Object.getPrototypeOf(transport), {
+    discard(this: { readonly socket?: Socket }) {
+      this.socket?.destroy();
+    },
+  });
 }
 
 /**
