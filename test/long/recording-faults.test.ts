@@ -73,11 +73,11 @@ function faulty(database: DatabasePool, fault: Fault, kind: 'unsent' | 'refused'
 }
 
 /** Serialising it is a step. */
-const feature = (fault: Fault) =>
+const picture = (fault: Fault) =>
   ({
     toJSON() {
       step(fault);
-      return 'balcon';
+      return 'https://portal.example/1.jpg';
     },
   }) as unknown as string;
 
@@ -93,7 +93,7 @@ function messagesOf(from: number, price: number, fault: Fault): readonly IntakeM
       propertyType: 0,
       city: { insee: TOULON.insee, zipcode: null, name: null },
     },
-    advert: { ...UNKNOWN_CONTENT, title: 'Appartement', price, surface: 50, features: [feature(fault)] },
+    advert: { ...UNKNOWN_CONTENT, title: 'Appartement', price, surface: 50, pictures: [picture(fault)] },
   }));
 }
 
