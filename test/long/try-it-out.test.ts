@@ -21,7 +21,9 @@ test('every operation with a body succeeds when its example is tried in /docs', 
   const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers);
   const key = await createApiKey(servers);
-  const search = await restClient(daemon, key).createSearch({ title: 'To be changed' });
+  const search = await restClient(daemon, key).createSearch({
+    ...{ title: 'To be changed', eventEndpoint: 'https://hooks.example.com/events' },
+  });
   const pictures = process.env.VIGIE_TEST_PICTURES;
   if (pictures !== undefined) await mkdir(pictures, { recursive: true });
   const { paths } = (await (await fetch(`${daemon.apiUrl}/openapi.json`)).json()) as OpenApi;
