@@ -165,7 +165,8 @@ export async function restoreCluster(file: string, dataDir: string | null, markC
     // What tar wrote.
     await run('sync', ['--file-system', staging.path]);
     await secureHome(home.path, home.user);
-    const former = `${clusterOf(home)}-before-${new Date().toISOString().replace(/\.\d+/, '')}`;
+    // To the millisecond: two restores within a second are of two databases.
+    const former = `${clusterOf(home)}-before-${new Date().toISOString()}`;
     const hadFormer = await isThere(clusterOf(home));
     if (hadFormer) await rename(clusterOf(home), former);
     await dropPasswords(home);

@@ -162,7 +162,10 @@ test('who was erased after a backup stays erased when it is restored, by the fil
   const isErasures = (name: string): boolean => name.startsWith('erasures.');
   const [name = ''] = (await readdir(dataDir)).filter(isErasures);
   await rm(join(dataDir, name));
-  for (const each of [newer, file]) assert.equal((await run('restore', each)).code, 0);
+  for (const each of [newer, file]) {
+    const { code, said } = await run('restore', each);
+    assert.equal(code, 0, said);
+  }
   assert.deepEqual((await readdir(dataDir)).filter(isErasures), [name]);
   assert.match(await shown(), /search \S+ T3/);
   const daemon = await startDaemon(t, EMBEDDED, scene.settings);
