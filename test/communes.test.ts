@@ -108,14 +108,6 @@ describe('communes of France', () => {
     assert.ok(reference.city('49126')?.location);
   });
 
-  it('lets imported coordinates go before those of the table', async () => {
-    const centre = { lat: 48.84, lon: 2.29 };
-    const imported = await loadReference({ coordinates: new Map([['75115', centre]]) });
-    assert.deepEqual(imported.city('75115')?.location, centre);
-    const place = imported.resolvePlace({ ...NOWHERE, lat: 48.8401, lon: 2.2902 });
-    assert.equal(place?.city.insee, '75115');
-  });
-
   it('finds every arrondissement by its own centre, and by its second half', () => {
     const arrondissements = [...reference.cities()].filter(({ cityParentId }) => cityParentId !== null);
     assert.equal(arrondissements.length, 45);
@@ -125,21 +117,6 @@ describe('communes of France', () => {
     }
     const inThePark = { ...NOWHERE, lat: 48.833, lon: 2.42 };
     assert.equal(reference.resolvePlace(inThePark)?.city.insee, '75112');
-  });
-
-  it('takes coordinates that are imported later at once, and lets them go again', async () => {
-    const relocated = await loadReference();
-    const { resolvePlace } = relocated;
-    const inThe15th = { ...NOWHERE, lat: 48.84, lon: 2.293 };
-    assert.equal(resolvePlace(inThe15th)?.city.insee, '75115');
-    const before = relocated.city('75115')?.location;
-    relocated.relocate(new Map([['75115', { lat: 48.9, lon: 2.4 }]]));
-    assert.equal(resolvePlace(inThe15th)?.city.cityParentId, 75_056);
-    assert.notEqual(resolvePlace(inThe15th)?.city.insee, '75115');
-    assert.deepEqual(relocated.city('75115')?.location, { lat: 48.9, lon: 2.4 });
-    relocated.relocate(new Map());
-    assert.equal(resolvePlace(inThe15th)?.city.insee, '75115');
-    assert.deepEqual(relocated.city('75115')?.location, before);
   });
 
   describe('the place an advert states', () => {

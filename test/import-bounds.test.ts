@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readCoordinateRows } from '../src/cli/import/import.ts';
 import { type ImportFile, ImportFileError } from '../src/cli/import/import-file.ts';
 import { ImportTally, type PointFormat, readPointFile } from '../src/cli/import/point-formats.ts';
 
@@ -32,8 +31,6 @@ async function readPoints(file: ImportFile, format: PointFormat): Promise<number
   return points;
 }
 
-const readCoordinates = (file: ImportFile) => readCoordinateRows(file, () => undefined);
-
 const BRACKETS = [
   ['geojson', '{"type": "FeatureCollection", "features": ', '['],
   ['geojson', '{"features": [{"geometry": {"coordinates": ', '['],
@@ -48,17 +45,6 @@ for (const [format, begin, again] of BRACKETS) {
     const message = 'endless: nested more than 64 deep';
     await assert.rejects(readPoints(file, format), { code: 'IMPORT_FILE', message });
     assert.equal(file.readBytes(), 0, 'the first chunk is enough');
-  });
-}
-
-for (const [begin, again] of [
-  ['[', '['],
-  ['{"features": ', '[{"a":'],
-] as const) {
-  test(`what nests for ever is no list of communes: ${begin}${again}${again}…`, async () => {
-    const file = endlessFile(begin, again);
-    await assert.rejects(readCoordinates(file), { code: 'IMPORT_FILE', message: 'endless: nested more than 64 deep' });
-    assert.equal(file.readBytes(), 0);
   });
 }
 

@@ -212,20 +212,6 @@ export const COMMANDS: CommandTable = {
       },
     },
     {
-      words: 'import coordinates',
-      args: 'FILE',
-      summary: 'import commune centres (La Poste or geo.api.gouv.fr), all or nothing',
-      example: 'vigie import coordinates laposte_hexasmal.csv',
-      async run({ args: [path = ''] }) {
-        const { notifyDaemons, withDatabase } = await import('./connect.ts');
-        const { importCoordinateFile } = await import('./import/import.ts');
-        const config = await settings();
-        const stopping = await interruption();
-        const announce = () => notifyDaemons(config, 'coordinates');
-        await withDatabase(config, (database) => importCoordinateFile(database, path, announce, stopping));
-      },
-    },
-    {
       words: 'import searches',
       args: 'FILE',
       summary: 'create the searches that another service answered to GET /searches; run twice it changes nothing',

@@ -32,7 +32,6 @@ export async function crawlerUrlOf(config: Config): Promise<string> {
 }
 
 const OTHERWISE = {
-  coordinates: 'daemons take them within seconds',
   keys: 'daemons that know the key refuse it within five seconds',
   searches: 'daemons take them within seconds',
 } as const;

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import { announceChange, onChange, onFeed } from '../engine/broker/announcements.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import type { Matcher } from '../engine/intake/matcher.ts';
-import { keepPoints } from '../engine/maintenance/imported-tables.ts';
+import { keepPoints } from '../engine/maintenance/imported-points.ts';
 import { createPointsOfInterest } from '../engine/matching/points/poi-index.ts';
 import { sortPlaces } from '../engine/reference/communes.ts';
 import { type Database, openDatabase } from '../engine/store/database.ts';

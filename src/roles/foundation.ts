@@ -6,7 +6,7 @@ import { createSupervisor, FAILING_MS, type Supervisor } from '../engine/actor/s
 import { startTask } from '../engine/actor/task.ts';
 import { pause } from '../engine/actor/waiting.ts';
 import { createWorkerThreads } from '../engine/actor/worker-thread.ts';
-import { createDueAnnouncer, onChange } from '../engine/broker/announcements.ts';
+import { createDueAnnouncer } from '../engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { type JetStreamWatch, startJetStreamWatch } from '../engine/broker/jetstream-watch.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
@@ -15,7 +15,6 @@ import { untilElected } from '../engine/broker/topology.ts';
 import { NO_NAMESPACE } from '../engine/domain/namespace.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
 import { type ClockWatch, startClockWatch } from '../engine/maintenance/clock-watch.ts';
-import { keepCoordinates } from '../engine/maintenance/imported-tables.ts';
 import { startInstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
 import { startTopologyWatch, type TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import { loadReference } from '../engine/reference/communes.ts';
@@ -134,7 +133,7 @@ async function openParts(
     jetStream,
     topology,
     clocks,
-    reference: await openReference(base, broker, database),
+    reference: await loadReference(),
     supervisor,
     checks,
     stalls: watchStalls(base),
@@ -192,18 +191,6 @@ async function openHeartbeat(
   });
   closing('heartbeat', () => heartbeat.stop());
   return heartbeat;
-}
-
-async function openReference(
-  { closing, onTransientError }: Base,
-  broker: Broker,
-  database: Parts['database'],
-): Promise<Parts['reference']> {
-  const reference = await loadReference();
-  const coordinates = await keepCoordinates(database, reference.relocate, onTransientError);
-  closing('commune centres', () => coordinates.stop());
-  onChange(broker, 'coordinates', coordinates.ask);
-  return reference;
 }
 
 async function assertNamespace(database: Queryable, namespace: string | null): Promise<void> {

@@ -11,7 +11,7 @@ import {
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startTestNats } from '../support/servers.ts';
 
-test('an import of centres is told to every instance, and is no change of a search', async (t) => {
+test('a changed key is announced to every instance, and is no change of a search', async (t) => {
   const server = await startTestNats(t);
   const connect = async (name: string) => {
     const broker = await connectBroker({ url: server.url, name, onStatus: () => undefined });
@@ -23,11 +23,11 @@ test('an import of centres is told to every instance, and is no change of a sear
     (broker) =>
       new Promise<void>((resolve) => {
         onChange(broker, 'searches', () => assert.fail('a search has changed'));
-        onChange(broker, 'coordinates', resolve);
+        onChange(broker, 'keys', resolve);
       }),
   );
   await Promise.all(instances.map(({ connection }) => connection.flush()));
-  announceChange(await connect('import'), 'coordinates');
+  announceChange(await connect('import'), 'keys');
   await Promise.all(told);
 });
 
@@ -39,12 +39,12 @@ test('what the instances of a namespace announce reaches no other namespace', as
     return broker;
   };
   const [first, west, sender] = await Promise.all([connect(null), connect('west'), connect('west')]);
-  onChange(first, 'coordinates', () => assert.fail('it is of another namespace'));
+  onChange(first, 'keys', () => assert.fail('it is of another namespace'));
   onControlChange(first, () => assert.fail('it is of another namespace'));
-  const told = new Promise<void>((resolve) => onChange(west, 'coordinates', resolve));
+  const told = new Promise<void>((resolve) => onChange(west, 'keys', resolve));
   const controlled = new Promise<void>((resolve) => onControlChange(west, resolve));
   await Promise.all([first, west].map(({ connection }) => connection.flush()));
-  announceChange(sender, 'coordinates');
+  announceChange(sender, 'keys');
   announceControlChange(sender);
   await Promise.all([told, controlled]);
   // All that the server has for it has come, when it answers.

@@ -1,11 +1,8 @@
-/** Where an advert lies: by what it states, and by commune centres that are imported while daemons run. */
+/** Where an advert lies, by what it states. */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { createApiKey, type RunningService, runVigie } from '../support/daemon.ts';
+import { createApiKey } from '../support/daemon.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -18,29 +15,18 @@ interface Found {
 
 async function openScene(t: TestContext) {
   const servers = await startTestServers(t);
-  const directory = await mkdtemp(join(tmpdir(), 'vigie-places-'));
-  t.after(() => rm(directory, { recursive: true }));
   const daemon = await startHere(t, servers);
   const crawler = await connectCrawler(t, servers.nats.url);
-  const key = await createApiKey(servers, 'places');
-  const documentOf = async (asked: RunningService, property: string) =>
-    (
-      await restClient(asked, key).request<{ city?: { insee: string } | null }>(
+  const client = restClient(daemon, await createApiKey(servers, 'places'));
+  return {
+    crawler,
+    client,
+    async inseeOf(property: string) {
+      const { body } = await client.request<{ city?: { insee: string } | null }>(
         'GET',
         `/documents/properties/${property}`,
-      )
-    ).body;
-  return {
-    servers,
-    daemon,
-    crawler,
-    client: restClient(daemon, key),
-    inseeOf: async (asked: RunningService, property: string) => (await documentOf(asked, property)).city?.insee ?? null,
-    async importCoordinates(rows: string) {
-      const path = join(directory, 'centres.csv');
-      await writeFile(path, `code,lat,lon\n${rows}`);
-      const { code, stderr } = await runVigie(['import', 'coordinates', path], servers);
-      assert.equal(code, 0, stderr);
+      );
+      return body.city?.insee ?? null;
     },
   };
 }
@@ -52,38 +38,8 @@ function at(number: number, place: Readonly<Record<string, unknown>>) {
   return { ...message, property: { uuid: property, transactionType: 0, propertyType: 0, ...place } };
 }
 
-test('imported centres take effect at once in every instance', async (t) => {
-  const { servers, daemon, crawler, client, inseeOf, importCoordinates } = await openScene(t);
-  const other = await startHere(t, servers, { VIGIE_ROLES: 'api' });
-  const { id } = await client.createSearch({ title: 'one arrondissement', includedInseeCodes: ['75120'] });
-  const around = { locations: { lat: 48.8401, lon: 2.2931 } };
-  const [first, second] = [numberedUuid('property', 1), numberedUuid('property', 2)];
-  await crawler.publish(at(1, around));
-  await until(
-    () => inseeOf(daemon, first),
-    (insee) => insee === '75115',
-  );
-
-  await importCoordinates('75120,48.84,2.293\n');
-  for (const instance of [daemon, other]) {
-    await until(
-      () => inseeOf(instance, first),
-      (insee) => insee === '75120',
-    );
-  }
-  await crawler.publish(at(2, around));
-  const found = await until(
-    async () => (await client.request<Found>('GET', `/searches/${id}/properties`)).body,
-    ({ 'hydra:member': members }) => members.length > 0,
-  );
-  assert.deepEqual(
-    found['hydra:member'].map(({ property }) => property),
-    [`/documents/properties/${second}`],
-  );
-});
-
 test('a zip code finds what states it, and of what states a commune only where that has no other', async (t) => {
-  const { daemon, crawler, client, inseeOf } = await openScene(t);
+  const { crawler, client, inseeOf } = await openScene(t);
   async function searchFor(zipcode: string) {
     const { id } = await client.createSearch({ title: zipcode, includedZipcodes: [zipcode] });
     return async () => {
@@ -100,7 +56,7 @@ test('a zip code finds what states it, and of what states a commune only where t
   );
   for (const number of [1, 2, 3]) {
     await until(
-      () => inseeOf(daemon, numberedUuid('property', number)),
+      () => inseeOf(numberedUuid('property', number)),
       (insee) => insee !== null,
     );
   }

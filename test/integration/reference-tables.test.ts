@@ -1,14 +1,9 @@
-/** Tables of reference data in PostgreSQL: points of interest, commune centres, site categories. */
+/** Tables of reference data in PostgreSQL: points of interest, site categories. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
-import {
-  coordinatesRevision,
-  readCommuneCoordinates,
-  replaceCommuneCoordinates,
-} from '../../src/engine/store/commune-coordinates.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import {
   listPointSources,
@@ -122,21 +117,6 @@ describe('points of interest by source', () => {
     ]);
     const sides = new Set((await names()).filter((name) => name !== 'b1').map((name) => name.split(' ')[0]));
     assert.equal(sides.size, 1);
-  });
-});
-
-describe('imported commune centres', () => {
-  it('replace those imported before, and every import shows in the revision', async () => {
-    assert.deepEqual(await readCommuneCoordinates(database), { revision: null, centres: new Map() });
-    const revisions = new Set([await coordinatesRevision(database)]);
-    await replaceCommuneCoordinates(database, new Map([['83137', { lat: 43.1, lon: 5.9 }]]));
-    revisions.add(await coordinatesRevision(database));
-    await replaceCommuneCoordinates(database, new Map([['2A004', { lat: 41.9, lon: 8.7 }]]));
-    revisions.add(await coordinatesRevision(database));
-    const { revision, centres } = await readCommuneCoordinates(database);
-    assert.deepEqual([...centres], [['2A004', { lat: 41.9, lon: 8.7 }]]);
-    assert.equal(revision, await coordinatesRevision(database));
-    assert.equal(revisions.size, 3);
   });
 });
 

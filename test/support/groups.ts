@@ -9,7 +9,6 @@ export const GROUPS = {
     'alerts',
     'change',
     'change-histories',
-    'coordinates',
     'criteria',
     'delivery',
     'endpoint',

@@ -192,7 +192,7 @@ function tagsOf(properties: unknown): Tags {
 }
 
 /** Every position of a geometry, however deep. Longitude comes first. */
-export function* positionsOf(geometry: unknown): Generator<Place> {
+function* positionsOf(geometry: unknown): Generator<Place> {
   const { coordinates, geometries } = record(geometry);
   if (Array.isArray(geometries)) for (const part of geometries) yield* positionsOf(part);
   else yield* placesIn(coordinates);
@@ -205,14 +205,14 @@ function* placesIn(coordinates: unknown): Generator<Place> {
   else for (const part of coordinates) yield* placesIn(part);
 }
 
-export interface Place {
+interface Place {
   /** Degrees, WGS 84. */
   readonly lat: number;
   readonly lon: number;
 }
 
 /** The centre of the bounding box; null of nothing. */
-export function boxCentre(places: Iterable<Place>): Place | null {
+function boxCentre(places: Iterable<Place>): Place | null {
   let south = Number.POSITIVE_INFINITY;
   let north = Number.NEGATIVE_INFINITY;
   let west = Number.POSITIVE_INFINITY;

@@ -9,11 +9,8 @@ import type { DueDelivery } from '../domain/delivery.ts';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type Broker, listen } from './connection.ts';
 
-/**
- * `coordinates`: commune centres were imported. `keys`: API keys or limits of clients changed. `secrets`: webhook
- * secrets changed.
- */
-export type Changed = 'searches' | 'coordinates' | 'keys' | 'secrets';
+/** `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. */
+export type Changed = 'searches' | 'keys' | 'secrets';
 
 const FEED_GREW = 'feed.grew';
 /** Clients in one announcement; an announcement about more clients names none and means all. */

@@ -27,8 +27,6 @@ interface LocationSource {
   readonly outlines: CommuneOutlines;
   /** By INSEE code, those of communes merged since included. */
   readonly centres: ReadonlyMap<string, readonly Centre[]>;
-  /** Take precedence over `centres`. */
-  readonly imported: ReadonlyMap<string, Centre>;
   /** For the code of a merged commune the commune of today. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
   /** By INSEE code of the commune that they belong to. */
@@ -85,11 +83,9 @@ export function locateCommunes(source: LocationSource): CommuneLocations {
   };
 }
 
-function centresByCommune({ centres, imported, communeOf }: LocationSource): Map<CommuneRecord, Centre[]> {
+function centresByCommune({ centres, communeOf }: LocationSource): Map<CommuneRecord, Centre[]> {
   const byCommune = new Map<CommuneRecord, Centre[]>();
-  const located = [...centres, ...[...imported].map(([insee, centre]) => [insee, [centre]] as const)];
-  for (const [insee, points] of located) {
-    if (imported.has(insee) && points[0] !== imported.get(insee)) continue;
+  for (const [insee, points] of centres) {
     const commune = communeOf(insee);
     if (commune === null) continue;
     const known = byCommune.get(commune) ?? [];

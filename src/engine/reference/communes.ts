@@ -1,7 +1,6 @@
 /**
  * All communes of France in memory, by INSEE code, id, zip code and name, with their departments and regions. Read from
- * an npm package and a table of places at start-up (a quarter of a second). Afterwards only imported coordinates change
- * it, at once and for all holders. `City` objects are created at their first use and kept until the next import.
+ * an npm package and a table of places at start-up (a quarter of a second). `City` objects are created at their first use.
  */
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
@@ -9,7 +8,6 @@ import { createCityFinder, type FindCities } from './city-finder.ts';
 import { type CommuneLocations, locateCommunes } from './commune-locations.ts';
 import { readCommuneOutlines } from './commune-outlines.ts';
 import {
-  type Centre,
   type CommuneRecord,
   cityIdOf,
   type Department,
@@ -41,33 +39,21 @@ export interface Reference {
   readonly findCities: FindCities;
   /** Matches of the typed words, most inhabitants first. */
   readonly completePlaces: CompletePlaces;
-  /** Replaces the imported commune centres, by INSEE code: they take precedence over those of the table. */
-  relocate(coordinates: ReadonlyMap<string, Centre>): void;
-}
-
-export interface ReferenceOptions {
-  /** Imported commune centres, see `relocate`. */
-  readonly coordinates?: ReadonlyMap<string, Centre>;
 }
 
 const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 
 /** Throws when a file of the reference packages cannot be read. */
-export async function loadReference(options: ReferenceOptions = {}): Promise<Reference> {
+export async function loadReference(): Promise<Reference> {
   const [places, outlines] = await Promise.all([readPlaceTable(), readCommuneOutlines()]);
   const { communes, mergedInto, departments } = await readCommuneRecords(places);
   const table = indexCommunes(communes);
   const departmentsByCode = new Map(departments.map((department) => [department.code, department]));
   const departmentsById = new Map(departments.map((department) => [department.id, department]));
   const communeOf = (insee: string) => table.byInsee.get(mergedInto.get(insee) ?? insee) ?? null;
-  const locate = (imported: ReadonlyMap<string, Centre>): LocatedCommunes => {
-    const { centres } = places;
-    const { arrondissements } = table;
-    const locations = locateCommunes({ communes, outlines, centres, imported, communeOf, arrondissements });
-    return { ...locations, cityOf: createCityBuilder(table, departmentsByCode, locations.centresOf) };
-  };
-  let located = locate(options.coordinates ?? new Map());
-  const cityOf = (commune: CommuneRecord) => located.cityOf(commune);
+  const { arrondissements } = table;
+  const located = locateCommunes({ communes, outlines, centres: places.centres, communeOf, arrondissements });
+  const cityOf = createCityBuilder(table, departmentsByCode, located.centresOf);
   const orNull = (commune: CommuneRecord | null | undefined) => (commune ? cityOf(commune) : null);
   return {
     city: (insee) => orNull(communeOf(insee)),
@@ -76,7 +62,7 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
       for (const commune of communes) yield cityOf(commune);
     },
     *populations() {
-      for (const { insee, population } of communes) if (!table.arrondissements.has(insee)) yield [insee, population];
+      for (const { insee, population } of communes) if (!arrondissements.has(insee)) yield [insee, population];
     },
     department: (code) => departmentsByCode.get(code) ?? null,
     departmentById: (id) => departmentsById.get(id) ?? null,
@@ -91,16 +77,13 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
       communes,
       communeOf,
       communesOfZipcode: (zipcode) => table.byZipcode.get(zipcode) ?? [],
-      communeAt: (at) => located.communeAt(at),
-      communesAround: (at, radiusKm) => located.communesAround(at, radiusKm),
-      distanceKm: (commune, at) => located.distanceKm(commune, at),
+      communeAt: located.communeAt,
+      communesAround: located.communesAround,
+      distanceKm: located.distanceKm,
       cityOf,
     }),
     findCities: createCityFinder(communes, cityOf),
     completePlaces: createPlaceCompletion({ communes, departments, byZipcode: table.byZipcode, nameOf }),
-    relocate(coordinates) {
-      located = locate(coordinates);
-    },
   };
 }
 
@@ -111,11 +94,6 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
 export function sortPlaces({ findCities, completePlaces }: Reference): void {
   findCities({}, { offset: 0, limit: 0 });
   completePlaces('', { offset: 0, limit: 0 });
-}
-
-/** What depends on coordinates: built anew when imported ones change. */
-interface LocatedCommunes extends CommuneLocations {
-  readonly cityOf: (commune: CommuneRecord) => City;
 }
 
 interface CommuneTable {

@@ -92,15 +92,6 @@ create table points_of_interest (
 -- The points of a source, replaced or removed with it.
 create index points_of_interest_source on points_of_interest (source_id);
 
--- Imported centres of communes; they take precedence over those of the reference packages. `revision` is the
--- transaction of the import: a single row shows whether a copy in memory is current.
-create table commune_coordinates (
-  insee text primary key,
-  lat double precision not null,
-  lon double precision not null,
-  revision xid8 not null default pg_current_xact_id()
-);
-
 -- Searches.
 
 -- `revision` is the writing transaction: readers poll `revision >= horizon`, where the horizon is the oldest
