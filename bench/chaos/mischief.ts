@@ -56,6 +56,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
   const bodies = hostileBodies();
   let made = 0;
   let minutes = 0;
+  const begun = new Set<string>();
 
   function refuse(message: IntakeMessageJson, reason: RegExp): void {
     refused.push({ message, reason });
@@ -106,7 +107,10 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
         const property = `${OF_ONE_MINUTE}-0000-4000-8000-${serial(random.integer(1, MINUTE_PROPERTIES))}`;
         const message = advertOf(property, minutes);
         const { uuid } = advertOf(property, 0).advert;
-        const advert = random.chance(0.2)
+        // The expiry of an advert never seen leaves no trace, by which it were known again (src/README.md, Decisions).
+        const isExpiry = random.chance(0.2) && begun.has(property);
+        begun.add(property);
+        const advert = isExpiry
           ? { uuid }
           : { ...message.advert, uuid, price: random.pick([240_000, 250_000]) };
         const kind = 'price' in advert ? 'upsert' : 'expire';

@@ -178,6 +178,13 @@ test('an e-mail that a stall keeps from being sent in time goes at once, and cos
   assert.ok(warned.every((message) => message.includes('given back')));
 });
 
+test('an e-mail is given back with all its items, of which the claim took more than a millisecond', async (t) => {
+  const scene = await openMailScene(t);
+  await scene.record(await scene.newSearch(await scene.newClient('a'), JO), 100);
+  await giveBackMail(scene.database, (await scene.claim()) ?? assert.fail());
+  assert.deepEqual(new Set(await scene.states()), new Set(['queued 0']));
+});
+
 test('a new e-mail that is given back takes up what came since, a retried one keeps its bytes, an ended one stays', async (t) => {
   const scene = await openMailScene(t);
   const search = await scene.newSearch(await scene.newClient('a'), JO);

@@ -7,6 +7,7 @@ import { parseUuid, type Uuid } from '../domain/ids.ts';
 import type { Broker } from './connection.ts';
 import { type Publication, publishAll } from './publish.ts';
 import type { PulledMessage } from './pull.ts';
+import { withholds } from './stream-position.ts';
 import { isMissing, retryConsumer, retryPartition, retrySubject } from './topology.ts';
 
 export interface RetryMessage {
@@ -55,8 +56,8 @@ export async function holdsRetry(
       last_by_subj: retrySubject(broker, endpointKey, id),
     });
     if (retryOf({ subject: message.subject, bytes: message.data })?.attemptCount !== attemptCount) return false;
-    const { ack_floor } = await manager.consumers.info(names.retriesStream, retryConsumer(retryPartition(endpointKey)));
-    return message.seq > ack_floor.stream_seq;
+    const consumer = await manager.consumers.info(names.retriesStream, retryConsumer(retryPartition(endpointKey)));
+    return message.seq > consumer.ack_floor.stream_seq && !withholds(consumer, message.seq);
   } catch (error) {
     if (isMissing(error)) return false;
     throw error;

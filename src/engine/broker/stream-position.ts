@@ -14,6 +14,8 @@ export interface ConsumerPosition {
   /** Every message up to this one is acknowledged. */
   readonly acknowledgedUpTo: number;
   readonly handedOutUpTo: number;
+  /** The consumer does not know of the messages that follow, though the stream holds them. */
+  readonly isShort: boolean;
   /** The stream is replicated, and another server may have become its leader. */
   readonly isReplicated: boolean;
 }
@@ -24,10 +26,11 @@ export async function readConsumerPosition(
   stream: string,
   consumer: string,
 ): Promise<ConsumerPosition> {
-  const [{ created, config, state }, { ack_floor, delivered, num_ack_pending }] = await Promise.all([
+  const [{ created, config, state }, info] = await Promise.all([
     broker.manager.streams.info(stream),
     broker.manager.consumers.info(stream, consumer),
   ]);
+  const { ack_floor, delivered, num_ack_pending } = info;
   return {
     createdAt: created,
     firstSequence: state.first_seq,
@@ -35,8 +38,22 @@ export async function readConsumerPosition(
     // The floor does not advance over messages that the stream has dropped.
     acknowledgedUpTo: num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq,
     handedOutUpTo: delivered.stream_seq,
+    isShort: withholds(info, state.last_seq),
     isReplicated: config.num_replicas > 1,
   };
+}
+
+/**
+ * Whether the consumer counts nothing as waiting, though the stream holds a message of it after the last that it handed
+ * out. nats-server up to 2.12 leaves it so when two of three servers died at once, until the next message comes.
+ */
+export function withholds({ delivered, num_pending }: ConsumerInfo, sequence: number): boolean {
+  return num_pending === 0 && sequence > delivered.stream_seq;
+}
+
+/** Lets another server of the cluster lead the consumer: it counts anew what waits. Rejects when none answers. */
+export async function stepDownConsumer({ connection }: Broker, stream: string, consumer: string): Promise<void> {
+  await connection.request(`$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.${consumer}`);
 }
 
 /** After this time the server deletes the temporary consumer, if it was not deleted. */

@@ -14,6 +14,7 @@ import {
   readConsumerPosition,
   readFirstSince,
   readStoredAt,
+  stepDownConsumer,
 } from '../broker/stream-position.ts';
 import { ADVERTS_STREAM } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
@@ -58,6 +59,8 @@ export interface PositionMarks {
 }
 
 const MARK_EVERY_MS = 1_000;
+/** As many seconds as JetStream has to answer (broker/jetstream-watch.ts). */
+const SHORT_CHECKS = 10;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
@@ -155,6 +158,8 @@ export function startPositionMarks(
   },
 ): PositionMarks {
   let marked = recordedUpTo;
+  /** Checks in a row that found the consumer short of messages. */
+  const short = { handedOutUpTo: 0, checks: 0 };
 
   /** Null when the stream is not the one of the term's start. */
   async function readPosition(): Promise<ConsumerPosition | null> {
@@ -164,11 +169,21 @@ export function startPositionMarks(
     return null;
   }
 
+  /** Between the two halves of a position a message may have come: only one that stays is withheld. */
+  async function handOutWithheld({ isReplicated, isShort, handedOutUpTo }: ConsumerPosition): Promise<void> {
+    short.checks = isReplicated && isShort && handedOutUpTo === short.handedOutUpTo ? short.checks + 1 : 0;
+    short.handedOutUpTo = handedOutUpTo;
+    if (short.checks < SHORT_CHECKS) return;
+    short.checks = 0;
+    await stepDownConsumer(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
+  }
+
   async function mark(): Promise<void> {
     // Read first: what is settled after that does not count.
     const settled = settledUpTo();
     const position = await readPosition();
     if (position === null) return;
+    await handOutWithheld(position);
     const sequence = Math.min(settled, position.acknowledgedUpTo);
     if (sequence <= marked) return;
     const storedAt = await readStoredAt(broker, ADVERTS_STREAM, sequence);

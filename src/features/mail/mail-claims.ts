@@ -176,6 +176,9 @@ function claimText(open: string): string {
         when $3::timestamptz is not null then 'postponed'
         else 'claimed' end as decision
       from open left join subscription on number = search_number
+    ), started as materialized (
+      -- Of all items of the e-mail, by which it is given back: the clock advances from row to row.
+      select max(clock_timestamp()) as at from decided
     ), claimed as (
       update mail_items set
         state = case decision when 'cancelled' then 'cancelled' when 'claimed' then 'sending' else 'queued' end,
@@ -184,12 +187,12 @@ function claimText(open: string): string {
         mail_id = case decision when 'claimed' then $4::uuid when 'redirected' then null else mail_id end,
         attempt_count = attempt_count + (decision = 'claimed')::integer,
         attempts_spent = case decision when 'redirected' then attempt_count else attempts_spent end,
-        attempt_started_at = case decision when 'claimed' then clock_timestamp() else attempt_started_at end,
+        attempt_started_at = case decision when 'claimed' then at else attempt_started_at end,
         gathers_from = case decision when 'redirected' then clock_timestamp() when 'postponed' then $3 else gathers_from end,
         due_at = case decision when 'claimed' then clock_timestamp() + $5 * interval '1 millisecond'
           when 'redirected' then clock_timestamp() when 'postponed' then $3 else due_at end,
         finished_at = case decision when 'cancelled' then clock_timestamp() end
-      from decided where mail_items.id = any(array(select id from decided)) and mail_items.id = decided.id
+      from decided, started where mail_items.id = any(array(select id from decided)) and mail_items.id = decided.id
       returning mail_items.*, decision, mail_to
     ), unanswered as (
       update attempts set response_head = null
