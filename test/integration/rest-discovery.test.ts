@@ -11,6 +11,7 @@ import { parseHydraDocumentation } from '@api-platform/api-doc-parser';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import jsonld from 'jsonld';
 import { readConfig } from '../../src/config.ts';
+import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import { escapeHtml } from '../../src/rest/content.ts';
 import { ENTRYPOINT_COLLECTIONS, jsonLdContext } from '../../src/rest/description/json-ld-contexts.ts';
@@ -286,7 +287,17 @@ describe('the documentation page', () => {
       assert.equal(pages.get(language) ?? text, text);
       pages.set(language, text);
     }
-    const sections = ['first-search', 'receive', 'retries', 'feed', 'recover', 'errors', 'limits', 'changelog'];
+    const sections = [
+      'first-search',
+      'receive',
+      'events',
+      'retries',
+      'feed',
+      'recover',
+      'errors',
+      'limits',
+      'changelog',
+    ];
     for (const text of pages.values()) {
       assert.deepEqual(
         [...text.matchAll(/<section id="([^"]+)" tabindex/g)].map(([, id]) => id),
@@ -304,6 +315,29 @@ describe('the documentation page', () => {
       [],
       'the same in both',
     );
+  });
+
+  it('has the body of every webhook of the contracts, as their examples are', async () => {
+    const { body: openApi } = await api.call('GET', '/openapi.json');
+    const { body: asyncApi } = await api.call('GET', '/asyncapi.json');
+    const sent = Object.values<{ readonly $ref: string }>({
+      ...asyncApi.channels.matches.messages,
+      ...asyncApi.channels.events.messages,
+    }).map(({ $ref }) => $ref.split('/').at(-1) as string);
+    assert.deepEqual(sent.toSorted(), Object.keys(openApi.webhooks).toSorted());
+    for (const language of ['en', 'fr']) {
+      const { text } = await api.call('GET', `/docs?language=${language}`);
+      const blocks = [...text.matchAll(/<details id="(event\w+|match\w+)">.*?<code>({[^]*?)<\/code>/g)];
+      const shown = Object.fromEntries(
+        blocks.map(([, name, code = '']) => [
+          name,
+          JSON.parse(code.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&')),
+        ]),
+      );
+      const examples = sent.map((name) => [name, asyncApi.components.messages[name].examples[0].payload]);
+      assert.deepEqual(shown, Object.fromEntries(examples));
+      for (const kind of EVENT_KINDS) assert.ok(text.includes(`<summary><code>${kind}</code>`), kind);
+    }
   });
 
   it('has every command and promise of the README, word by word', async () => {

@@ -47,16 +47,44 @@ test('/docs finds what is searched for, and names ids that exist for the key tha
   await page.do('until', { expression: `document.querySelector('#outcome').textContent === 'Rien trouvé.'` });
 });
 
+test('/docs shows all samples in the language that is chosen, copies them, and lists its sections', async (t) => {
+  const page = await openPage(t);
+  await page.do('goto', { url: `${api.baseUrl}/docs?language=en` });
+  await page.do('wait', { selector: '#tags a[href="#operations-tag-Search"]' });
+  const shown = `[...document.querySelectorAll('.samples')].map((group) => [...group.children]
+    .filter((one) => !one.hidden && one.open).map(({ dataset }) => dataset.language).join()).join(' ')`;
+  assert.match(await page.do<string>('evaluate', { expression: shown }), /^curl curl +curl curl$/);
+  await page.do('choose', { selector: '#language', value: 'Python' });
+  assert.equal(await page.do('evaluate', { expression: shown }), 'Python Python Python Python Python');
+  assert.deepEqual(await page.do('axe'), []);
+  // What a browser without a clipboard of its own copies is what is selected.
+  await page.do('evaluate', {
+    expression: `Object.defineProperty(navigator, 'clipboard', { value: undefined });
+      document.addEventListener('copy', () => (globalThis.copied = getSelection().toString())); 0`,
+  });
+  const sample = '#first-search [data-language=Python] ';
+  await page.do('click', { selector: `${sample}button` });
+  await page.do('until', { expression: `document.querySelector('${sample}button').textContent === 'Copied'` });
+  const isWhole = `globalThis.copied.trim() === document.querySelector('${sample}code').textContent.trim()`;
+  assert.equal(await page.do('evaluate', { expression: isWhole }), true);
+  const anchors = `[...document.querySelectorAll('nav a[href^="#"]')].filter(({ hash }) => !document.querySelector(hash)).length`;
+  await page.do('until', { expression: `${anchors} === 0` });
+});
+
 test('/docs is accessible, in one language, and its search needs no mouse', async (t) => {
   const page = await openPage(t);
   const says = (selector: string, text: string) =>
     page.do('until', { expression: `document.querySelector('${selector}')?.textContent.includes('${text}')` });
-  for (const width of [1280, 390]) {
-    await page.do('look', { width, height: 800, scheme: 'light' });
+  for (const [width, scheme] of [
+    [1280, 'light'],
+    [1280, 'dark'],
+    [390, 'dark'],
+  ] as const) {
+    await page.do('look', { width, height: 800, scheme });
     await page.do('goto', { url: `${api.baseUrl}/docs?language=fr` });
     await says('#operations-Search-getSearches .opblock-summary-description', 'Liste vos recherches');
     await says('#operations-tag-Recovery', 'Les webhooks en échec depuis un moment, renvoyés.');
-    assert.deepEqual(await page.do('axe'), [], `${width}`);
+    assert.deepEqual(await page.do('axe'), [], `${width} ${scheme}`);
     assert.equal(await page.do('evaluate', { expression: `document.documentElement.scrollWidth - innerWidth` }), 0);
   }
   // Accents, and what a folded operation does not show, are found.
@@ -75,5 +103,8 @@ test('/docs is accessible, in one language, and its search needs no mouse', asyn
   await page.do('click', { selector: '#operations-Search-postSearches button' });
   await page.do('click', { selector: '#operations-Search-postSearches .try-out__btn' });
   await page.do('wait', { selector: '#operations-Search-postSearches .execute' });
-  assert.deepEqual(await page.do('axe'), []);
+  for (const scheme of ['dark', 'light']) {
+    await page.do('look', { width: 390, height: 800, scheme });
+    assert.deepEqual(await page.do('axe'), [], scheme);
+  }
 });

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { signatureHeaders } from '../../src/engine/delivery/signature.ts';
-import { VERIFIERS } from '../../src/rest/description/documentation.ts';
+import { requestsOf, VERIFIERS } from '../../src/rest/description/code-samples.ts';
 import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -41,7 +41,8 @@ function isInstalled(command: string): boolean {
 const servers = await startTestServers({ after });
 const receiver = await startWebhookReceiver({ after });
 const daemon = await startDaemon({ after }, servers);
-const rest = restClient(daemon, await createApiKey(servers));
+const key = await createApiKey(servers);
+const rest = restClient(daemon, key);
 const { body: own } = await rest.request<{ secret: string }>('POST', '/webhook-secrets', {});
 const endpointRecipient = receiver.urlOf('/matches');
 const search = await rest.createSearch({ title: 'Été à Toulon', notificationEnabled: true, endpointRecipient });
@@ -103,6 +104,37 @@ function withOtherSignatures(headers: Headers): Headers {
   );
   return { ...headers, 'webhook-signature': signatures };
 }
+
+/** The commands of /docs, of this moment. */
+const page = await (await fetch(`${daemon.apiUrl}/docs?language=en`)).text();
+const commands = [...page.matchAll(/data-language="curl" open>.*?<code>([^]*?)<\/code>/g)].map(([, code = '']) =>
+  code
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll(/wait=\d+/g, 'wait=0')
+    .replaceAll('2026-03-10T00:00:00+01:00', () => new Date().toISOString()),
+);
+
+describe('the requests of the guides', () => {
+  for (const language of Object.keys(VERIFIERS)) {
+    const { command, args } = RUNTIMES[language] as Runtime;
+    const skip = isInstalled(command) ? false : `${command} is not installed`;
+    it(`succeed as they stand in ${language}`, { skip }, async (t) => {
+      const directory = await mkdtemp(join(tmpdir(), 'vigie-request-'));
+      t.after(() => rm(directory, { recursive: true, force: true }));
+      const path = join(directory, (VERIFIERS[language] as string).replace('verify', 'request'));
+      assert.equal(commands.length, 4);
+      for (const curl of commands) {
+        const [, code = ''] = requestsOf(curl).find(([name]) => name === language) ?? [];
+        await writeFile(path, code.replaceAll('$KEY', key).replaceAll('$SEARCH', search.id));
+        const env = { ...process.env, GOCACHE: join(tmpdir(), 'vigie-go-cache'), GO111MODULE: 'off' };
+        const printed = execFileSync(command, args(path), { cwd: directory, encoding: 'utf8', env });
+        assert.match(printed, /^(20[012] )?\{/, curl);
+        assert.doesNotMatch(printed, /"violations"/);
+      }
+    });
+  }
+});
 
 describe('the code that verifies a webhook', () => {
   for (const [language, file] of Object.entries(VERIFIERS)) {

@@ -1,8 +1,9 @@
 /**
  * The script of /docs: the reference by Swagger UI, in the language of the page and with ids that exist for the key that is
- * typed, which lives as long as the page, and a search over guides and operations.
+ * typed, which lives as long as the page, a search over guides and operations, the choice of a language for all code
+ * samples, and buttons that copy them.
  */
-/* global SwaggerUIBundle, document, fetch */
+/* global SwaggerUIBundle, document, fetch, getSelection, matchMedia, navigator */
 
 const keyField = document.querySelector('#key');
 const wordsField = document.querySelector('#words');
@@ -77,6 +78,12 @@ async function show() {
     }
   }
   const none = () => null;
+  const tags = description.tags.map(({ name }) => {
+    const item = document.createElement('li');
+    item.append(Object.assign(document.createElement('a'), { href: `#operations-tag-${name}`, textContent: name }));
+    return item;
+  });
+  document.querySelector('#tags').replaceChildren(...tags);
   SwaggerUIBundle({
     spec: withIds(description, ids),
     dom_id: '#swagger-ui',
@@ -132,5 +139,47 @@ wordsField.addEventListener('keydown', (event) => {
   const first = found();
   (first?.querySelector('button.opblock-summary-control') ?? first)?.focus();
 });
+
+const languageField = document.querySelector('#language');
+
+/** Samples that are not in the chosen language stay folded, where there is a choice. */
+function chooseLanguage() {
+  for (const group of document.querySelectorAll('.samples')) {
+    const all = [...group.children];
+    const isChosen = ({ dataset }) => dataset.language === languageField.value;
+    for (const one of all) {
+      one.hidden = !isChosen(one) && all.some(isChosen);
+      one.open = isChosen(one);
+    }
+  }
+}
+languageField.addEventListener('change', chooseLanguage);
+languageField.parentElement.hidden = false;
+chooseLanguage();
+
+/** Where the page does not come over TLS nor from this machine, there is no clipboard but that of the selection. */
+async function copy(code) {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(code.textContent);
+  getSelection().selectAllChildren(code);
+  document.execCommand('copy');
+}
+
+const { copy: copyWord, copied: copiedWord } = document.querySelector('#content').dataset;
+for (const block of document.querySelectorAll('.code')) {
+  const button = Object.assign(document.createElement('button'), { type: 'button', textContent: copyWord });
+  button.ariaLive = 'polite';
+  button.addEventListener('click', async () => {
+    await copy(block.querySelector('code'));
+    button.textContent = copiedWord;
+  });
+  button.addEventListener('blur', () => (button.textContent = copyWord));
+  block.append(button);
+}
+
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const showScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', showScheme);
+showScheme();
+
 keyField.addEventListener('change', () => void show());
 void show();

@@ -3,10 +3,10 @@
  * OpenAPI document. The page's scripts come from this server, under a policy that allows no other.
  */
 
-import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import { EVENT_KINDS } from '../../engine/domain/codes.ts';
 import {
   acceptable,
   answer,
@@ -21,8 +21,10 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { identityOf } from '../hydra.ts';
 import { notFound, PROBLEM_TYPES, VIOLATION_CODES } from '../problem.ts';
 import { type Language, languageOf, type Sentence, THINGS } from '../sentences.ts';
+import { ALERT_KINDS, CHANNELS, webhookName } from './alert-schemas.ts';
 import { asyncApiDocument, INTAKE_SCHEMA_PATH, intakeSchema } from './asyncapi.ts';
-import { contractExamples } from './contract-examples.ts';
+import { codeOf, requestSamples, SAMPLE_LANGUAGES, textOf, VERIFIERS, verifierSamples } from './code-samples.ts';
+import { type ContractExamples, contractExamples } from './contract-examples.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
 import { ENTRYPOINT_MEMBERS, jsonLdContext } from './json-ld-contexts.ts';
 import { openApiDocument } from './openapi.ts';
@@ -35,6 +37,11 @@ type GuideFacts = Readonly<
   >
 >;
 
+interface Guides {
+  readonly list: string;
+  readonly guides: string;
+}
+
 /** Parts of a page: `## Title {#id}`, a fence whose second word names it, `{{name}}`, and a list. */
 const SECTION = /^(.+) \{#([\w-]+)\}\n([^]*)$/;
 const FENCE = /^```\w+ ([\w-]+)\n([^]*?)\n```$/gm;
@@ -42,35 +49,24 @@ const PLACEHOLDER = /\{\{([\w-]+)\}\}/g;
 
 const PAGES: Readonly<Record<Language, string>> = { en: textOf('guides.en.md'), fr: textOf('guides.fr.md') };
 /** By name. The page's script puts the reader's key and search in the place of `$KEY` and `$SEARCH`. */
-const SAMPLES = Object.fromEntries([...PAGES.en.matchAll(FENCE)].map(([, name, code = '']) => [name, codeOf(code)]));
-/** The sample code that verifies webhooks, which tests run: each reads the secret from `SECRET`. */
-export const VERIFIERS: Readonly<Record<string, string>> = {
-  'Node.js': 'verify.mjs',
-  Python: 'verify.py',
-  Go: 'verify.go',
-  Java: 'verify.java',
-  PHP: 'verify.php',
-};
-const VERIFIER_BLOCKS = Object.entries(VERIFIERS).map(([name, file]) => {
-  return `<details><summary>${name}</summary>${codeOf(textOf(`verify/${file}`))}</details>`;
-});
-
-function textOf(file: string): string {
-  return readFileSync(new URL(file, import.meta.url), 'utf8');
-}
+const SAMPLES = Object.fromEntries(
+  [...PAGES.en.matchAll(FENCE)].map(([, name, code = '']) => [name, requestSamples(code)]),
+);
+const FRENCH: Readonly<Record<string, string>> = JSON.parse(textOf('reference.fr.json'));
 
 /**
  * A page of Markdown in each language, and values from the code. A test compares the English page with the README,
  * whose commands and promises it repeats word by word, and the French page with the English one. HTML of all guides, a
  * section each, and of the list that leads to them.
  */
-function guidePage(language: Language, facts: GuideFacts): { readonly list: string; readonly guides: string } {
+function guidePage(language: Language, facts: GuideFacts, examples: ContractExamples): Guides {
   const figures = Object.entries(facts).map(([name, most]) => [name, most.toLocaleString(language)]);
   const kept = { en: `for ${facts.keptDays} days`, fr: `${facts.keptDays} jours` };
   const forEver = { en: 'for ever', fr: 'sans limite' };
   const parts: Readonly<Record<string, string>> = {
     ...SAMPLES,
-    verifiers: VERIFIER_BLOCKS.join('\n'),
+    verifiers: verifierSamples(),
+    events: eventExamples(language, examples),
     ...Object.fromEntries(figures),
     types: tableOf(PROBLEM_TYPES, language),
     codes: tableOf(VIOLATION_CODES, language),
@@ -105,8 +101,17 @@ function htmlOf(block: string): string {
   return `<ul>\n${items.map((item) => `<li>${inline(item.trim())}</li>`).join('\n')}\n</ul>`;
 }
 
-function codeOf(code: string): string {
-  return `<pre tabindex="0"><code>${escapeHtml(code)}</code></pre>`;
+/** The body of each webhook of the contract. */
+function eventExamples(language: Language, { alert }: ContractExamples): string {
+  const blocks = EVENT_KINDS.flatMap((kind) =>
+    ALERT_KINDS[kind].channels.map((channel) => {
+      const summary = `${ALERT_KINDS[kind].summary} (${CHANNELS[channel].member})`;
+      const words = language === 'fr' ? (FRENCH[summary] ?? summary) : summary;
+      const body = codeOf(JSON.stringify(alert(kind, channel), null, 2));
+      return `<details id="${webhookName(kind, channel)}"><summary><code>${kind}</code> ${words}</summary>${body}</details>`;
+    }),
+  );
+  return blocks.join('\n');
 }
 
 function tableOf(rows: Readonly<Record<string, Sentence>>, language: Language): string {
@@ -199,6 +204,10 @@ const PAGE_WORDS = {
     title: 'Vigie API',
     search: 'Search guides and operations',
     key: 'Your API key: examples then name what is yours',
+    samples: 'Code samples in',
+    copy: 'Copy',
+    copied: 'Copied',
+    sections: 'Sections',
     nothing: 'Nothing found.',
     some: 'Found: %. Enter goes to the first.',
     guides: 'Guides',
@@ -209,6 +218,10 @@ const PAGE_WORDS = {
     title: 'API de Vigie',
     search: 'Chercher dans les guides et les opérations',
     key: 'Votre clé API : les exemples nomment alors ce qui est à vous',
+    samples: 'Exemples de code en',
+    copy: 'Copier',
+    copied: 'Copié',
+    sections: 'Sections',
     nothing: 'Rien trouvé.',
     some: 'Trouvé : %. Entrée mène au premier.',
     guides: 'Guides',
@@ -217,10 +230,10 @@ const PAGE_WORDS = {
   },
 } as const;
 
-function docsPage(language: Language, facts: GuideFacts, baseUrl: string): string {
+function docsPage(language: Language, { list, guides }: Guides, baseUrl: string): string {
   const words = PAGE_WORDS[language];
-  const { list, guides } = guidePage(language, facts);
   const [code, name] = words.other;
+  const languages = SAMPLE_LANGUAGES.map((one) => `<option>${one}</option>`).join('');
   return `<!doctype html>
 <html lang="${language}">
 <head>
@@ -237,19 +250,22 @@ function docsPage(language: Language, facts: GuideFacts, baseUrl: string): strin
 <div class="fields">
 <label>${words.search}<input id="words" type="search" aria-describedby="outcome"></label>
 <label>${words.key}<input id="key" type="password" autocomplete="off"></label>
+<label hidden>${words.samples}<select id="language">${languages}</select></label>
 </div>
 <p id="outcome" role="status" data-nothing="${words.nothing}" data-some="${words.some}"></p>
-<nav><ul>
+</header>
+<nav aria-label="${words.sections}"><ul>
 ${list}
-<li><a href="#reference">${words.reference}</a></li>
+<li><a href="#reference">${words.reference}</a><ul id="tags"></ul></li>
 <li><a href="?language=${code}" hreflang="${code}" lang="${code}">${name}</a></li>
 </ul></nav>
-</header>
+<div id="content" data-copy="${words.copy}" data-copied="${words.copied}">
 <section id="guides" aria-label="${words.guides}">
 ${guides.replaceAll('http://127.0.0.1:8080', () => escapeHtml(baseUrl || 'http://127.0.0.1:8080'))}
 </section>
 <section aria-labelledby="reference"><h2 id="reference">${words.reference}</h2></section>
 <div id="swagger-ui"></div>
+</div>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/docs-page.js"></script>
 </body>
@@ -286,15 +302,17 @@ const ASSETS: Readonly<Record<string, readonly [type: string, folder: string]>> 
   ),
 };
 
-function pageRoutes(router: Router, { settings }: ApiDependencies): void {
+function pageRoutes(router: Router, { settings, reference }: ApiDependencies): void {
   const read = new Map<string, Promise<Buffer>>();
+  const guides = new Map<Language, Guides>();
 
   router.get(['/docs', '/docs/'], secureDocument, (ctx) => {
     const { language: asked } = ctx.query;
     const language = asked === 'fr' || asked === 'en' ? asked : languageOf(ctx, 'en');
     ctx.set('Content-Language', language);
-    const page = docsPage(language, factsOf(settings), baseUrlOf(ctx, settings.publicUrl));
-    answerBytes(ctx, 'text/html; charset=utf-8', page);
+    const shown = guides.get(language) ?? guidePage(language, factsOf(settings), contractExamples(reference));
+    guides.set(language, shown);
+    answerBytes(ctx, 'text/html; charset=utf-8', docsPage(language, shown, baseUrlOf(ctx, settings.publicUrl)));
   });
 
   router.get('/docs/:asset', async (ctx) => {

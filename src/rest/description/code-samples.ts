@@ -1,0 +1,60 @@
+/**
+ * The code samples of /docs: each request of the guides, which say it in curl, and the verification of a webhook, in every
+ * language that a reader can choose. Without the page's script all are there, folded.
+ */
+
+import { readFileSync } from 'node:fs';
+import { escapeHtml } from '../content.ts';
+
+/** The sample code that verifies webhooks, which tests run: each reads the secret from `SECRET`. */
+export const VERIFIERS: Readonly<Record<string, string>> = {
+  'Node.js': 'verify.mjs',
+  Python: 'verify.py',
+  Go: 'verify.go',
+  Java: 'verify.java',
+  PHP: 'verify.php',
+};
+
+export const SAMPLE_LANGUAGES = ['curl', ...Object.keys(VERIFIERS)];
+
+const REQUESTS = [...textOf('requests.md').matchAll(/^```\w+ (\S+)\n([^]*?\n)```$/gm)];
+
+export function textOf(file: string): string {
+  return readFileSync(new URL(file, import.meta.url), 'utf8');
+}
+
+export function codeOf(code: string): string {
+  return `<div class="code"><pre tabindex="0"><code>${escapeHtml(code)}</code></pre></div>`;
+}
+
+export const verifierSamples = (): string =>
+  groupOf(Object.entries(VERIFIERS).map(([language, file]) => [language, textOf(`verify/${file}`)]));
+
+/** Of a command of the guides; a block of anything but curl stays as it is. */
+export function requestSamples(command: string): string {
+  if (!command.startsWith('curl ')) return codeOf(command);
+  return groupOf([['curl', command], ...requestsOf(command)]);
+}
+
+/** By language, such as `Node.js`. */
+export function requestsOf(command: string): [language: string, code: string][] {
+  const [, url = ''] = /(http[^\s"]+)/.exec(command) ?? [];
+  const [, body] = /-d '([^']+)'/.exec(command) ?? [];
+  const parts: Readonly<Record<string, string>> = {
+    url,
+    method: body === undefined ? 'GET' : 'POST',
+    body: body ?? '',
+  };
+  return REQUESTS.map(([, language = '', code = '']) => {
+    const fitting = code.replaceAll(/«([^]*?)»/g, (_, part: string) => (body === undefined ? '' : part));
+    return [language, fitting.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? '')];
+  });
+}
+
+function groupOf(samples: readonly (readonly [language: string, code: string])[]): string {
+  const blocks = samples.map(([language, code]) => {
+    const isOpen = language === 'curl' ? ' open' : '';
+    return `<details data-language="${language}"${isOpen}><summary>${language}</summary>${codeOf(code)}</details>`;
+  });
+  return `<div class="samples">\n${blocks.join('\n')}\n</div>`;
+}
