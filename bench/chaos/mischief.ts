@@ -110,9 +110,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
         // The expiry of an advert never seen leaves no trace, by which it were known again (src/README.md, Decisions).
         const isExpiry = random.chance(0.2) && begun.has(property);
         begun.add(property);
-        const advert = isExpiry
-          ? { uuid }
-          : { ...message.advert, uuid, price: random.pick([240_000, 250_000]) };
+        const advert = isExpiry ? { uuid } : { ...message.advert, uuid, price: random.pick([240_000, 250_000]) };
         const kind = 'price' in advert ? 'upsert' : 'expire';
         crawler.publishKept({ ...message, kind, advert } as IntakeMessageJson);
       }
