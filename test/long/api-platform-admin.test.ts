@@ -98,8 +98,11 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
   assert.deepEqual(seen.refused, [`422 POST ${daemon.apiUrl}/searches`]);
   const unexpected = seen.complaints.filter((complaint) => !complaint.includes('422'));
   assert.deepEqual(unexpected, []);
+  // On a busy machine a request may take longer than the second after which it is told of.
+  const isSlow = ({ message, status }: (typeof daemon.log)[number]) => message === 'request' && Number(status) < 500;
   const loud = daemon.log.filter(
-    ({ level, message }) => level !== 'info' && level !== 30 && !String(message).includes('out of support'),
+    (line) =>
+      line.level !== 'info' && line.level !== 30 && !isSlow(line) && !String(line.message).includes('out of support'),
   );
   assert.deepEqual([loud, daemon.errors], [[], []]);
 });
