@@ -236,7 +236,6 @@ const settings = z.object({
   VIGIE_ATTEMPT_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
   VIGIE_FEEDS_FILE: path,
-  VIGIE_UNSEEN_DAYS: integer(0, DAYS_MAX),
   VIGIE_ENDPOINT_PAUSE_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_DELIVERIES_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_HISTORY_DAYS: integer(0, DAYS_MAX),
@@ -303,7 +302,6 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     attemptTimeoutMs: setting.VIGIE_ATTEMPT_TIMEOUT_MS,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
     feedsFile: setting.VIGIE_FEEDS_FILE,
-    unseenDays: setting.VIGIE_UNSEEN_DAYS,
     retentionDays: Object.freeze({
       events: setting.VIGIE_RETENTION_HISTORY_DAYS,
       deliveries: setting.VIGIE_RETENTION_DELIVERIES_DAYS,

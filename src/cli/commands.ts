@@ -78,16 +78,9 @@ export const COMMANDS: CommandTable = {
       summary: 'look at the service, its servers and its settings: a line for each thing, and what to do',
       details:
         'It changes nothing. `unknown` is what cannot be asked from where it runs. Exit code 1: something is wrong.',
-      options: {
-        'dkim-selector': valued('NAME', 'look for the key that the mail server signs with'),
-        dns: valued('HOST', 'ask this DNS server, in place of the system’s'),
-        json: flag('the findings as JSON, for scripts'),
-      },
-      example: 'vigie doctor --dkim-selector mail',
-      async run({ isJson, text }) {
-        const { doctor } = await import('./doctor/doctor.ts');
-        await doctor(isJson, { dkimSelector: text('dkim-selector'), dnsServer: text('dns') });
-      },
+      options: { json: flag('the findings as JSON, for scripts') },
+      example: 'vigie doctor',
+      run: async ({ isJson }) => (await import('./doctor/doctor.ts')).doctor(isJson),
     },
     {
       words: 'backup',

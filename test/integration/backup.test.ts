@@ -44,7 +44,7 @@ async function slotsOf(client: pg.Client): Promise<readonly unknown[]> {
 
 async function findingsOf({ settings }: Scene, now: Date): Promise<readonly string[]> {
   const config = readConfig(environmentOf(EMBEDDED, settings));
-  const findings = await examine(config, { dkimSelector: '', dnsServer: '' }, now);
+  const findings = await examine(config, now);
   return findings.flatMap(({ level, text }) => (text.includes('backup') ? [`${level}: ${text}`] : []));
 }
 

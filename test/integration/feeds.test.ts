@@ -8,7 +8,6 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readState } from '../../src/engine/domain/stored-property.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
-import { expireUnseen } from '../../src/features/feeds/feeds.ts';
 import { readSource, withSource } from '../../src/features/feeds/publications.ts';
 import { endSource } from '../../src/features/feeds/snapshot.ts';
 import { startFeeds } from '../../src/features/feeds/source-watch.ts';
@@ -345,28 +344,4 @@ test('when many adverts lose a member that they had, the command says so, and it
   assert.equal(three.code, 2);
   assert.match(three.stdout, /note: price: 3 of 10 are no number \(first: line 1, "nous consulter"\)/);
   assert.match(three.stdout, /warning: 2 of 10 adverts have lost price\n/);
-});
-
-test('adverts that nobody has shown for so many days expire, others do not, and a pause of ours is no reason', async (t) => {
-  const scene = await startFeedScene(t);
-  const daysAgo = (days: number) => ({ clock: () => new Date(Date.now() - days * 24 * 3_600_000) });
-  await take(scene, 'dropped', polirisFile(rows(0, 5, 100)), daysAgo(10));
-  await take(scene, 'shown', polirisFile(rows(0, 3, 100)), daysAgo(10));
-  await take(scene, 'shown', polirisFile(rows(0, 3, 100)), daysAgo(2));
-  await recorded(scene);
-  const expire = (days: number) => expireUnseen({ ...scene, days, clock: () => new Date(), stopping: never });
-  // Away for five days, and for three before that.
-  const away = (from: number, to: number) =>
-    `tstzrange(now() - interval '${from} days', now() - interval '${to} days')`;
-  await scene.database.query(`update intake_leads set gaps = array[${away(14, 11)}, ${away(6, 1)}]`);
-  assert.equal(await expire(7), 0);
-  assert.equal(await expire(4), 5);
-  await recorded(scene);
-  assert.equal(await liveCount(scene), 3);
-  assert.equal(await expire(7), 0);
-  // What is shown again lives again.
-  await take(scene, 'dropped', polirisFile(rows(0, 5, 100)));
-  await recorded(scene);
-  assert.equal(await liveCount(scene), 8);
-  assert.equal(await endSource({ ...scene, source: 'dropped', clock: () => new Date(), stopping: never }), 5);
 });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type pg from 'pg';
 import { migrate } from '../../src/engine/store/database.ts';
-import { openLeaderSession, readIntakeLead, withIntakeGaps } from '../../src/engine/store/intake-leader.ts';
+import { openLeaderSession, readIntakeLead } from '../../src/engine/store/intake-leader.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -38,30 +38,6 @@ test('the time without a leader is told by whoever looks, and then by the next l
   assert.ok(gapSeconds >= 40);
   assert.equal(leaderlessSeconds, 0);
   assert.ok(beganAt && beganAt > led.beganAt);
-});
-
-test('a long time without a leader is remembered, however often one begins after it', async (t) => {
-  const { postgres } = await startTestServers(t);
-  await migrate(postgres.url);
-  const database = connectDatabase(t, postgres.url);
-  const lead = async (): Promise<void> => {
-    const session = await openLeaderSession(postgres.url);
-    await session.campaign();
-    await session.showLead();
-    await session.close();
-  };
-  const hoursFor = async (hours: number): Promise<number> =>
-    Math.round((await withIntakeGaps(database, hours * 3_600_000, new Date())) / 3_600_000);
-  await lead();
-  assert.equal(await hoursFor(24), 24);
-  await database.query(`update intake_leads set seen_at = seen_at - interval '72 hours'`);
-  for (let start = 0; start < 3; start++) await lead();
-  assert.equal(await hoursFor(24), 96);
-  // Time goes on: of a day two days after the outage, it is no part any more.
-  await database.query(
-    `update intake_leads set gaps = array[tstzrange(now() - interval '120 hours', now() - interval '48 hours')]`,
-  );
-  assert.deepEqual(await Promise.all([24, 48, 49].map(hoursFor)), [24, 48, 121]);
 });
 
 /** Longer than any sign of life may be late where somebody else wants to lead, as PostgreSQL counts. */

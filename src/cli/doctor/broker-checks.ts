@@ -1,17 +1,14 @@
 /** NATS checks of the manual, and whether streams and consumers can do their work. */
 
-import { statfs } from 'node:fs/promises';
 import type { Broker } from '../../engine/broker/connection.ts';
 import { inspectTopology } from '../../engine/broker/topology-inspection.ts';
-import { bytesText, type Finding, findingsAbout } from './finding.ts';
+import { bytesText, diskFinding, type Finding, findingsAbout } from './finding.ts';
 
 const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
 
 /** Earlier servers cannot sync each write. */
 const SYNCING_SINCE = [2, 10] as const;
 const MESSAGE_BYTES_LEAST = 1_048_576;
-const NEARLY_FULL = 0.85;
-const FREE_SHARE_LEAST = 0.05;
 
 /** `embeddedIn`: the directory of the embedded server; null when NATS is configured. Rejects when it goes away. */
 export async function checkBroker(broker: Broker, embeddedIn: string | null): Promise<readonly Finding[]> {
@@ -23,9 +20,8 @@ export async function checkBroker(broker: Broker, embeddedIn: string | null): Pr
   ];
   return [
     ...serverFindings(broker, embeddedIn),
-    ...(await accountFindings(broker)),
     ...(streams.length === 0 ? [fine('streams and consumers are in order')] : streams),
-    await diskFinding(embeddedIn),
+    ...(embeddedIn === null ? [] : [await diskFinding('NATS', embeddedIn)]),
   ];
 }
 
@@ -47,19 +43,4 @@ function serverFindings({ serverVersion, connection }: Broker, embeddedIn: strin
       ? [lookAt(`max_payload is ${bytesText(bytesMax)}, larger adverts are refused`, 'set max_payload: 1MB')]
       : []),
   ];
-}
-
-/** For an account with limits. */
-async function accountFindings({ manager }: Broker): Promise<readonly Finding[]> {
-  const { storage, limits } = await manager.getAccountInfo();
-  if (limits.max_storage <= 0 || storage < limits.max_storage * NEARLY_FULL) return [];
-  const said = `the account has ${bytesText(storage)} of ${bytesText(limits.max_storage)}`;
-  return [lookAt(said, 'raise its max_file, or lower max_bytes of its streams')];
-}
-
-async function diskFinding(embeddedIn: string | null): Promise<Finding> {
-  if (embeddedIn === null) return unknown('its disk cannot be seen from here', 'max_file_store has to fit on it');
-  const { bavail, blocks, bsize } = await statfs(embeddedIn);
-  const said = `its disk has ${bytesText(bavail * bsize)} free`;
-  return bavail < blocks * FREE_SHARE_LEAST ? wrong(said, 'make room') : fine(said);
 }

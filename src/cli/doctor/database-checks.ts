@@ -1,38 +1,24 @@
-/** PostgreSQL checks of the manual, how long its disk lasts, and how old the last backup is. */
+/** PostgreSQL checks of the manual; of the embedded one its disk, and how old the last backup is. */
 
-import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { readNewestMigration } from '../../engine/store/installation.ts';
 import { listInstances } from '../../engine/store/instances.ts';
 import { readLastBackup } from '../../local/postgres-backup.ts';
-import { VERSION } from '../../version.ts';
-import { bytesText, type Finding, findingsAbout } from './finding.ts';
+import { bytesText, diskFinding, type Finding, findingsAbout } from './finding.ts';
 
-const { fine, lookAt, wrong, unknown } = findingsAbout('PostgreSQL');
+const { fine, lookAt, wrong } = findingsAbout('PostgreSQL');
 
-/** The day on which the support of a major version ends (postgresql.org, versioning policy). */
-const SUPPORT_ENDS: Readonly<Record<string, string>> = {
-  13: '2025-11-13',
-  14: '2026-11-12',
-  15: '2027-11-11',
-  16: '2028-11-09',
-  17: '2029-11-08',
-  18: '2030-11-14',
-};
 const GIBIBYTE = 1024 ** 3;
 const MAX_WAL_LEAST = 4 * GIBIBYTE;
 /** Half of the manual's recommendation. */
 const SHARED_BUFFERS_LEAST = GIBIBYTE / 2;
 /** In addition to the two pools of an instance: explanations, the worker thread, leadership, unknown keys. */
 const OTHER_CONNECTIONS = 6;
-const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** A restore takes in again what the stream of adverts holds, which may be a day: time to make the next one. */
 const BACKUP_HOURS_MAX = 20;
-/** Below this the disk is full before an operator can react. */
-const FREE_SHARE_LEAST = 0.05;
 
 export interface DatabaseScene {
   readonly database: Database;
@@ -44,35 +30,18 @@ export interface DatabaseScene {
 
 /** Rejects when PostgreSQL goes away meanwhile. */
 export async function checkDatabase(scene: DatabaseScene): Promise<readonly Finding[]> {
-  const settings = await readSettings(scene.database);
-  const newestMigration = await readNewestMigration(scene.database);
-  const findings = [...versionFindings(settings, scene.now), ...settingFindings(settings, scene)];
-  if (newestMigration === 0) {
-    return [
-      ...findings,
-      ...connectionFindings(settings, scene, 1),
-      fine('the database is empty: the first start prepares it'),
-    ];
-  }
-  const instances = await listInstances(scene.database);
-  const about = findingsAbout('service');
-  return [
-    ...findings,
+  const { database, embeddedIn, now } = scene;
+  const settings = await readSettings(database);
+  const isEmpty = (await readNewestMigration(database)) === 0;
+  const instances = isEmpty ? [] : await listInstances(database);
+  const about = [
+    fine(`version ${settings.version}`),
+    ...settingFindings(settings, scene),
     ...connectionFindings(settings, scene, Math.max(1, instances.length)),
-    ...(await diskFindings(scene)),
-    ...(await backupFindings(scene)),
-    ...instances.flatMap(({ host, processId, version, failing }) => [
-      ...(version === VERSION
-        ? []
-        : [
-            about.lookAt(
-              `${host}:${processId} has version ${version}, and this is ${VERSION}`,
-              'restart it with this one',
-            ),
-          ]),
-      ...failing.map(({ actor, reason }) => about.wrong(`${host}:${processId} fails at ${actor}: ${reason}`)),
-    ]),
   ];
+  if (isEmpty) return [...about, fine('the database is empty: the first start prepares it')];
+  if (embeddedIn === null) return about;
+  return [...about, await diskFinding('PostgreSQL', embeddedIn), await backupFinding(embeddedIn, now)];
 }
 
 type Settings = Awaited<ReturnType<typeof readSettings>>;
@@ -102,13 +71,6 @@ async function readSettings(database: Database) {
          as "connectionsMax"`,
   );
   return rows[0] as (typeof rows)[number];
-}
-
-function versionFindings({ version }: Settings, now: Date): readonly Finding[] {
-  const ends = SUPPORT_ENDS[version.split('.', 1).join('')];
-  const isSupported = ends === undefined || now.toISOString().slice(0, 10) <= ends;
-  if (isSupported) return [fine(`version ${version}`)];
-  return [lookAt(`version ${version} has been out of support since ${ends}`, 'upgrade it')];
 }
 
 function settingFindings(settings: Settings, { config, embeddedIn }: DatabaseScene): readonly Finding[] {
@@ -166,43 +128,11 @@ function connectionFindings(
   ];
 }
 
-/** Served by the primary key of `events`. */
-async function diskFindings({ database, config, embeddedIn, now }: DatabaseScene): Promise<readonly Finding[]> {
-  const { rows } = await database.query<{ bytes: number; since: Date | null }>(
-    `select pg_database_size(current_database())::float8 as bytes,
-       (select recorded_at from events order by id limit 1) as since`,
-  );
-  const { bytes, since } = rows[0] as (typeof rows)[number];
-  const kept = Object.values(config.retentionDays);
-  const days = kept.includes(0) ? null : Math.max(...kept);
-  const ageDays = since === null ? 0 : (now.getTime() - since.getTime()) / DAY_MS;
-  const has = `the database has ${bytesText(bytes)}`;
-  // Deleted rows count only for the days for which they are kept.
-  const perDay = ageDays < 1 ? null : bytes / Math.min(ageDays, days ?? ageDays);
-  const growth = growthText(perDay, days);
-  if (embeddedIn === null) return [unknown(`${has}, ${growth}`, 'whether its disk has room cannot be seen from here')];
-  const { bavail, blocks, bsize } = await statfs(embeddedIn);
-  const free = bavail * bsize;
-  const said = `${has}, ${growth}; its disk has ${bytesText(free)} free`;
-  if (bavail < blocks * FREE_SHARE_LEAST) return [wrong(said, 'make room')];
-  const missing = perDay === null || days === null ? 0 : perDay * days - bytes - free;
-  if (missing <= 0) return [fine(said)];
-  return [lookAt(said, `make room for ${bytesText(missing)} more, or lower VIGIE_RETENTION_…_DAYS`)];
-}
-
-/** The owner of a given PostgreSQL takes care of its backups. */
-async function backupFindings({ embeddedIn, now }: DatabaseScene): Promise<readonly Finding[]> {
-  if (embeddedIn === null) return [];
+async function backupFinding(embeddedIn: string, now: Date): Promise<Finding> {
   const at = await readLastBackup(dirname(embeddedIn));
   const remedy = 'run vigie backup FILE every night, and keep FILE on another machine';
-  if (at === null) return [lookAt('there is no backup', remedy)];
+  if (at === null) return lookAt('there is no backup', remedy);
   const hours = Math.floor((now.getTime() - at.getTime()) / HOUR_MS);
   const said = `the last backup is ${hours} hours old`;
-  return [hours < BACKUP_HOURS_MAX ? fine(said) : lookAt(`${said}, adverts may leave NATS after 24`, remedy)];
-}
-
-function growthText(perDay: number | null, days: number | null): string {
-  if (perDay === null) return 'and how fast it grows shows after a day';
-  const daily = `and some ${bytesText(perDay)} a day`;
-  return days === null ? `${daily} for ever` : `${daily}, kept for up to ${days} days: ${bytesText(perDay * days)}`;
+  return hours < BACKUP_HOURS_MAX ? fine(said) : lookAt(`${said}, adverts may leave NATS after 24`, remedy);
 }

@@ -9,37 +9,36 @@ import { assertReachable, type DatabasePool, openDatabase } from '../../engine/s
 import { readDatabaseLabel, readNewestMigration } from '../../engine/store/installation.ts';
 import { assertNotFormer } from '../../engine/store/schema.ts';
 import { checkSessions } from '../../engine/store/session-check.ts';
+import { FEATURES } from '../../features.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { readRunning } from '../../local/servers.ts';
 import { unsupportedNode, VERSION } from '../../version.ts';
 import { print, reasonOf } from '../terminal.ts';
 import { checkBroker } from './broker-checks.ts';
-import { brokerCertificate, checkCertificates, databaseCertificate, mailCertificate } from './certificates.ts';
+import { checkCertificates } from './certificates.ts';
 import { checkDatabase } from './database-checks.ts';
 import { type Finding, findingsAbout, printFindings } from './finding.ts';
-import { checkMail, type MailCheckOptions } from './mail-checks.ts';
 
 const CONNECTIONS_MAX = 3;
 
 /** Sets the exit code 1 when something is wrong. */
-export async function doctor(isJson: boolean, options: MailCheckOptions): Promise<void> {
+export async function doctor(isJson: boolean): Promise<void> {
   const unreadable = problemsOf(() => readConfig()).map((problem) => findingsAbout('settings').wrong(problem));
-  const findings = unreadable.length > 0 ? unreadable : await examine(readConfig(), options, new Date());
+  const findings = unreadable.length > 0 ? unreadable : await examine(readConfig(), new Date());
   if (isJson) print(JSON.stringify(findings, null, 2));
   else printFindings(findings);
   if (findings.some(({ level }) => level === 'wrong')) process.exitCode = 1;
 }
 
 /** The findings; prints nothing. */
-export async function examine(config: Config, options: MailCheckOptions, now: Date): Promise<readonly Finding[]> {
-  const asked = await Promise.all([
-    checkDaemon(config),
-    checkServers(config, now),
-    checkCertificates(config, now),
-    mailCertificate(config, now),
-    checkMail(config, options),
-  ]);
-  return [...checkProgram(config, now), checkDescriptors(config, readDescriptorLimit()), ...asked.flat()];
+export async function examine(config: Config, now: Date): Promise<readonly Finding[]> {
+  const asked = await Promise.all([checkDaemon(config), checkServers(config, now), checkMail(config)]);
+  return [
+    ...checkProgram(config, now),
+    checkDescriptors(config, readDescriptorLimit()),
+    ...checkCertificates(config, now),
+    ...asked.flat(),
+  ];
 }
 
 async function checkServers(config: Config, now: Date): Promise<readonly Finding[]> {
@@ -58,8 +57,6 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
       ...(nats.opened === null
         ? nats.findings
         : await checkBroker(nats.opened, embedded(config.natsUrl === null, 'nats'))),
-      ...(database.opened === null ? [] : await databaseCertificate(database.opened, now)),
-      ...(nats.opened === null ? [] : await brokerCertificate(nats.opened, now)),
     ];
   } finally {
     await Promise.all([nats.opened?.close(), database.opened?.end()]);
@@ -165,4 +162,21 @@ async function checkDaemon({ operations: { host, port } }: Config): Promise<read
     const reason = reasonOf(((error as Error).cause as Error | undefined) ?? (error as Error));
     return [unknown(`no daemon answers at ${url} (${reason})`, 'start it, or ask where it runs')];
   }
+}
+
+/** Whether the mail server accepts connections and the login. */
+async function checkMail(config: Config): Promise<readonly Finding[]> {
+  const { fine, lookAt, wrong } = findingsAbout('mail');
+  const { mail } = config;
+  if (mail === null) return [fine('no e-mails are sent: VIGIE_SMTP_URL is empty')];
+  const { url, isTlsInsecure } = mail;
+  const reasons = await Promise.all(FEATURES.map(async ({ checkServer }) => (await checkServer?.(config)) ?? null));
+  const reason = reasons.find((each) => each !== null) ?? null;
+  const { host } = new URL(url);
+  return [
+    reason === null
+      ? fine(`${host} takes connections${url.includes('@') ? ' and the login' : ''}`)
+      : wrong(`${host}: ${reason}`, 'correct VIGIE_SMTP_URL, or see to the mail server'),
+    ...(isTlsInsecure ? [lookAt('any certificate of it is accepted', 'name its authority in VIGIE_SMTP_TLS_CA')] : []),
+  ];
 }

@@ -52,10 +52,7 @@ const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
 
 /** The table has one row. */
 const BEGIN_LEAD = `update intake_leads set began_at = clock_timestamp(), seen_at = clock_timestamp(),
-  gap_seconds = extract(epoch from clock_timestamp() - seen_at),
-  gaps = array(select gap from unnest(gaps) as gap where upper(gap) > clock_timestamp() - interval '2 years')
-    || case when seen_at < clock_timestamp() - interval '1 hour'
-      then array[tstzrange(seen_at, clock_timestamp())] else '{}' end`;
+  gap_seconds = extract(epoch from clock_timestamp() - seen_at)`;
 const SHOW_LEAD = 'update intake_leads set seen_at = clock_timestamp()';
 
 /**
@@ -198,14 +195,4 @@ export async function readIntakeLead(client: Queryable): Promise<IntakeLead> {
   const { beganAt = null, gapSeconds, unseenSeconds } = rows[0] ?? {};
   const leaderlessSeconds = (unseenSeconds ?? 0) > UNSEEN_MAX_SECONDS ? (unseenSeconds ?? 0) : 0;
   return { beganAt, gapSeconds: gapSeconds ?? 0, leaderlessSeconds };
-}
-
-/** Milliseconds before `now` that contain `durationMs` with a leader: longer by each gap among them. */
-export async function withIntakeGaps(client: Queryable, durationMs: number, now: Date): Promise<number> {
-  // The table has one row.
-  const { rows } = await client.query<{ endedAt: Date; ms: number }>(
-    `select upper(gap) as "endedAt", extract(epoch from upper(gap) - lower(gap))::float8 * 1000 as ms
-     from intake_leads, unnest(gaps) as gap order by gap desc`,
-  );
-  return rows.reduce((ms, gap) => (now.getTime() - gap.endedAt.getTime() < ms ? ms + gap.ms : ms), durationMs);
 }

@@ -699,9 +699,7 @@ insert into intake_leader values (0);
 create table intake_leads (
   began_at timestamptz,
   seen_at timestamptz,
-  gap_seconds double precision,
-  -- Gaps of more than an hour without a leader, the oldest first, of the last two years.
-  gaps tstzrange[] not null default '{}'
+  gap_seconds double precision
 ) with (fillfactor = 50);
 insert into intake_leads default values;
 
