@@ -22,8 +22,6 @@
 
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { createSampleCrawler } from '../src/cli/demo/sample-adverts.ts';
-import { createRandom, type Random } from '../src/cli/demo/seeded-random.ts';
 import { singleFlight } from '../src/engine/actor/waiting.ts';
 import type { ResolvePlace } from '../src/engine/domain/city.ts';
 import { loadReference } from '../src/engine/reference/communes.ts';
@@ -33,6 +31,8 @@ import { auditNumbers, auditUnrestored, readFeedNumbers } from '../test/support/
 import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-oracle.ts';
 import { RECOVERY_MAX_MS, until } from '../test/support/until.ts';
 import type { ReceivedPost } from '../test/support/webhook-receiver.ts';
+import { createSampleCrawler } from './adverts/sample-adverts.ts';
+import { createRandom, type Random } from './adverts/seeded-random.ts';
 import { type ChaosCrawler, startChaosCrawler } from './chaos/crawler.ts';
 import { attemptKeyOf, createDisasters, type Gap } from './chaos/disasters.ts';
 import { canMount, INSIDE, runInNamespace } from './chaos/disk.ts';

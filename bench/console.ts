@@ -7,12 +7,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
 import { openPage } from '../test/support/browser.ts';
 import { createApiKey, runVigie, startDaemon } from '../test/support/daemon.ts';
 import { restClient } from '../test/support/rest-client.ts';
 import { startTestServers } from '../test/support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../test/support/until.ts';
+import { createRandom } from './adverts/seeded-random.ts';
 
 const { values } = parseArgs({ options: { matches: { type: 'string' }, searches: { type: 'string' } } });
 const [matchCount, searchCount] = [Number(values.matches ?? 10_000), Number(values.searches ?? 1_000)];

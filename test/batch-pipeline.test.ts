@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { createRandom, type Random } from '../src/cli/demo/seeded-random.ts';
+import { createRandom, type Random } from '../bench/adverts/seeded-random.ts';
 import { spawn } from '../src/engine/actor/actor.ts';
 import { createSupervisor } from '../src/engine/actor/supervisor.ts';
 import { BatchPipeline } from '../src/engine/intake/batch-pipeline.ts';

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { feature, meshArcs } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { distanceToEdgesKm, isInPolygon, type Polygon } from '../src/engine/domain/geo.ts';
 import { readCommuneOutlines } from '../src/engine/reference/commune-outlines.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';

@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { entryHolds } from '../src/engine/domain/expressions.ts';
 import { foldTexts } from '../src/engine/domain/word-phrases.ts';
 import { ExpressionTable } from '../src/engine/matching/text/expression-table.ts';

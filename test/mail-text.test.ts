@@ -65,6 +65,12 @@ test('an e-mail says what it is, what it costs and cost, where it is, and why it
   assert.equal(html.split('https://portal.example/annonce/A').length, 2, 'its link once');
 });
 
+test('of a studio nothing is said about bedrooms', () => {
+  const reader = startReader();
+  reader.publish(flat(0, 90_000, 'A', { property: { room: 1, bedroom: 0 } }));
+  assert.equal(linesOf(reader.mail())[2], '62 m² · 1 pièce · DPE C · Agence A');
+});
+
 test('an advert is compared with itself alone, and the prices of the others stand beside it', () => {
   const reader = startReader();
   reader.publish(flat(0, 100_000));

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { PhraseTable } from '../src/engine/matching/text/phrase-table.ts';
 
 test('a phrase is in a text exactly when a scan finds its words there, whatever came and went before', () => {

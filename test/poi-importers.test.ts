@@ -10,7 +10,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { type ImportProgress, importPointsOfInterest, type PointImportResult } from '../src/cli/import/import.ts';
 import { ImportFileError } from '../src/cli/import/import-file.ts';
 import type { PointFormat } from '../src/cli/import/point-formats.ts';

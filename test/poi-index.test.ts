@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { distanceKm } from '../src/engine/domain/geo.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
 import { buildPointIndex, createPointsOfInterest, type PointQuery } from '../src/engine/matching/points/poi-index.ts';

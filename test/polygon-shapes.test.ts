@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { isInPolygon, type Polygon, type Position } from '../src/engine/domain/geo.ts';
 import { PolygonShapes } from '../src/engine/matching/records/polygon-shapes.ts';
 import { polygonRow } from '../src/engine/matching/rows/area-geometry.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { BOUND_COLUMNS, LANES } from '../src/engine/matching/kernel/layout.ts';
 import { acceptsOf } from '../src/engine/matching/rows/kind-cut.ts';
 import { CODE_MAX, CODE_MIN } from '../src/engine/matching/rows/quantiser.ts';

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { createSampleCrawler, type IntakeMessageJson, SAMPLE_CHANGES } from '../src/cli/demo/sample-adverts.ts';
-import { samplePointsOfInterest } from '../src/cli/demo/sample-places.ts';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { createSampleCrawler, type IntakeMessageJson, SAMPLE_CHANGES } from '../bench/adverts/sample-adverts.ts';
+import { samplePointsOfInterest } from '../bench/adverts/sample-places.ts';
+import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../src/engine/domain/intake-message.ts';
 import { FACILITIES } from '../src/engine/domain/point-of-interest.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSampleCrawler } from '../src/cli/demo/sample-adverts.ts';
+import { createSampleCrawler } from '../bench/adverts/sample-adverts.ts';
 import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts';
 import { decodeIntakeMessage } from '../src/engine/domain/intake-message.ts';
 import { readState, stateText } from '../src/engine/domain/stored-property.ts';

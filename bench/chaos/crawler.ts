@@ -4,10 +4,10 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import type { IntakeMessageJson, SampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
 import type { Broker } from '../../src/engine/broker/connection.ts';
 import { publish } from '../../src/engine/broker/publish.ts';
 import { advertSubject } from '../../src/engine/broker/topology.ts';
+import type { IntakeMessageJson, SampleCrawler } from '../adverts/sample-adverts.ts';
 
 export interface ChaosCrawler {
   /** What the stream has taken, or will have when `ended` resolves; the messages of one property in their order. */

@@ -1,8 +1,8 @@
 /** What goes wrong in a chaos run, and in which order. */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
+import type { Random } from '../adverts/seeded-random.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import { type Durations, type Fault, freezing, type Lasting, serverFaults } from './fault.ts';
 import type { Instance } from './instances.ts';

@@ -5,8 +5,8 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
-import type { IntakeMessageJson } from '../../src/cli/demo/sample-adverts.ts';
-import type { Random } from '../../src/cli/demo/seeded-random.ts';
+import type { IntakeMessageJson } from '../adverts/sample-adverts.ts';
+import type { Random } from '../adverts/seeded-random.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import type { Instance } from './instances.ts';
 

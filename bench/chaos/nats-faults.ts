@@ -1,9 +1,9 @@
 /** What goes wrong with NATS itself; connections to it break like others (faults.ts). */
 
-import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import type { ClusterNode } from '../../test/support/nats-cluster.ts';
 import type { TestServer } from '../../test/support/servers.ts';
 import type { TurnedClock } from '../../test/support/turned-clock.ts';
+import type { Random } from '../adverts/seeded-random.ts';
 import type { SmallDisk } from './disk.ts';
 import { type Durations, type Fault, freezing, type Lasting, serverFaults } from './fault.ts';
 import type { NatsCluster, SingleNats } from './nats.ts';

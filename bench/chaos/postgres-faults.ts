@@ -1,12 +1,12 @@
 /** PostgreSQL refuses: its disk is full, it lets nobody log in, its clock is wrong. What is run here is an operator's work. */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import { POSTGRES_ROLE } from '../../src/local/postgres-cluster.ts';
 import { queryOnce } from '../../test/support/database.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import type { SimulatedClock } from '../../test/support/simulated-clock.ts';
 import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
+import type { Random } from '../adverts/seeded-random.ts';
 import type { SmallDisk } from './disk.ts';
 import type { Fault, Lasting } from './fault.ts';
 

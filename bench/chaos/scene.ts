@@ -4,7 +4,6 @@
  */
 
 import { join } from 'node:path';
-import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import { readConfig } from '../../src/config.ts';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { startJetStreamWatch } from '../../src/engine/broker/jetstream-watch.ts';
@@ -21,6 +20,7 @@ import { type SimulatedClock, simulateClock } from '../../test/support/simulated
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.ts';
 import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/webhook-receiver.ts';
+import type { Random } from '../adverts/seeded-random.ts';
 import { mountSmallDisk, type SmallDisk } from './disk.ts';
 import { type Instance, keepInstance } from './instances.ts';
 import { PROPERTY_ADVERTS_MAX } from './mischief.ts';

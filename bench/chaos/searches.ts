@@ -1,8 +1,8 @@
 /** Searches of the chaos run: few, so that all may be looked at for every message, and addressed to every kind of endpoint. */
 
-import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
 import type { Behaviour, WebhookReceiver } from '../../test/support/webhook-receiver.ts';
+import type { Random } from '../adverts/seeded-random.ts';
 
 type Members = OracleSearch['members'];
 

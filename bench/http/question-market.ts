@@ -3,7 +3,6 @@
  * the recorder does, and copied by PostgreSQL under other UUIDs.
  */
 
-import type { SampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
 import { applyMessage, type HeldProperty } from '../../src/engine/domain/change.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { readingOf } from '../../src/engine/domain/property-document.ts';
@@ -12,6 +11,7 @@ import type { Database } from '../../src/engine/store/database.ts';
 import { insertProperties } from '../../src/engine/store/properties.ts';
 import { insertSummaries } from '../../src/engine/store/property-summaries.ts';
 import { runStatements } from '../../test/support/statements.ts';
+import type { SampleCrawler } from '../adverts/sample-adverts.ts';
 
 /** Of each property that is made; made ones take a while. */
 const COPIES = 10;

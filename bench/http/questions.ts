@@ -7,10 +7,10 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createSampleCrawler, type SampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
 import { loadReference } from '../../src/engine/reference/communes.ts';
 import { createApiKey, createClient } from '../../src/engine/store/clients.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
+import { createSampleCrawler, type SampleCrawler } from '../adverts/sample-adverts.ts';
 import { seedMarket } from './question-market.ts';
 
 interface Served {

@@ -12,7 +12,6 @@ import { devNull } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import Router from '@koa/router';
 import Koa from 'koa';
-import { samplePointsOfInterest } from '../../src/cli/demo/sample-places.ts';
 import { createWorkerThreads } from '../../src/engine/actor/worker-thread.ts';
 import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { startMatcher } from '../../src/engine/intake/matcher.ts';
@@ -26,6 +25,7 @@ import { createLog } from '../../src/log.ts';
 import { createApi } from '../../src/rest/api.ts';
 import { openRecording } from '../../test/support/question-scene.ts';
 import { quietSupervisor } from '../../test/support/supervisor.ts';
+import { samplePointsOfInterest } from '../adverts/sample-places.ts';
 
 const [kind, argument = '', pointCount = '0'] = process.argv.slice(2);
 

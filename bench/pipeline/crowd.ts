@@ -1,10 +1,10 @@
 /** Searches of several clients that notify and that one advert alone matches, all of them at once. */
 
-import type { SampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
 import type { Publication } from '../../src/engine/broker/publish.ts';
 import { advertSubject } from '../../src/engine/broker/topology.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
 import type { Database } from '../../src/engine/store/database.ts';
+import type { SampleCrawler } from '../adverts/sample-adverts.ts';
 
 const CLIENTS = 20;
 /** Euros, above every other advert's price. */

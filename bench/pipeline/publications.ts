@@ -1,8 +1,8 @@
 /** The messages that crawlers publish. */
 
-import type { SampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
 import type { Publication } from '../../src/engine/broker/publish.ts';
 import { advertSubject } from '../../src/engine/broker/topology.ts';
+import type { SampleCrawler } from '../adverts/sample-adverts.ts';
 
 let publications = 0;
 

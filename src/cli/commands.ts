@@ -52,11 +52,10 @@ export const COMMANDS: CommandTable = {
     },
     {
       words: 'demo',
-      summary: 'run it on sample adverts, with a webhook receiver that shows what arrives',
+      summary: 'run it on recorded adverts, with a webhook receiver that shows what arrives',
       options: {
         seconds: valued('N', 'end after so many; until Ctrl-C without it'),
-        seed: valued('N', 'the same adverts again'),
-        feed: valued('PATH', 'your adverts in place of made-up ones, with --format'),
+        feed: valued('PATH', 'your adverts in place of the recorded ones, with --format'),
         format: valued('NAME', 'poliris or mapping'),
         mapping: valued('PATH', 'the mapping, of the format mapping'),
       },
@@ -68,7 +67,6 @@ export const COMMANDS: CommandTable = {
         const publish = path === '' ? undefined : await open?.(text('format'), text('mapping'));
         await runDemo({
           seconds: count('seconds'),
-          seed: count('seed'),
           feed: publish === undefined ? null : { path, publish },
         });
       },

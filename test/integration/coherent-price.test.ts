@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it, test } from 'node:test';
-import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { satisfies } from '../../src/engine/domain/criteria.ts';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { parse } from 'csv-parse/sync';
-import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
 import type { Position } from '../../src/engine/domain/geo.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { satisfies } from '../../src/engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../src/engine/domain/ids.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';

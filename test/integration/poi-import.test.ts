@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { importPointFile, importPointsOfInterest } from '../../src/cli/import/import.ts';
 import { ImportFileError } from '../../src/cli/import/import-file.ts';
 import { distanceKm } from '../../src/engine/domain/geo.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { createWorkerThread } from '../../src/engine/actor/worker-thread.ts';
 import { removableCriteria, satisfies, withoutCriterion } from '../../src/engine/domain/criteria.ts';
 import { CRITERIA } from '../../src/engine/domain/criterion-table.ts';

@@ -5,7 +5,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { Search } from '../../src/engine/domain/search.ts';
 import type { Database, DatabasePool } from '../../src/engine/store/database.ts';

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { after, describe, it } from 'node:test';
-import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { NO_POINTS } from '../../src/engine/matching/points/poi-index.ts';
 import { READ_ONLY_MEMBERS } from '../../src/rest/member-rules.ts';
 import { SEARCH_MEMBERS } from '../../src/rest/search-schema.ts';

@@ -48,6 +48,7 @@ export const GROUPS = {
     'communes',
     'communes-oracle',
     'console-draft',
+    'demo-market',
     'document-cache',
     'generator-rules',
     'matcher',

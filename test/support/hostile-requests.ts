@@ -3,7 +3,7 @@
  * cost as much as it can where it is read, checked, stored, indexed or answered. The seed decides the random ones.
  */
 
-import { createRandom, type Random } from '../../src/cli/demo/seeded-random.ts';
+import { createRandom, type Random } from '../../bench/adverts/seeded-random.ts';
 import { BODY_BYTES_MAX } from '../../src/rest/json-body.ts';
 
 export interface HostileRequest {

@@ -1,7 +1,7 @@
 /** Properties as the recorder leaves them, searches of every kind that find some, and what all of them come to. */
 
-import { createSampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
-import type { Random } from '../../src/cli/demo/seeded-random.ts';
+import { createSampleCrawler } from '../../bench/adverts/sample-adverts.ts';
+import type { Random } from '../../bench/adverts/seeded-random.ts';
 import type { HeldProperty } from '../../src/engine/domain/change.ts';
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';

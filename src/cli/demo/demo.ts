@@ -1,6 +1,6 @@
 /**
- * `vigie demo`: the whole journey on one screen. A daemon on its embedded servers, a few saved searches, a made-up
- * crawler, and a client's endpoint that shows what it receives. Its data are separate from those of `vigie serve`.
+ * `vigie demo`: the whole journey on one screen. A daemon on its embedded servers, a few saved searches, a recorded
+ * market, and a client's endpoint that shows what it receives. Its data are separate from those of `vigie serve`.
  */
 
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -9,12 +9,11 @@ import { pause } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
 import { publish } from '../../engine/broker/publish.ts';
 import { advertSubject } from '../../engine/broker/topology.ts';
-import { loadReference } from '../../engine/reference/communes.ts';
 import type { PublishAdverts } from '../../feature.ts';
 import type { Service } from '../../service.ts';
 import { startProgress } from '../progress.ts';
 import { CommandError, commandLine, interruptSignal, print, styled } from '../terminal.ts';
-import { createSampleCrawler, type IntakeMessageJson } from './sample-adverts.ts';
+import { type Played, play, type Recording, readRecording } from './recording.ts';
 import {
   DEMO_SEARCHES,
   type DemoSearch,
@@ -28,9 +27,7 @@ import {
 export interface DemoOptions {
   /** Null: until Ctrl-C. */
   readonly seconds: number | null;
-  /** Null: another one each time. Repeating a seed on the same data publishes known adverts. */
-  readonly seed: number | null;
-  /** A file of adverts in place of made-up ones; null: none. */
+  /** A file of adverts in place of the recorded ones; null: none. */
   readonly feed: DemoFeed | null;
 }
 
@@ -42,14 +39,10 @@ export interface DemoFeed {
 const euros = new Intl.NumberFormat('fr-FR', { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 });
 
 const PUBLISH_EVERY_MS = 200;
-/** Less: what is crawled in the future is rejected. */
-const CRAWL_EVERY_MS = 190;
-const NEAR_THE_OLD_PORT = '/indicators/points_of_interest?lat=43.2951&lon=5.3740&radius=3&facilities[]=school';
+const NEAR_THE_PORT = '/indicators/points_of_interest?lat=43.1212&lon=5.9320&radius=3&facilities[]=school';
 /** The demonstration's counts. */
 type Tally = Record<'published' | 'matches' | 'events' | 'mails' | 'refused', number>;
 
-/** The crawler needs some adverts before it starts to change them. */
-const FIRST_ADVERTS = 40;
 const SHOWN_PER_SECOND = 12;
 const MAIL_LINES_SHOWN = 5;
 const FIRST_MATCH_MS_MAX = 60_000;
@@ -60,7 +53,7 @@ const LONG_MS = 2 ** 31 - 1;
  * Throws `CommandError` when nothing was delivered without an interruption, or a signature did not verify, and
  * `InterruptedError` when it was interrupted before it began.
  */
-export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<void> {
+export async function runDemo({ seconds, feed }: DemoOptions): Promise<void> {
   const tally: Tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
   const stopping = interruptSignal();
   const ending = new AbortController();
@@ -76,19 +69,10 @@ export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<voi
       print(describeMail(mail));
     });
     closers.push(mailServer.close);
-    const receiver = await startDemoReceiver({
-      onDelivery(path, delivery) {
-        if (path === '/matches') tally.matches += 1;
-        else tally.events += 1;
-        show(describeDelivery(path, delivery, titles));
-      },
-      onRefused(reason) {
-        tally.refused += 1;
-        print(styled('red', `  ✗ refused: ${reason}`));
-      },
-    });
+    const receiver = await startDemoReceiver(onReceived(tally, titles, show));
     closers.push(receiver.close);
     const searches = feed === null ? DEMO_SEARCHES : [EVERYTHING];
+    const recording = await readRecording();
     const { service, broker, key, dataDir } = await setUpDemo({
       smtpUrl: mailServer.url,
       receiver,
@@ -96,6 +80,7 @@ export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<voi
       stopping,
       closers,
       searches,
+      points: recording.points,
       dataDirSuffix: feed === null ? '-demo' : '-demo-feed',
       onStep: (doing) => progress.update({ doing, count: null, share: null }),
     });
@@ -107,9 +92,9 @@ export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<voi
     };
     const crawl =
       feed === null
-        ? crawlUntil(ending.signal, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
+        ? publishUntil(ending.signal, broker, recording, (played) => {
             onPublished();
-            show(describeAdvert(message));
+            show(describeAdvert(played));
           })
         : showFeed(feed, service, broker, ending.signal, onPublished);
     const shown = crawl.then(() => untilDelivered(tally, stopping));
@@ -121,6 +106,24 @@ export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<voi
   summarise(tally, stopping.aborted);
 }
 
+function onReceived(
+  tally: Tally,
+  titles: ReadonlyMap<string, string>,
+  show: (line: string) => void,
+): Parameters<typeof startDemoReceiver>[0] {
+  return {
+    onDelivery(path, delivery) {
+      if (path === '/matches') tally.matches += 1;
+      else tally.events += 1;
+      show(describeDelivery(path, delivery, titles));
+    },
+    onRefused(reason) {
+      tally.refused += 1;
+      print(styled('red', `  ✗ refused: ${reason}`));
+    },
+  };
+}
+
 function showWhereToLook(service: Service, key: string, dataDir: string, searches: readonly DemoSearch[]): void {
   print(`  console     ${service.apiUrl}/console#key=${key}`);
   print(`  API         ${service.apiUrl}`);
@@ -130,7 +133,7 @@ function showWhereToLook(service: Service, key: string, dataDir: string, searche
   print(`  operators   VIGIE_DATA_DIR=${dataDir} ${commandLine} admin status --address ${service.adminAddress}`);
   print(`  documents   ${service.apiUrl}/docs`);
   print(`  try         curl -H 'X-API-KEY: ${key}' ${service.apiUrl}/searches`);
-  print(`              curl -gH 'X-API-KEY: ${key}' '${service.apiUrl}${NEAR_THE_OLD_PORT}'`);
+  print(`              curl -gH 'X-API-KEY: ${key}' '${service.apiUrl}${NEAR_THE_PORT}'`);
   print();
   for (const { title } of searches) print(`  search      ${title}`);
   print();
@@ -141,23 +144,21 @@ function hostsOf(urls: string): string {
   return urls.replaceAll(/\w+:\/\/(?:[^@/,]*@)?/g, '').replace(/[/?].*$/, '');
 }
 
-async function crawlUntil(
+async function publishUntil(
   ended: AbortSignal,
   broker: Broker,
-  seed: number,
-  onPublished: (message: IntakeMessageJson) => void,
+  recording: Recording,
+  onPublished: (played: Played) => void,
 ): Promise<void> {
-  const reference = await loadReference();
-  const crawler = createSampleCrawler({ seed, reference, startAt: new Date(), intervalMs: CRAWL_EVERY_MS });
-  for (let count = 0; !ended.aborted; count++) {
-    const message = count < FIRST_ADVERTS ? crawler.newAdvert() : crawler.next();
-    const bytes = Buffer.from(JSON.stringify(message));
+  for (const played of play(recording, () => new Date())) {
+    if (ended.aborted) return;
+    const { property, advert, crawledAt } = played.message;
     await publish(broker, {
-      subject: advertSubject(message.property.uuid),
-      messageId: `${message.advert.uuid}/${message.crawledAt}`,
-      bytes,
+      subject: advertSubject(property.uuid),
+      messageId: `${advert.uuid}/${crawledAt}`,
+      bytes: Buffer.from(JSON.stringify(played.message)),
     });
-    onPublished(message);
+    onPublished(played);
     await pause(PUBLISH_EVERY_MS, ended);
   }
 }
@@ -181,10 +182,9 @@ async function untilDelivered(tally: Tally, stopping: AbortSignal): Promise<void
     await pause(PUBLISH_EVERY_MS, stopping);
 }
 
-function describeAdvert(message: IntakeMessageJson): string {
-  if (message.kind === 'expire') return styled('dim', `→ expired     ${message.advert.uuid}`);
-  const { title, price } = message.advert;
-  return styled('dim', `→ advert      ${title ?? 'untitled'}, ${formatEuros(price)}`);
+function describeAdvert({ message: { kind, advert }, title }: Played): string {
+  const what = kind === 'expire' ? `expired     ${title}` : `advert      ${title}, ${formatEuros(advert.price)}`;
+  return styled('dim', `→ ${what}`);
 }
 
 function describeDelivery(path: string, delivery: ReceivedDelivery, titles: ReadonlyMap<string, string>): string {

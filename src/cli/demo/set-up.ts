@@ -7,7 +7,6 @@ import { Webhook } from 'standardwebhooks';
 import { type Config, readConfig } from '../../config.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
-import { loadReference } from '../../engine/reference/communes.ts';
 import { createApiKey, createClient, findClientByName } from '../../engine/store/clients.ts';
 import { type Database, openDatabase } from '../../engine/store/database.ts';
 import { replacePointSource } from '../../engine/store/points-of-interest.ts';
@@ -15,11 +14,9 @@ import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { createLog } from '../../log.ts';
 import { type Service, StartBrokenOffError, startService } from '../../service.ts';
 import { InterruptedError } from '../terminal.ts';
-import { samplePointsOfInterest } from './sample-places.ts';
 
 /** Five minutes are too long for a demonstration. */
 const MAIL_GATHER_MS = 10_000;
-const POINTS = 5_000;
 
 export interface SetUp {
   readonly smtpUrl: string;
@@ -27,6 +24,7 @@ export interface SetUp {
   /** Filled: titles of the searches by IRI. */
   readonly titles: Map<string, string>;
   readonly searches: readonly DemoSearch[];
+  readonly points: readonly PointOfInterest[];
   /** The end of the data directory's name: what one demonstration has published is not in another's market. */
   readonly dataDirSuffix: string;
   readonly stopping: AbortSignal;
@@ -45,7 +43,7 @@ export interface DemoScene {
 
 /** Throws `InterruptedError` when it ended before it began. The servers take most of the time. */
 export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
-  const { smtpUrl, stopping, closers, onStep, dataDirSuffix } = setUp;
+  const { smtpUrl, points, stopping, closers, onStep, dataDirSuffix } = setUp;
   const config = await demoConfig(smtpUrl, dataDirSuffix);
   const dataDir = config.dataDir ?? '';
   const step = (doing: string): void => {
@@ -67,7 +65,7 @@ export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
   const key = await onDatabase(service, demoKey);
   await replaceSearches(service, key, setUp);
   step('importing points of interest');
-  await onDatabase(service, importSamplePoints);
+  await onDatabase(service, (database) => replacePointSource(database, 'sample', inOneBatch(points)));
   step('ready');
   return { service, broker, key, dataDir };
 }
@@ -109,15 +107,8 @@ async function demoKey(database: Database): Promise<string> {
   return (await createApiKey(database, client.id, 'demonstration')).key;
 }
 
-async function importSamplePoints(database: Database): Promise<void> {
-  const reference = await loadReference();
-  const points = samplePointsOfInterest({ seed: 1, reference, count: POINTS });
-  await replacePointSource(database, 'sample', inBatches(points));
-}
-
-/** One batch is enough for a sample. */
-async function* inBatches(points: Iterable<PointOfInterest>): AsyncGenerator<readonly PointOfInterest[]> {
-  yield [...points];
+async function* inOneBatch<T>(all: readonly T[]): AsyncGenerator<readonly T[]> {
+  yield all;
 }
 
 export async function onDatabase<T>(service: Service, work: (database: Database) => Promise<T>): Promise<T> {
@@ -163,49 +154,55 @@ async function call<T>(service: Service, key: string, method: string, path: stri
   return (response.status === 204 ? null : await response.json()) as T;
 }
 
-const PRICE_EVENTS = ['ad.update.price', 'ad.update.expired'];
+const PRICE_EVENTS = ['ad.update.price', 'ad.update.expired', 'ad.update.reactivated'];
 
-/** One of each kind of place, and words. */
+/** One of each kind of place, all in one town, and words. */
 export const DEMO_SEARCHES = [
   {
-    title: 'Appartements à vendre, Paris et petite couronne',
+    title: 'Appartements à Toulon, jusqu’à 300 000 €',
     transactionType: 0,
     propertyTypes: [0],
-    includedDepartments: ['/departments/75', '/departments/92', '/departments/93', '/departments/94'],
+    budgetMax: 300_000,
+    includedCities: ['/cities/83137'],
     subscribedEvents: PRICE_EVENTS,
   },
   {
-    title: 'À 30 km de Lyon, moins de 450 000 €',
+    title: 'À moins de 1,5 km des plages du Mourillon',
     transactionType: 0,
-    budgetMax: 450_000,
-    lat: '45.7578',
-    lon: '4.8320',
-    radius: '30',
-    subscribedEvents: PRICE_EVENTS,
+    lat: '43.1090',
+    lon: '5.9440',
+    radius: '1.5',
+    subscribedEvents: [...PRICE_EVENTS, 'ad.update.surface', 'ad.update.pictures'],
   },
   {
-    title: 'Maisons à vendre avec au moins 4 pièces',
+    title: 'Maison avec jardin, Toulon et La Valette',
     transactionType: 0,
     propertyTypes: [1],
     roomMin: 4,
-    budgetMax: 600_000,
+    budgetMax: 700_000,
+    includedCities: ['/cities/83137', '/cities/83144'],
     subscribedEvents: PRICE_EVENTS,
   },
   {
-    title: 'Locations dans les grandes villes',
+    title: 'Location au centre de Toulon, jusqu’à 900 €',
     transactionType: '1',
-    includedCities: [
-      '/cities/75056',
-      '/cities/13055',
-      '/cities/69123',
-      '/cities/31555',
-      '/cities/33063',
-      '/cities/44109',
+    propertyTypes: [0],
+    budgetMax: 900,
+    geoShapes: [
+      [
+        [5.9225, 43.1285],
+        [5.9375, 43.1295],
+        [5.9455, 43.1235],
+        [5.9385, 43.1175],
+        [5.9265, 43.1205],
+        [5.9225, 43.1285],
+      ],
     ],
-    subscribedEvents: ['ad.update.price', 'property.ad.update'],
+    subscribedEvents: ['ad.update.price', 'property.ad.create', 'property.ad.update'],
   },
   {
-    title: 'Vue mer, sans viager',
+    title: 'Vue mer à Toulon, sans viager',
+    includedCities: ['/cities/83137'],
     expressions: [
       [
         { word: 'vue mer', options: { includes: true, strict: true } },

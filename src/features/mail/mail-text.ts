@@ -231,7 +231,8 @@ function factsOf(property: MailProperty, words: MailWords): readonly string[] {
   return [
     surface === null ? '' : squareMetres(surface, words),
     room === null ? '' : words.rooms(room),
-    bedroom === null ? '' : words.bedrooms(bedroom),
+    // A studio has none.
+    bedroom === null || bedroom === 0 ? '' : words.bedrooms(bedroom),
     landSurface === null ? '' : words.land(squareMetres(landSurface, words)),
     energyClass === null ? '' : words.energy(cleanText(energyClass)),
     cleanText(publisher ?? ''),

@@ -1,7 +1,7 @@
 /** Random choices that are the same for a seed on every machine. For samples, tests and benchmarks; never for secrets. */
 
 import { mersenne } from 'pure-rand/generator/mersenne';
-import { type Uuid, uuidOfHex } from '../../engine/domain/ids.ts';
+import { type Uuid, uuidOfHex } from '../../src/engine/domain/ids.ts';
 
 export interface Random {
   /** Uniform in [0, 1), 32 bits. */

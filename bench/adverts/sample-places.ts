@@ -1,6 +1,6 @@
 /** Places of sample adverts and points: communes drawn by population, points scattered round their centres. */
 
-import type { City } from '../../engine/domain/city.ts';
+import type { City } from '../../src/engine/domain/city.ts';
 import {
   FACILITIES,
   type Facility,
@@ -8,8 +8,8 @@ import {
   type PointAttributes,
   type PointOfInterest,
   SCHOOL_TYPES,
-} from '../../engine/domain/point-of-interest.ts';
-import type { Reference } from '../../engine/reference/communes.ts';
+} from '../../src/engine/domain/point-of-interest.ts';
+import type { Reference } from '../../src/engine/reference/communes.ts';
 import { createRandom, type Random } from './seeded-random.ts';
 
 export interface SamplePlace {

@@ -4,11 +4,11 @@
  * them. Calls only change this crawler's state, and the clock is not read.
  */
 
-import type { AdvertContent, Publisher } from '../../engine/domain/advert.ts';
-import { ENERGY_CATEGORIES, LAND, RENT, SALE } from '../../engine/domain/codes.ts';
-import type { Uuid } from '../../engine/domain/ids.ts';
-import type { StatedProperty } from '../../engine/domain/property.ts';
-import type { Reference } from '../../engine/reference/communes.ts';
+import type { AdvertContent, Publisher } from '../../src/engine/domain/advert.ts';
+import { ENERGY_CATEGORIES, LAND, RENT, SALE } from '../../src/engine/domain/codes.ts';
+import type { Uuid } from '../../src/engine/domain/ids.ts';
+import type { StatedProperty } from '../../src/engine/domain/property.ts';
+import type { Reference } from '../../src/engine/reference/communes.ts';
 import { createPlaceSampler, type SamplePlace, scatterPoint } from './sample-places.ts';
 import { createRandom, type Random } from './seeded-random.ts';
 

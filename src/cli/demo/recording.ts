@@ -1,0 +1,72 @@
+/**
+ * The market that the demonstration plays: recorded adverts and their changes, round and round. Each round offers homes
+ * of its own, and goes on with those that the former one left. `npm run record:market` writes the file.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { brotliDecompress } from 'node:zlib';
+import { type Uuid, uuidOfHex } from '../../engine/domain/ids.ts';
+import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
+
+/** An intake message (decisions, section 8) without times, and with numbers for UUIDs. */
+interface RecordedMessage {
+  readonly kind: 'upsert' | 'expire';
+  /** The first of its property. */
+  readonly isNew?: true;
+  readonly property: { readonly uuid: number };
+  readonly advert: { readonly uuid: number; readonly title?: string; readonly price?: number };
+}
+
+export interface Recording {
+  readonly points: readonly PointOfInterest[];
+  readonly messages: readonly RecordedMessage[];
+}
+
+/** Ready for `JSON.stringify`. */
+export interface PlayedMessage {
+  readonly kind: 'upsert' | 'expire';
+  readonly crawledAt: string;
+  readonly property: { readonly uuid: Uuid };
+  readonly advert: { readonly uuid: Uuid; readonly price?: number };
+}
+
+export interface Played {
+  readonly message: PlayedMessage;
+  /** As first published. */
+  readonly title: string;
+}
+
+export async function readRecording(): Promise<Recording> {
+  const packed = await readFile(new URL('market.json.br', import.meta.url));
+  return JSON.parse(String(await promisify(brotliDecompress)(packed))) as Recording;
+}
+
+/** Never ends. `now` is called for each message. */
+export function* play({ messages }: Recording, now: () => Date): Generator<Played, never> {
+  const offered = new Map<number, { readonly since: Date; readonly title: string }>();
+  for (;;) {
+    for (const { kind, isNew, property, advert } of messages) {
+      const at = now();
+      if (isNew) offered.set(property.uuid, { since: at, title: advert.title ?? '' });
+      const home = offered.get(property.uuid);
+      // In the first round: a change of what no former round has offered.
+      if (home === undefined) continue;
+      const { since, title } = home;
+      const createdAt = since.toISOString();
+      const message = {
+        kind,
+        crawledAt: at.toISOString(),
+        property: { ...property, uuid: uuidSince(since, property.uuid), createdAt },
+        advert: { ...advert, uuid: uuidSince(since, advert.uuid), createdAt },
+      };
+      yield { message, title };
+    }
+  }
+}
+
+/** In the form of version 7 (RFC 9562). */
+function uuidSince(since: Date, number: number): Uuid {
+  const [time, low] = [since.getTime(), number].map((part) => part.toString(16).padStart(12, '0'));
+  return uuidOfHex(`${time}70008000${low}`);
+}
