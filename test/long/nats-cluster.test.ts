@@ -116,6 +116,17 @@ test('a server that is cut off from its peers holds nothing up, whether it leads
     return null;
   };
 
+  /** Each begins with any of the three: one in a hundred and thirty times all with one of two. */
+  const serversOfNewConnections = (): Promise<readonly (string | undefined)[]> => {
+    const url = nodes.map((node) => node.url).join(',');
+    const connecting = Array.from({ length: 12 }, async () => {
+      const broker = await connectBroker({ url, name: 'new', replicas: 3, onStatus: () => undefined });
+      await broker.close();
+      return broker.connection.info?.server_name;
+    });
+    return Promise.all(connecting);
+  };
+
   for (const leads of [false, true]) {
     const node = (await until(
       () => usedServer(leads),
@@ -124,6 +135,7 @@ test('a server that is cut off from its peers holds nothing up, whether it leads
     node.separate();
     tookMs[`cut off as ${leads ? 'leader' : 'follower'}`] = await story.tell(1);
     assert.equal(await isUsed(node), false);
+    if (leads) assert.ok(!(await serversOfNewConnections()).includes(node.name));
     node.rejoin();
   }
 

@@ -58,6 +58,8 @@ export interface BrokerOptions {
 const CONNECT_TIMEOUT_MS = 3_000;
 /** A cluster that has lost a server elects another JetStream leader within seconds, later on a busy machine. */
 const ELECTION_MAX_MS = 30_000;
+/** Before another server is tried, if there is one (jetstream-watch.ts). */
+const SILENT_MAX_MS = 10_000;
 const RETRY_EVERY_MS = 500;
 const SILENCE: string = ErrorCode.Timeout;
 /** The pause before a subscription that the server has ended is renewed. */
@@ -71,29 +73,8 @@ const PEERS_MAX_MS = 300_000;
 /** Throws `BrokerUnreachableError` when no server can be reached, the credentials are refused or there is no JetStream. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   const configured = serversOf(options.url);
-  const connection = await connect({
-    ...configured,
-    name: options.name,
-    timeout: CONNECT_TIMEOUT_MS,
-    maxReconnectAttempts: -1,
-    // The operator may restore a refused password: two refusals do not end the reconnection.
-    ignoreAuthErrorAbort: true,
-    reconnectTimeWait: 250,
-    reconnectJitter: 100,
-    pingInterval: 5_000,
-    maxPingOut: 2,
-    // A stack trace per request costs a tenth of intake's CPU time.
-    noAsyncTraces: true,
-  }).catch((cause: Error) => {
-    throw brokerUnreachable(options.url, cause);
-  });
-  closeWhatIsLeft(connection);
   const { replicas = 1 } = options;
-  const manager = await managerOf(connection, replicas).catch(async (error: Error) => {
-    // An open connection would keep a failed process alive.
-    await connection.close();
-    throw brokerUnreachable(options.url, error);
-  });
+  const { connection, manager } = await connectAnswering(configured, options);
   let isConnected = true;
   let disconnections = 0;
   void followStatus(connection, (status, detail) => {
@@ -116,6 +97,58 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     },
     close: () => connection.close(),
   };
+}
+
+/**
+ * A server that is cut off from its cluster takes connections, and JetStream does not answer there: another server is
+ * tried.
+ */
+async function connectAnswering(
+  { servers, ...credentials }: ReturnType<typeof serversOf>,
+  { url, name, replicas = 1 }: BrokerOptions,
+): Promise<{ readonly connection: NatsConnection; readonly manager: JetStreamManager }> {
+  const first = Math.floor(Math.random() * servers.length);
+  let inTurn = [...servers.slice(first), ...servers.slice(0, first)];
+  for (let left = servers.length; ; left -= 1) {
+    const connection = await connectTo(inTurn, credentials, name).catch((cause: Error) => {
+      throw brokerUnreachable(url, cause);
+    });
+    try {
+      return { connection, manager: await managerOf(connection, replicas, left > 1 ? SILENT_MAX_MS : ELECTION_MAX_MS) };
+    } catch (error) {
+      const used = connection.getServer();
+      // An open connection would keep a failed process alive.
+      await connection.close();
+      if (left <= 1 || !isElection(error)) throw brokerUnreachable(url, error as Error);
+      inTurn = inTurn.toSorted((one, other) => Number(one.endsWith(used)) - Number(other.endsWith(used)));
+    }
+  }
+}
+
+/** To the first of the servers that takes it. */
+async function connectTo(
+  servers: string[],
+  credentials: Omit<ReturnType<typeof serversOf>, 'servers'>,
+  name: string,
+): Promise<NatsConnection> {
+  const connection = await connect({
+    ...credentials,
+    servers,
+    noRandomize: true,
+    name,
+    timeout: CONNECT_TIMEOUT_MS,
+    maxReconnectAttempts: -1,
+    // The operator may restore a refused password: two refusals do not end the reconnection.
+    ignoreAuthErrorAbort: true,
+    reconnectTimeWait: 250,
+    reconnectJitter: 100,
+    pingInterval: 5_000,
+    maxPingOut: 2,
+    // A stack trace per request costs a tenth of intake's CPU time.
+    noAsyncTraces: true,
+  });
+  closeWhatIsLeft(connection);
+  return connection;
 }
 
 /**
@@ -160,13 +193,17 @@ export function listen(
   };
 }
 
-async function managerOf(connection: NatsConnection, replicas: number): Promise<JetStreamManager> {
+async function managerOf(
+  connection: NatsConnection,
+  replicas: number,
+  electionMaxMs: number,
+): Promise<JetStreamManager> {
   // A server names the cluster that it belongs to.
   if (replicas > 1 && connection.info?.cluster === undefined) {
     const reason = `it is one server, and VIGIE_NATS_REPLICAS asks for ${replicas} copies`;
     throw new BrokerUnfitError(reason, 'Correct NATS_URL or VIGIE_NATS_REPLICAS.');
   }
-  return onceElected(() => connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS }));
+  return onceElected(() => connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS }), electionMaxMs);
 }
 
 /** The client library takes credentials separately from the addresses, one set for all. */
@@ -180,12 +217,12 @@ function serversOf(url: string): { servers: string[]; user?: string; pass?: stri
 }
 
 /** Retries a request that the cluster cannot answer while it has no leader; any other failure is final. */
-export async function onceElected<T>(ask: () => Promise<T>): Promise<T> {
+export async function onceElected<T>(ask: () => Promise<T>, electionMaxMs = ELECTION_MAX_MS): Promise<T> {
   for (const beganAt = performance.now(); ; await pause(RETRY_EVERY_MS)) {
     try {
       return await ask();
     } catch (error) {
-      const maxMs = isNatsError(error, NO_PEERS) ? PEERS_MAX_MS : ELECTION_MAX_MS;
+      const maxMs = isNatsError(error, NO_PEERS) ? PEERS_MAX_MS : electionMaxMs;
       if (!isElection(error) || performance.now() - beganAt > maxMs) throw error;
     }
   }
