@@ -3,8 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Criteria, evaluate, satisfies, withTexts } from '../src/engine/domain/criteria.ts';
-import { ANYTHING, CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
+import {
+  type Criteria,
+  criterionReason,
+  type Evaluation,
+  evaluate,
+  satisfies,
+  withTexts,
+} from '../src/engine/domain/criteria.ts';
+import { ANYTHING, CRITERION_NAMES, type CriterionName, plainCriteria } from '../src/engine/domain/criterion-table.ts';
 import { featureSetOf } from '../src/engine/domain/features.ts';
 import { distanceKm } from '../src/engine/domain/geo.ts';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
@@ -16,6 +23,7 @@ import {
   sameFacts,
 } from '../src/engine/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/engine/domain/search.ts';
+import { criterionSetOf } from '../src/engine/domain/unknown-criteria.ts';
 import { createSearchIndex } from '../src/engine/matching/search-index.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 
@@ -258,11 +266,12 @@ test('explain names what is set, live adverts first, and satisfies is its conjun
     {
       criterion: 'liveAdvert',
       holds: true,
+      isUnknown: false,
       expected: 'at least one outside the excluded site categories',
       actual: '1',
     },
-    { criterion: 'transactionType', holds: true, expected: '0', actual: '0' },
-    { criterion: 'budget', holds: false, expected: '{"min":null,"max":200000}', actual: '[250000]' },
+    { criterion: 'transactionType', holds: true, isUnknown: false, expected: '0', actual: '0' },
+    { criterion: 'budget', holds: false, isUnknown: false, expected: '{"min":null,"max":200000}', actual: '[250000]' },
   ]);
   assert.ok(!satisfies(search, FLAT));
 });
@@ -279,6 +288,68 @@ test('every criterion decides alone, both ways, among the cases that the index i
   const all = [...CRITERION_NAMES].sort();
   assert.deepEqual([...decided.holding].sort(), all);
   assert.deepEqual([...decided.failing].sort(), all);
+});
+
+test('an unknown value satisfies the criteria that orMissing names, and a known one that does not fit none', () => {
+  const [balcony, pool] = [featureSetOf(['balcony']), featureSetOf(['pool'])];
+  const within = { min: 2, max: 3 };
+  const asked: { readonly [Name in CriterionName]?: Partial<Criteria> } = {
+    ...Object.fromEntries(plainCriteria('range').map(({ name }) => [name, { [name]: within }])),
+    transactionType: { transactionType: 1 },
+    propertyTypes: { propertyTypes: [1, 2] },
+    publisherTypes: { publisherTypes: [0] },
+    furnished: { furnished: true },
+    elevator: { elevator: false },
+    lastFloor: { lastFloor: true },
+    energy: { energy: ['A'] },
+    greenHouseGas: { greenHouseGas: ['A', 'B'] },
+    includedSiteCategories: { includedSiteCategories: ['notaires'] },
+    includedFeatures: { includedFeatures: balcony },
+    areas: { areas: { ...EVERYWHERE, inseeCodes: ['83137'], circle: { lat: 43, lon: 6, radiusKm: 1 } } },
+    expressions: { expressions: [[{ word: 'piscine', includes: true, strict: false }]] },
+  };
+  const stated = { constructionYear: 1, condominiumFees: 4, rentalCharges: 4, energy: 'G', greenHouseGas: 'C' };
+  const known = {
+    ...{ ...FLAT, price: 1, pricePerMeter: 1, surface: 1, landSurface: 1, room: 1, bedroom: 1, floor: 1 },
+    ...{ furnished: false, elevator: true, isOnLastFloor: false },
+    adverts: [{ ...ADVERT, ...stated, price: 1, features: pool }, { ...NOTHING_KNOWN_OF_ADVERT }],
+  };
+  const unknown = {
+    ...NOTHING_KNOWN,
+    adverts: [NOTHING_KNOWN_OF_ADVERT, { ...NOTHING_KNOWN_OF_ADVERT, texts: [' '] }],
+  };
+  const without = ['liveAdvert', 'withVirtualTour', 'withCoherentPrice', 'excludedFeatures', 'excludedCities'];
+  assert.deepEqual([...Object.keys(asked), ...without].sort(), [...CRITERION_NAMES].sort());
+  const names = Object.keys(asked) as CriterionName[];
+  for (const name of names) {
+    const others = criterionSetOf(names.filter((one) => one !== name));
+    const accepting = { ...asked[name], orMissing: criterionSetOf([name]) };
+    assert.ok(matches(accepting, unknown), `${name} is unknown`);
+    assert.ok(!matches(accepting, known), `${name} is known`);
+    assert.ok(!matches({ ...asked[name], orMissing: others }, unknown), `${name} is not named`);
+    assert.ok(!matches(accepting, { ...unknown, adverts: [] }));
+    const [evaluation] = evaluate({ ...ANYTHING, ...accepting }, unknown).slice(-1) as [Evaluation];
+    assert.deepEqual([evaluation.criterion, evaluation.holds], [name, true]);
+    assert.match(criterionReason(evaluation, 'en'), /unknown, which the search accepts/);
+    assert.match(criterionReason(evaluation, 'fr'), /inconnue, ce que la recherche accepte/);
+  }
+  const all = Object.assign({ orMissing: criterionSetOf(CRITERION_NAMES) }, ...Object.values(asked));
+  assert.ok(matches(all, unknown) && !matches({ ...all, withVirtualTour: true }, unknown));
+  const noBalcony = { ...unknown, adverts: [{ ...NOTHING_KNOWN_OF_ADVERT, deniedFeatures: balcony }] };
+  assert.ok(!matches({ includedFeatures: balcony, orMissing: criterionSetOf(['includedFeatures']) }, noBalcony));
+  const both = { includedFeatures: balcony | pool, orMissing: criterionSetOf(['includedFeatures']) };
+  assert.ok(!matches(both, { adverts: [{ ...ADVERT, features: pool }] }), 'other features are named');
+  // Excluded site categories take away what is stated.
+  const rated = { ...unknown, adverts: [{ ...ADVERT, energy: 'G' }, NOTHING_KNOWN_OF_ADVERT] };
+  const energy = { energy: ['A'], orMissing: criterionSetOf(['energy']) };
+  assert.ok(!matches(energy, rated) && matches({ ...energy, excludedSiteCategories: ['portail'] }, rated));
+  for (const place of [
+    { lat: 48, lon: 2 },
+    { departmentCode: '75' },
+    { zipcodes: ['75001'] },
+    { inseeCodes: ['75056'] },
+  ])
+    assert.ok(!matches({ ...asked.areas, orMissing: criterionSetOf(['areas']) }, { ...unknown, ...place }));
 });
 
 test('a bound of 0 is none: neither excludes, not even a value that is missing', () => {

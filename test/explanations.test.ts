@@ -176,7 +176,7 @@ test('a property satisfies a search since the price that made it so', () => {
 test('an advert is found by its URL whatever its fragment, a slash at its end and the case of its host, however long it is', () => {
   const url = `https://Portal.example/${'a'.repeat(100_000)}`;
   const { state } = heldAfter(upsertAt(0, { advert: { url: `${url}#photos` } }));
-  const keys = lookupKeys(state, { inseeCodes: ['83137'], departmentCode: '83', zipcodes: [] });
+  const keys = lookupKeys(state, { lat: null, inseeCodes: ['83137'], departmentCode: '83', zipcodes: [] });
   for (const typed of [`${url}#plan`, `${url}/`, url.replace('https://Portal', 'HTTPS://portal')]) {
     assert.ok(keys.includes(lookupKey('url', pageOf(typed))));
   }

@@ -155,6 +155,10 @@ export const VIOLATION_CODES = {
     en: 'The lists of what is wanted and of what is excluded both have it.',
     fr: 'C’est à la fois demandé et exclu.',
   },
+  criterion_not_set: {
+    en: '`orMissing` names a criterion that the search does not set.',
+    fr: '`orMissing` nomme un critère que la recherche n’a pas.',
+  },
   incomplete_circle: {
     en: '`lat`, `lon` and `radius` come together.',
     fr: '`lat`, `lon` et `radius` vont ensemble.',

@@ -6,8 +6,8 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { hostFault } from '../engine/delivery/connector.ts';
-import { plainCriteria, rangeAsked } from '../engine/domain/criterion-table.ts';
-import { SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
+import { ASKED_CRITERIA, plainCriteria, rangeAsked } from '../engine/domain/criterion-table.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import { isStorable } from '../engine/domain/text.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { EndpointRules, PortRange } from './dependencies.ts';
@@ -35,14 +35,14 @@ export async function readNewSearch(body: unknown, rules: InputRules): Promise<S
   const violations = new Violations();
   const changes = await readChanges(body, null, rules, violations);
   if (isRecord(body) && !Object.hasOwn(body, 'title')) violations.add(['title'], FAULTS.required, 'required');
-  return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, violations);
+  return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, changes, violations);
 }
 
 /** The same for a search in a preview: it needs no title. Throws a 422 `Problem`. */
 export async function readPreviewedSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
   const violations = new Violations();
   const changes = await readChanges(body, null, rules, violations);
-  return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, violations);
+  return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, changes, violations);
 }
 
 /**
@@ -58,7 +58,7 @@ export async function readSearchChange(
   const violations = new Violations();
   const changes = await readChanges(body, present, rules, violations);
   violations.throwAny();
-  return { changes, merge: (latest) => finish(merged(latest, changes), new Violations()) };
+  return { changes, merge: (latest) => finish(merged(latest, changes), changes, new Violations()) };
 }
 
 /** Consent belongs to an address: another one without consent of its own has none. */
@@ -70,10 +70,26 @@ function merged(latest: SearchMembers, changes: Partial<SearchMembers>): SearchM
     : { ...members, notificationConsent: null };
 }
 
-function finish(members: SearchMembers, violations: Violations): SearchMembers {
+/** `sent`: the members that the request changes. */
+function finish(members: SearchMembers, sent: Partial<SearchMembers>, violations: Violations): SearchMembers {
   findConflicts(members, violations);
+  const unset = unsetAmong(members);
+  for (const [index, name] of (sent.orMissing ?? []).entries()) {
+    // A member that was sent and refused is not unset.
+    if (unset.get(name)?.every((member) => !violations.isReported(member)))
+      violations.add(['orMissing', index], FAULTS.unsetCriterion, 'criterion_not_set');
+  }
   violations.throwAny();
-  return members;
+  return unset.size === 0 ? members : { ...members, orMissing: members.orMissing.filter((name) => !unset.has(name)) };
+}
+
+/** The criteria in `orMissing` that the search does not set, and their members. */
+function unsetAmong(members: SearchMembers): ReadonlyMap<string, readonly string[]> {
+  const { orMissing } = members;
+  if (orMissing.length === 0) return new Map();
+  const criteria = criteriaOf(members, String);
+  const unset = ASKED_CRITERIA.filter((row) => orMissing.includes(row.name) && !row.isSet(criteria));
+  return new Map(unset.map((row) => [row.name, Object.keys(row.members)]));
 }
 
 async function readChanges(

@@ -8,7 +8,12 @@
 import { z } from 'zod';
 import { EVENT_KINDS, type EventKind } from '../engine/domain/codes.ts';
 import type { Form, Forms, Member } from '../engine/domain/criterion-kinds.ts';
-import { CRITERION_MEMBERS, type CriterionMemberName, type FormOf } from '../engine/domain/criterion-table.ts';
+import {
+  ASKED_CRITERION_NAMES,
+  CRITERION_MEMBERS,
+  type CriterionMemberName,
+  type FormOf,
+} from '../engine/domain/criterion-table.ts';
 import { formatExpressions, readExpressions } from '../engine/domain/expressions.ts';
 import { FEATURE_NAMES } from '../engine/domain/features.ts';
 import type { Polygon } from '../engine/domain/geo.ts';
@@ -306,6 +311,7 @@ const RULES: Rules = {
   inseeCodes: ({ asked }) => list(textItem(/^(\d{2}|2A|2B)\d{3}$/, FAULTS.insee), LIST_LENGTH_MAX, asked),
   polygons,
   features: ({ asked }) => names(FEATURE_NAMES, asked),
+  criteria: ({ asked }) => names(ASKED_CRITERION_NAMES, asked),
   expressions,
 };
 

@@ -61,6 +61,7 @@ export const FAULTS = {
       `must not be above the maximum, which is ${most.toLocaleString('en')}`,
       `ne doit pas dépasser le maximum, qui est de ${count(most)}`,
     ),
+  unsetCriterion: said('is a criterion that the search does not set', 'est un critère que la recherche n’a pas'),
   includedToo: said('is in includedFeatures too', 'est aussi dans includedFeatures'),
   circle: said('lat, lon and radius come together', 'la latitude, la longitude et le rayon vont ensemble'),
   oneOf: (choices: readonly (string | number)[]) =>

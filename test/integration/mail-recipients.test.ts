@@ -122,6 +122,7 @@ describe('the link to unsubscribe', () => {
       ...{ title: '<b>Var</b>', transactionType: 0, propertyTypes: [0, 1], budgetMax: 300_000, roomMin: 3, roomMax: 4 },
       ...{ includedCities: ['83137'], includedDepartments: ['13'], includedZipcodes: ['06000'], furnished: false },
       ...{ lat: '43.1', lon: '5.9', radius: '12.5', surfaceMin: 60, excludedCities: ['83061'], publisherTypes: 1 },
+      ...{ elevator: true, energyCategories: ['A', 'B'], orMissing: ['room', 'elevator', 'energy', 'transactionType'] },
       expressions: [
         'expressions[0][0][word]=vue mer&expressions[0][1][word]=travaux&expressions[0][1][options][includes]=false',
         'expressions[1][0][word]=<i>&expressions[1][0][options][strict]=true',
@@ -130,10 +131,16 @@ describe('the link to unsubscribe', () => {
     const page = (await (await ask('GET', path)).text()).replace(/[\u00a0\u202f]/g, ' ');
     for (const line of [
       '<strong>&lt;b&gt;Var&lt;/b&gt;</strong>',
-      'Appartement ou Maison à vendre',
+      'Appartement ou Maison à vendre (ou non précisé)',
       'Lieu : à 12.5 km autour de 43.1, 5.9, Bouches-du-Rhône, Toulon ou 06000',
       'Sauf à : Fréjus',
-      ...['Prix : jusqu&#39;à 300 000 €', 'Surface : à partir de 60 m²', 'Pièces : de 3 à 4', 'Non meublé'],
+      ...[
+        'Prix : jusqu&#39;à 300 000 €',
+        'Surface : à partir de 60 m²',
+        'Pièces : de 3 à 4 (ou non précisé)',
+        'Non meublé',
+      ],
+      ...['Avec ascenseur (ou non précisé)', 'Classe énergie : A ou B (ou non précisé)'],
       'Annonceur : professionnel',
       'Texte de l&#39;annonce : « vue mer » et sans « travaux », ou exactement « &lt;i&gt; »',
       'Sans les prix très éloignés du marché',

@@ -5,7 +5,8 @@ import { after, before, describe, it } from 'node:test';
 import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { createWorkerThread } from '../../src/engine/actor/worker-thread.ts';
 import { removableCriteria, satisfies, withoutCriterion } from '../../src/engine/domain/criteria.ts';
-import { CRITERIA } from '../../src/engine/domain/criterion-table.ts';
+import { CRITERIA, CRITERION_NAMES } from '../../src/engine/domain/criterion-table.ts';
+import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
@@ -39,7 +40,7 @@ let categories: number;
 before(async () => {
   api = await startTestApi(cleanup, { now: () => NOW });
   const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
-  await scene.record(sampleMessages(7, api.reference, ADVERTS, START));
+  await scene.record(sampleMessages(7, api.reference, ADVERTS, START).map(withGaps));
   median = await scene.computeMedians();
   properties = await knownProperties(api.database, api.reference.resolvePlace, median);
   const names = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
@@ -49,6 +50,21 @@ before(async () => {
 after(async () => {
   for (const work of cleanups) await work();
 });
+
+/** Of every fifth property hardly anything is known. */
+function withGaps(message: IntakeMessage): IntakeMessage {
+  if (message.kind === 'expire' || !/^[0-2]/.test(message.propertyUuid)) return message;
+  const { property, advert } = message;
+  const [nowhere, unmeasured] = [
+    { city: null, locations: null },
+    { room: null, price: null, surface: null, pricePerMeter: null, propertyType: null, transactionType: null },
+  ];
+  return {
+    ...message,
+    property: { ...property, ...(message.propertyUuid < '1' ? nowhere : unmeasured) },
+    advert: message.propertyUuid < '1' ? advert : { ...advert, price: null, surface: null },
+  };
+}
 
 const tools = (sampleStart = 0): QueryTools => ({
   database: api.database,
@@ -63,7 +79,9 @@ describe('a preview', () => {
     const seen = new Set<string>();
     let found = 0;
     for (let i = 0; i < SEARCHES; i++) {
-      const criteria = criteriaOf(randomMembers(random, properties, categories), siteCategoryName);
+      const members = randomMembers(random, properties, categories);
+      const orMissing = CRITERION_NAMES.filter(() => random.chance(0.3));
+      const criteria = criteriaOf({ ...members, orMissing }, siteCategoryName);
       for (const criterion of CRITERIA) if (criterion.isSet(criteria)) seen.add(criterion.name);
       const figures = await previewFigures({ criteria, days: 30, sampleMax: 20, placesMax: 5, now: NOW }, tools());
       const satisfied = properties.filter(({ facts }) => satisfies(criteria, facts));
@@ -122,7 +140,9 @@ describe('a preview', () => {
     // All five days lie within what the service knows.
     assert.equal(preview.knownSince, null);
     assert.deepEqual(preview.places, []);
-    const { body: shown } = await api.call('POST', '/searches/preview?places=2000', body);
+    const { body: shown } = await api.call('POST', '/searches/preview?places=2000', {
+      ...{ ...body, lat: 46, lon: 2, radius: 500 },
+    });
     assert.equal(shown.estimated, false);
     assert.equal(shown.places.length, shown.satisfiedNow);
     const centres = shown.places.filter(

@@ -146,6 +146,7 @@ const ROWS: readonly Row[] = [
   { member: 'greenHouseGasCategories', sent: ['A'], unlike: withAdvert({ greenHouseGas: 'B' }) },
   { member: 'includedFeatures', sent: ['pool'], unlike: withAdvert({ features: featureSetOf(['alarm']) }) },
   { member: 'excludedFeatures', sent: ['garage'], unlike: withAdvert({ features: featureSetOf(['garage']) }) },
+  { member: 'orMissing', sent: ['budget'], beside: { budgetMax: 250_000 }, unlike: { price: 250_001 } },
   { member: 'withCoherentPrice', sent: true, unlike: { isPriceCoherent: false } },
   { member: 'withCoherentPrice', sent: false },
   { member: 'withCoherentPrice', sent: null },

@@ -7,6 +7,7 @@ import { setImmediate as nextLook } from 'node:timers/promises';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { FINISHED_AT, STATE } from '../../src/engine/store/cancellations.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
+import type { Violation } from '../../src/rest/problem.ts';
 import { startTestApi } from '../support/api.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
 
@@ -120,6 +121,38 @@ describe('a search that is created', () => {
     const contradictory = { floorMin: 1, excludedFeatures: ['pool', 'balcony'] };
     const { status: refused, body: why } = await api.call('PATCH', body['@id'], contradictory);
     assert.deepEqual([refused, pathsOf(why)], [422, ['floorMin', 'excludedFeatures[1]']]);
+  });
+
+  it('accepts unknown values of criteria that it sets, and forgets the names of those that it clears', async () => {
+    const missing = async (method: string, path: string, body: object) => {
+      const { status, body: answer } = await api.call(method, path, body);
+      assert.ok(status < 300 || status === 422, JSON.stringify(answer));
+      return status < 300 ? answer.orMissing : answer.violations.map((one: Violation) => [one.propertyPath, one.code]);
+    };
+    const unset = (...positions: number[]) => positions.map((at) => [`orMissing[${at}]`, 'criterion_not_set']);
+    const home = { budgetMax: 200_000, roomMin: 3, energyCategories: 'A', includedZipcodes: ['83000'] };
+    const { body: search } = await api.call('POST', '/searches', { title: 'x', ...home });
+    assert.deepEqual(search.orMissing, []);
+    const iri = search['@id'];
+    const named = ['room', 'energy', 'areas', 'withCoherentPrice'];
+    assert.deepEqual(await missing('PATCH', iri, { orMissing: [...named, 'room'] }), named);
+    // Bounds of 0 are none.
+    assert.deepEqual(await missing('PATCH', iri, { roomMin: 0, budgetMax: null }), named.slice(1));
+    assert.deepEqual(await missing('PATCH', iri, { roomMin: 4, includedZipcodes: [] }), [
+      'energy',
+      'withCoherentPrice',
+    ]);
+    const again = { orMissing: ['areas', 'room', 'budget', 'floor'], energyCategories: null };
+    assert.deepEqual(await missing('PATCH', iri, again), unset(0, 2, 3));
+    assert.deepEqual(await missing('PUT', iri, { orMissing: ['floor'], floorMin: 0 }), ['floor']);
+    assert.deepEqual(await missing('PUT', iri, { orMissing: null }), []);
+    const body = { title: 'x', budgetMax: 'x', orMissing: ['budget', 'expressions', 'furnished'] };
+    assert.deepEqual(await missing('POST', '/searches', body), [['budgetMax', 'invalid_type'], ...unset(1, 2)]);
+    const wrong = { title: 'x', orMissing: ['price', 1] };
+    assert.deepEqual(
+      await missing('POST', '/searches/preview', wrong),
+      [0, 1].map((at) => [`orMissing[${at}]`, 'invalid_value']),
+    );
   });
 
   it('may have endpoints over http and in private networks where that is allowed', async () => {

@@ -6,12 +6,13 @@
 import fc from 'fast-check';
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
-import { PLAIN_CRITERIA, type PlainRow } from '../../src/engine/domain/criterion-table.ts';
+import { CRITERION_NAMES, PLAIN_CRITERIA, type PlainRow } from '../../src/engine/domain/criterion-table.ts';
 import type { Unit } from '../../src/engine/domain/criterion-words.ts';
 import type { ExpressionEntry } from '../../src/engine/domain/expressions.ts';
 import { featureSetOf } from '../../src/engine/domain/features.ts';
 import type { Polygon } from '../../src/engine/domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import { criterionSetOf } from '../../src/engine/domain/unknown-criteria.ts';
 
 /** Mostly absent: a search with everything set matches nothing. */
 function rarely<T, N>(arbitrary: fc.Arbitrary<T>, otherwise: N, oneIn = 5): fc.Arbitrary<T | N> {
@@ -165,6 +166,11 @@ const featureSet = fc
   .uniqueArray(fc.constantFrom('balcony', 'garage', 'alarm'), { minLength: 1, maxLength: 2 })
   .map(featureSetOf);
 
+/** One criterion, some, or all. */
+const orMissing = fc
+  .oneof(fc.uniqueArray(fc.constantFrom(...CRITERION_NAMES), { minLength: 1 }), fc.constantFrom([...CRITERION_NAMES]))
+  .map(criterionSetOf);
+
 function some<T>(...values: readonly T[]): fc.Arbitrary<T[]> {
   return fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 });
 }
@@ -257,6 +263,7 @@ export const criteria: fc.Arbitrary<Criteria> = merged(
     includedSiteCategories: rarely(some(...CATEGORIES), [], 8),
     excludedSiteCategories: rarely(some(...CATEGORIES), []),
     expressions: rarely(groups, [], 3),
+    orMissing: rarely(orMissing, 0, 2),
   }),
 );
 
@@ -274,6 +281,7 @@ export const facts: fc.Arbitrary<PropertyFacts> = merged(
   plainFacts,
   fc
     .record({
+      isNowhere: rarely(fc.constant(true), false, 8),
       place: fc.option(place),
       inseeCodes: fc.constantFrom([], ['75101', '75056'], ['75056'], ['2A004'], ['97411'], ['98820']),
       departmentCode: fc.constantFrom(null, ...DEPARTMENTS),
@@ -281,5 +289,12 @@ export const facts: fc.Arbitrary<PropertyFacts> = merged(
       texts: fc.array(fc.constantFrom(...TEXTS), { maxLength: 2 }),
       adverts: fc.array(advert, { maxLength: 3 }),
     })
-    .map(({ place, ...facts }) => ({ ...facts, lat: place?.lat ?? null, lon: place?.lon ?? null })),
+    .map(({ isNowhere, place, ...facts }) => ({
+      ...facts,
+      lat: place?.lat ?? null,
+      lon: place?.lon ?? null,
+      ...(isNowhere ? NOWHERE : {}),
+    })),
 );
+
+const NOWHERE = { lat: null, lon: null, inseeCodes: [], departmentCode: null, zipcodes: [] };

@@ -28,7 +28,7 @@ export function hasAreas(areas: Areas): boolean {
   );
 }
 
-type Place = Pick<PropertyFacts, 'lat' | 'lon' | 'inseeCodes' | 'zipcodes' | 'departmentCode'>;
+export type Place = Pick<PropertyFacts, 'lat' | 'lon' | 'inseeCodes' | 'zipcodes' | 'departmentCode'>;
 
 export function isInAreas(areas: Areas, { lat, lon, inseeCodes, zipcodes, departmentCode }: Place): boolean {
   if (inseeCodes.some((code) => isListed(areas.inseeCodes, code))) return true;
@@ -37,6 +37,13 @@ export function isInAreas(areas: Areas, { lat, lon, inseeCodes, zipcodes, depart
   if (lat === null || lon === null) return false;
   if (areas.circle !== null && isInCircle(areas.circle, lat, lon)) return true;
   return areas.polygons.some((polygon) => isInPolygon(polygon, lat, lon));
+}
+
+/** Where no place is known: under this code such a property is found by searches that accept that. No commune has it. */
+export const NOWHERE_CODE = '';
+
+export function isNowhere({ lat, inseeCodes, zipcodes, departmentCode }: Omit<Place, 'lon'>): boolean {
+  return lat === null && inseeCodes.length === 0 && zipcodes.length === 0 && departmentCode === null;
 }
 
 /**
@@ -93,6 +100,7 @@ export const AREAS = {
   reads: ['lat', 'lon', 'inseeCodes', 'zipcodes', 'departmentCode'],
   isSet: ({ areas }: Asked) => hasAreas(areas),
   holds: ({ areas }: Asked, { facts }: Considered) => isInAreas(areas, facts),
+  isUnknown: ({ facts }: Considered) => isNowhere(facts),
   expected: ({ areas }: Asked) => areas,
   actual: ({ facts: { lat, lon, inseeCodes, zipcodes, departmentCode } }: Considered): Place => {
     return { lat, lon, inseeCodes, zipcodes, departmentCode };

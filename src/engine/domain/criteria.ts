@@ -3,7 +3,7 @@
  * the index must agree with: `explain` names every criterion, `satisfies` is its conjunction.
  */
 
-import type { Evaluated } from './criterion-kinds.ts';
+import type { Considered, Evaluated } from './criterion-kinds.ts';
 import {
   ASKED_CRITERIA,
   CRITERIA,
@@ -12,15 +12,18 @@ import {
   type CriterionName,
   type RemovableCriterion,
 } from './criterion-table.ts';
-import type { Language } from './criterion-words.ts';
+import type { InLanguages, Language } from './criterion-words.ts';
 import type { PropertyFacts } from './property-facts.ts';
 import { consideredAdverts } from './site-category-criteria.ts';
+import { bitOfCriterion, unknownAmong } from './unknown-criteria.ts';
 
 export type { Criteria };
 
 /** One criterion that is set, whether it holds, and the values compared, as they are. */
 export interface Evaluation extends Evaluated {
   readonly criterion: CriterionName;
+  /** It holds because the value is unknown, which the search accepts. */
+  readonly isUnknown: boolean;
 }
 
 /** The same with the values as text. */
@@ -39,7 +42,7 @@ export function satisfier(criteria: Criteria): (facts: PropertyFacts) => boolean
   const asked = CRITERIA.filter((criterion) => criterion.isSet(criteria));
   return (facts) => {
     const considered = { facts, adverts: consideredAdverts(criteria, facts) };
-    return asked.every((criterion) => criterion.holds(criteria, considered));
+    return asked.every((criterion) => isMet(criterion, criteria, considered));
   };
 }
 
@@ -48,7 +51,7 @@ export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };
   const failures: CriterionName[] = [];
   for (const criterion of CRITERIA) {
-    if (!criterion.isSet(criteria) || criterion.holds(criteria, considered)) continue;
+    if (!criterion.isSet(criteria) || isMet(criterion, criteria, considered)) continue;
     failures.push(criterion.name);
     if (failures.length === max) break;
   }
@@ -58,12 +61,23 @@ export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number
 /** The evaluations of all criteria that are set. */
 export function evaluate(criteria: Criteria, facts: PropertyFacts): readonly Evaluation[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };
-  return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion) => ({
-    criterion: criterion.name,
-    holds: criterion.holds(criteria, considered),
-    expected: criterion.expected(criteria),
-    actual: criterion.actual(considered),
-  }));
+  return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion) => {
+    const isFit = criterion.holds(criteria, considered);
+    const holds = isFit || isMet(criterion, criteria, considered);
+    return {
+      criterion: criterion.name,
+      holds,
+      isUnknown: holds && !isFit,
+      expected: criterion.expected(criteria),
+      actual: criterion.actual(considered),
+    };
+  });
+}
+
+function isMet(criterion: Criterion, criteria: Criteria, considered: Considered): boolean {
+  if (criterion.holds(criteria, considered)) return true;
+  const accepted = criteria.orMissing === 0 ? 0 : criteria.orMissing & bitOfCriterion(criterion.name);
+  return accepted !== 0 && unknownAmong(accepted, considered, criteria) !== 0;
 }
 
 export function withTexts(evaluation: Evaluation): CriterionVerdict {
@@ -74,14 +88,20 @@ const ROWS = new Map<CriterionName, Criterion>(CRITERIA.map((row) => [row.name, 
 
 /** Why the criterion holds or fails, in one sentence: nothing is evaluated again except the words of a text. */
 export function criterionReason(evaluation: Evaluation, language: Language): string {
-  return rowOf(evaluation).reason(evaluation, language);
+  return evaluation.isUnknown ? ACCEPTED_UNKNOWN[language] : rowOf(evaluation).reason(evaluation, language);
 }
+
+const ACCEPTED_UNKNOWN: InLanguages<string> = {
+  fr: 'La valeur est inconnue, ce que la recherche accepte.',
+  en: 'The value is unknown, which the search accepts.',
+};
 
 const LISTED_MAX = 50;
 
 /** The requested and the actual values, for people. A long list (a search may name thousands of cities) is shortened. */
 export function shortValues(evaluation: Evaluation): { readonly expected: unknown; readonly actual: unknown } {
-  const { expected, actual } = rowOf(evaluation).shown?.(evaluation) ?? evaluation;
+  const { holds, isUnknown } = evaluation;
+  const { expected, actual } = rowOf(evaluation).shown?.({ ...evaluation, holds: holds && !isUnknown }) ?? evaluation;
   return { expected: shortened(expected), actual: shortened(actual) };
 }
 

@@ -31,6 +31,8 @@ export interface Forms {
   readonly inseeCodes: readonly string[];
   readonly polygons: readonly Polygon[];
   readonly features: readonly FeatureName[];
+  /** Names of criteria. */
+  readonly criteria: readonly string[];
   /** The bracketed query string. */
   readonly expressions: string | null;
 }

@@ -16,15 +16,18 @@ import {
   flag,
   floorRange,
   floorRangeOf,
+  keyed,
   letters,
   type Member,
   maximum,
+  member,
   ofAdverts,
   ofProperty,
   type Range,
   range,
   rangeOf,
   requirement,
+  type Source,
   verdictReason,
 } from './criterion-kinds.ts';
 import type { Language } from './criterion-words.ts';
@@ -262,7 +265,23 @@ const EVALUATED = [
   EXPRESSIONS,
 ] as const;
 
-const ROWS = [...EVALUATED, EXCLUDED_SITE_CATEGORIES] as const;
+/** Not evaluated by itself: see `unknown-criteria.ts`. */
+const OR_MISSING = {
+  kind: 'orMissing',
+  name: 'orMissing',
+  key: null,
+  unset: keyed<'orMissing', CriterionSet>('orMissing', 0),
+  members: {
+    orMissing: member(
+      'criteria',
+      [],
+      'Names of criteria that an unknown value satisfies too, as explanations have them (budget, areas, energy …).',
+      'Criteria that an unknown value satisfies too.',
+    ),
+  },
+} as const;
+
+const ROWS = [...EVALUATED, EXCLUDED_SITE_CATEGORIES, OR_MISSING] as const;
 type Row = (typeof ROWS)[number];
 
 export type CriterionName = (typeof EVALUATED)[number]['name'];
@@ -291,11 +310,17 @@ type FactRead = PlainRow['source']['fact'] | Extract<Row, { readonly reads: unkn
 type FactUnread = Exclude<keyof PropertyFacts | keyof AdvertFacts, FactRead>;
 true satisfies [FactUnread] extends [never] ? true : FactUnread;
 
+/** A bit each, in the order of `CRITERIA`. */
+export type CriterionSet = number;
+
 /** A row as generic code sees it; its evaluation is passed back to it unchanged. */
 export interface Criterion {
   readonly name: CriterionName;
   isSet(criteria: Criteria): boolean;
   holds(criteria: Criteria, considered: Considered): boolean;
+  /** Of a criterion that fails, where it compares no single fact. */
+  isUnknown?(considered: Considered, asked: Pick<Criteria, 'includedFeatures'>): boolean;
+  readonly source?: Source<unknown>;
   expected(criteria: Criteria): unknown;
   actual(considered: Considered): unknown;
   reason(evaluated: Evaluated, language: Language): string;
@@ -307,12 +332,14 @@ export interface Criterion {
 interface AskedCriterion {
   readonly name: RemovableCriterion;
   readonly unset: Partial<Criteria>;
+  readonly members: Readonly<Record<string, unknown>>;
   isSet(criteria: Criteria): boolean;
 }
 
 export const CRITERIA: readonly Criterion[] = EVALUATED;
 export const CRITERION_NAMES = EVALUATED.map(({ name }) => name);
 export const ASKED_CRITERIA: readonly AskedCriterion[] = ROWS.filter((row) => row.key !== null);
+export const ASKED_CRITERION_NAMES = ASKED_CRITERIA.map(({ name }) => name);
 export const PLAIN_CRITERIA: readonly PlainRow[] = EVALUATED.filter((row) => 'source' in row);
 
 export function plainCriteria<Kind extends PlainRow['kind']>(kind: Kind): readonly RowOf<Kind>[] {

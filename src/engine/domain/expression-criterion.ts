@@ -4,7 +4,7 @@ import { type Considered, type Evaluated, keyed, member } from './criterion-kind
 import type { InLanguages, Language } from './criterion-words.ts';
 import { type ExpressionEntry, type Expressions, entryHolds, expressionsHold, isDenied } from './expressions.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
-import { foldWords } from './text.ts';
+import { foldWords, isBlank } from './text.ts';
 import { type FoldedText, foldTexts, type Place, phrasesOf, placesOf, shareLemma } from './word-phrases.ts';
 
 type Asked = Readonly<Record<'expressions', Expressions>>;
@@ -28,6 +28,7 @@ export const EXPRESSIONS = {
   reads: ['texts'],
   isSet: ({ expressions }: Asked) => expressions.length > 0,
   holds: ({ expressions }: Asked, considered: Considered) => expressionsHold(expressions, foldedTextsOf(considered)),
+  isUnknown: ({ facts, adverts }: Considered) => [facts, ...adverts].every(({ texts }) => texts.every(isBlank)),
   expected: ({ expressions }: Asked) => expressions,
   actual: textsOf,
   reason: expressionsReason,

@@ -48,6 +48,8 @@ export const INCLUDED_FEATURES = {
   isSet: ({ includedFeatures }: Included) => includedFeatures !== 0,
   holds: ({ includedFeatures }: Included, { adverts }: Considered) =>
     (includedFeatures & ~presenceOf(adverts).present) === 0,
+  isUnknown: ({ adverts }: Considered, { includedFeatures }: Included) =>
+    (includedFeatures & presenceOf(adverts).absent) === 0,
   expected: ({ includedFeatures }: Included) => featuresIn(includedFeatures),
   actual: actualOf,
   reason: includedReason,

@@ -4,6 +4,7 @@
  * It is derived from the same reading as the facts of matching, and converts back to them.
  */
 
+import { isNowhere, NOWHERE_CODE, type Place } from './areas.ts';
 import type { Uuid } from './ids.ts';
 import { isPriceCoherent, type Market, marketOf } from './price-coherence.ts';
 import { type Crawls, creationOf, isLive, type PropertyState, representativeAdvert } from './property.ts';
@@ -200,10 +201,8 @@ export function lookupKey(kind: LookupKind, value: string): LookupKey {
 }
 
 /** The keys of a property, each once. */
-export function lookupKeys(
-  { adverts }: PropertyState,
-  { inseeCodes, departmentCode, zipcodes }: Pick<PropertyFacts, 'inseeCodes' | 'departmentCode' | 'zipcodes'>,
-): readonly LookupKey[] {
+export function lookupKeys({ adverts }: PropertyState, place: Omit<Place, 'lon'>): readonly LookupKey[] {
+  const { inseeCodes, departmentCode, zipcodes } = place;
   const keys = new Set<LookupKey>();
   for (const { uuid, content } of adverts) {
     keys.add(lookupKey('advert', uuid));
@@ -212,6 +211,7 @@ export function lookupKeys(
   for (const code of inseeCodes) keys.add(lookupKey('insee', code));
   if (departmentCode !== null) keys.add(lookupKey('department', departmentCode));
   for (const zipcode of zipcodes) keys.add(lookupKey('zipcode', zipcode));
+  if (isNowhere(place)) keys.add(lookupKey('insee', NOWHERE_CODE));
   return [...keys];
 }
 

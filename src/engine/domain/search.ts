@@ -9,6 +9,7 @@ import { featureSetOf } from './features.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailConsent, MailFrequency, MailStanding } from './mail.ts';
 import { namesOf, type SiteCategoryName } from './site-category-criteria.ts';
+import { criterionSetOf } from './unknown-criteria.ts';
 
 export type { SiteCategoryName };
 
@@ -93,6 +94,7 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     includedSiteCategories: namesOf(members.includedSiteCategories, siteCategoryName),
     excludedSiteCategories: namesOf(members.excludedSiteCategories, siteCategoryName),
     expressions: parseExpressions(members.expressions),
+    orMissing: criterionSetOf(members.orMissing),
   };
   return withFlags(criteria, members);
 }

@@ -30,6 +30,7 @@ export const INCLUDED_SITE_CATEGORIES = {
   isSet: ({ includedSiteCategories }: Included) => includedSiteCategories.length > 0,
   holds: ({ includedSiteCategories }: Included, { adverts }: Considered) =>
     adverts.some((advert) => isOf(includedSiteCategories, advert)),
+  isUnknown: ({ adverts }: Considered) => adverts.every(({ siteCategory }) => siteCategory === null),
   expected: ({ includedSiteCategories }: Included) => includedSiteCategories,
   actual: ({ adverts }: Considered) => adverts.map(({ siteCategory }) => siteCategory),
   reason: verdictReason({

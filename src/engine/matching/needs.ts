@@ -7,6 +7,7 @@
 import { RENT, SALE } from '../domain/codes.ts';
 import {
   type Criteria,
+  type CriterionSet,
   isOfAdverts,
   isOfProperty,
   PLAIN_CRITERIA,
@@ -14,6 +15,7 @@ import {
   type RowOf,
 } from '../domain/criterion-table.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
+import { bitOfCriterion } from '../domain/unknown-criteria.ts';
 import { NEED_COLUMNS } from './kernel/layout.ts';
 
 type NeedRow = RowOf<'flag' | 'requirement' | 'code' | 'codes'>;
@@ -67,6 +69,16 @@ function valueAsked(row: NeedRow, criteria: Criteria): number | boolean | null {
   if (row.kind !== 'codes') return criteria[row.name];
   const codes = criteria[row.name];
   return codes.length === 1 ? (codes[0] as number) : null;
+}
+
+/** `all` without what these criteria need. */
+export function needsWithout(all: number, skipped: CriterionSet): number {
+  if (skipped === 0) return all;
+  let left = all;
+  for (const { row, count, first } of NEEDS) {
+    if ((skipped & bitOfCriterion(row.name)) !== 0) left &= ~((2 ** count - 1) << first);
+  }
+  return left;
 }
 
 /** 0 for a value that is unknown, or none of the criterion's. */

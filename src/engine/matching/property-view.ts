@@ -2,6 +2,7 @@
  * One property in the codes of the index: the input of the kernel's query and of the exact check of single searches.
  */
 
+import { isNowhere, NOWHERE_CODE } from '../domain/areas.ts';
 import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
 import { RADIANS } from '../domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
@@ -69,7 +70,7 @@ export function viewOf(facts: PropertyFacts, codes: Codes): PropertyView {
     facts,
     values: PROPERTY_RANGES.map(({ source }) => source.read(facts) ?? Number.NaN),
     lacking: ~needsProvidedBy(facts),
-    inseeCodes: codesOf(facts.inseeCodes, codes.insee),
+    inseeCodes: codesOf(isNowhere(facts) ? [NOWHERE_CODE] : facts.inseeCodes, codes.insee),
     departmentCode: facts.departmentCode === null ? 0 : codes.departments.codeOf(facts.departmentCode),
     zipcodes: codesOf(facts.zipcodes, codes.zipcodes),
     siteCategories: facts.adverts.map(({ siteCategory }) =>

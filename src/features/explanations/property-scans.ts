@@ -5,12 +5,13 @@
  * all. That order is a circle of hashes with another start in each hour: a later query gets other properties.
  */
 
-import type { Areas } from '../../engine/domain/areas.ts';
+import { NOWHERE_CODE } from '../../engine/domain/areas.ts';
 import type { Criteria } from '../../engine/domain/criteria.ts';
-import type { Range } from '../../engine/domain/criterion-kinds.ts';
+import type { CriterionName } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import { lookupKey } from '../../engine/domain/property-summary.ts';
 import { PACKED_TEXTS, readState } from '../../engine/domain/stored-property.ts';
+import { bitOfCriterion } from '../../engine/domain/unknown-criteria.ts';
 import { arrayLiteral } from '../../engine/store/array-literal.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { type Box, boxesOf } from './area-boxes.ts';
@@ -87,7 +88,7 @@ class Parameters {
  */
 export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresMax: 0 | 1): Promise<CandidateScan> {
   const parameters = new Parameters();
-  const places = [...keysIn(criteria.areas, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
+  const places = [...keysIn(criteria, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
   return scanPlaces(source, criteria, failuresMax, places, parameters);
 }
 
@@ -263,8 +264,10 @@ function within(start: number, end: number | null, parameters: Parameters): stri
   return end >= start ? `${from} and ${before}` : `(${from} or ${before})`;
 }
 
-function keysIn({ inseeCodes, departmentCodes, zipcodes }: Areas, parameters: Parameters): readonly string[] {
+function keysIn({ areas, orMissing }: Criteria, parameters: Parameters): readonly string[] {
+  const { inseeCodes, departmentCodes, zipcodes } = areas;
   const keys = [
+    ...((orMissing & bitOfCriterion('areas')) === 0 ? [] : [lookupKey('insee', NOWHERE_CODE)]),
     ...inseeCodes.map((code) => lookupKey('insee', code)),
     ...departmentCodes.map((code) => lookupKey('department', code)),
     ...zipcodes.map((code) => lookupKey('zipcode', code)),
@@ -278,27 +281,37 @@ function boxesIn(boxes: readonly Box[], parameters: Parameters): readonly string
   });
 }
 
-/** How many of the criteria that have columns fail; unknown is a failure. */
+/** How many of the criteria that have columns fail. Unknown, which is null, is a failure, unless the search accepts it. */
 function failuresIn(criteria: Criteria, parameters: Parameters): string {
-  const conditions: string[] = [];
-  const { transactionType, propertyTypes, furnished } = criteria;
-  if (transactionType !== null) conditions.push(`transaction_type = ${parameters.add(transactionType, 'smallint')}`);
-  if (propertyTypes.length > 0) conditions.push(`property_type = any(${parameters.add(propertyTypes, 'smallint[]')})`);
-  if (furnished !== null) conditions.push(`furnished = ${parameters.add(furnished, 'boolean')}`);
-  for (const [column, range] of Object.entries(rangesOf(criteria))) {
+  const failures: string[] = [];
+  const count = (name: CriterionName, condition: string): void => {
+    const acceptsUnknown = (criteria.orMissing & bitOfCriterion(name)) !== 0;
+    failures.push(`((${condition}) is ${acceptsUnknown ? 'false' : 'not true'})::integer`);
+  };
+  const { transactionType: transaction, propertyTypes, furnished } = criteria;
+  if (transaction !== null) count('transactionType', `transaction_type = ${parameters.add(transaction, 'smallint')}`);
+  if (propertyTypes.length > 0)
+    count('propertyTypes', `property_type = any(${parameters.add(propertyTypes, 'smallint[]')})`);
+  if (furnished !== null) count('furnished', `furnished = ${parameters.add(furnished, 'boolean')}`);
+  for (const [name, column] of RANGE_COLUMNS) {
+    const { min, max } = criteria[name];
     const bounds = [
-      ...(range.min === null ? [] : [`${column} >= ${parameters.add(range.min, 'float8')}`]),
-      ...(range.max === null ? [] : [`${column} <= ${parameters.add(range.max, 'float8')}`]),
+      ...(min === null ? [] : [`${column} >= ${parameters.add(min, 'float8')}`]),
+      ...(max === null ? [] : [`${column} <= ${parameters.add(max, 'float8')}`]),
     ];
-    if (bounds.length > 0) conditions.push(bounds.join(' and '));
+    if (bounds.length > 0) count(name, bounds.join(' and '));
   }
-  if (conditions.length === 0) return '0';
-  return `(${conditions.map((condition) => `(case when ${condition} then 0 else 1 end)`).join(' + ')})`;
+  return failures.length === 0 ? '0' : `(${failures.join(' + ')})`;
 }
 
-function rangesOf({ budget, pricePerMeter, surface, landSurface, room, bedroom }: Criteria): Record<string, Range> {
-  return { price: budget, price_per_meter: pricePerMeter, surface, land_surface: landSurface, room, bedroom };
-}
+const RANGE_COLUMNS = [
+  ['budget', 'price'],
+  ['pricePerMeter', 'price_per_meter'],
+  ['surface', 'surface'],
+  ['landSurface', 'land_surface'],
+  ['room', 'room'],
+  ['bedroom', 'bedroom'],
+] as const;
 
 /** The largest state that is read in JavaScript; PostgreSQL extracts the texts of a larger one. */
 const LIGHT_BYTES = 256 * 1_024;

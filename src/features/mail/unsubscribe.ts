@@ -139,10 +139,10 @@ type Label =
   | 'excludedFeatures'
   | 'areas'
   | 'excludedCities'
-  | 'publishers'
-  | 'categories'
-  | 'noCategories'
-  | 'texts';
+  | 'publisherTypes'
+  | 'includedSiteCategories'
+  | 'excludedSiteCategories'
+  | 'expressions';
 
 /** The criteria of a search in words for the recipient of its e-mails, who has no key to read it with. */
 interface SearchWords {
@@ -153,6 +153,7 @@ interface SearchWords {
   readonly or: string;
   readonly and: string;
   readonly without: string;
+  readonly orUnknown: string;
   readonly exactly: string;
   readonly quote: (text: string) => string;
   readonly from: (min: string) => string;
@@ -183,10 +184,10 @@ const WORDS: InLanguages<SearchWords> = {
       excludedFeatures: 'Sans',
       areas: 'Lieu',
       excludedCities: 'Sauf à',
-      publishers: 'Annonceur',
-      categories: 'Sites',
-      noCategories: 'Sauf les sites',
-      texts: "Texte de l'annonce",
+      publisherTypes: 'Annonceur',
+      includedSiteCategories: 'Sites',
+      excludedSiteCategories: 'Sauf les sites',
+      expressions: "Texte de l'annonce",
     },
     publisherTypes: ['particulier', 'professionnel'],
     required: {
@@ -198,6 +199,7 @@ const WORDS: InLanguages<SearchWords> = {
     or: 'ou',
     and: 'et',
     without: 'sans',
+    orUnknown: '(ou non précisé)',
     exactly: 'exactement',
     quote: (text) => `« ${text} »`,
     from: (min) => `à partir de ${min}`,
@@ -226,10 +228,10 @@ const WORDS: InLanguages<SearchWords> = {
       excludedFeatures: 'Without',
       areas: 'Place',
       excludedCities: 'Not in',
-      publishers: 'Publisher',
-      categories: 'Sites',
-      noCategories: 'Not on sites',
-      texts: 'Text of the advert',
+      publisherTypes: 'Publisher',
+      includedSiteCategories: 'Sites',
+      excludedSiteCategories: 'Not on sites',
+      expressions: 'Text of the advert',
     },
     publisherTypes: ['individual', 'professional'],
     required: {
@@ -241,6 +243,7 @@ const WORDS: InLanguages<SearchWords> = {
     or: 'or',
     and: 'and',
     without: 'without',
+    orUnknown: '(or not stated)',
     exactly: 'exactly',
     quote: (text) => `“${text}”`,
     from: (min) => `from ${min}`,
@@ -259,26 +262,31 @@ const LISTED_MAX = 20;
 function searchWords(members: SearchMembers, names: PlaceNames, language: Language): readonly string[] {
   const words = WORDS[language];
   const { colon } = MAIL_WORDS[language];
-  const labelled = (label: Label, text: string): string => (text === '' ? '' : `${words.labels[label]}${colon}${text}`);
+  const accepting = (line: string, ...criteria: readonly string[]): string =>
+    line !== '' && criteria.some((name) => members.orMissing.includes(name)) ? `${line} ${words.orUnknown}` : line;
+  const labelled = (label: Label, text: string): string =>
+    text === '' ? '' : accepting(`${words.labels[label]}${colon}${text}`, label);
   const list = (texts: readonly (string | null)[], last = words.or): string => listed(texts, last, words);
   const categories = (ids: readonly number[]): string => list(ids.map(names.siteCategory));
   const lines = [
-    kindOf(members, list, language),
+    accepting(kindOf(members, list, language), 'transactionType', 'propertyTypes'),
     labelled('areas', areasOf(members, names, words, list)),
     labelled('excludedCities', list(members.excludedCities.map(names.city))),
     ...plainCriteria('range').map((row) => labelled(row.name, boundsOf(row, members, language))),
     ...plainCriteria('flag').map((row) => {
       const asked = members[row.name];
-      return asked === null ? '' : row.words[language].asked[asked ? 1 : 0];
+      return asked === null ? '' : accepting(row.words[language].asked[asked ? 1 : 0], row.name);
     }),
-    ...plainCriteria('requirement').map(({ name }) => (members[name] === true ? words.required[name] : '')),
+    ...plainCriteria('requirement').map(({ name }) =>
+      members[name] === true ? accepting(words.required[name], name) : '',
+    ),
     ...plainCriteria('letters').map((row) => labelled(row.name, list(listOf(members[row.memberName])))),
     labelled('includedFeatures', featureLabels(members.includedFeatures, language)),
     labelled('excludedFeatures', featureLabels(members.excludedFeatures, language)),
-    labelled('publishers', list(listOf(members.publisherTypes).map((type) => words.publisherTypes[type] ?? null))),
-    labelled('categories', categories(members.includedSiteCategories)),
-    labelled('noCategories', categories(members.excludedSiteCategories)),
-    labelled('texts', textsOf(members, words)),
+    labelled('publisherTypes', list(listOf(members.publisherTypes).map((type) => words.publisherTypes[type] ?? null))),
+    labelled('includedSiteCategories', categories(members.includedSiteCategories)),
+    labelled('excludedSiteCategories', categories(members.excludedSiteCategories)),
+    labelled('expressions', textsOf(members, words)),
   ];
   return lines.filter((line) => line !== '').map(cleanText);
 }

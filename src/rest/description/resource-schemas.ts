@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { EVENT_KINDS } from '../../engine/domain/codes.ts';
 import type { Form, Member } from '../../engine/domain/criterion-kinds.ts';
-import { CRITERION_MEMBERS } from '../../engine/domain/criterion-table.ts';
+import { ASKED_CRITERION_NAMES, CRITERION_MEMBERS } from '../../engine/domain/criterion-table.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../../engine/domain/delivery.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
@@ -98,6 +98,7 @@ const ANSWERS: Answers = {
   inseeCodes: texts,
   polygons: ({ answered }) => list(z.array(z.array(z.tuple([z.number(), z.number()]))), answered),
   features: ({ answered }) => list(z.enum(FEATURE_NAMES), answered),
+  criteria: ({ answered }) => list(z.enum(ASKED_CRITERION_NAMES), answered),
   expressions: ({ answered }) => textOrNull(answered),
 };
 

@@ -82,6 +82,7 @@ function textOf(draft: Draft, member: keyof Draft, words: Words, formats: Format
     notificationConsent: () => draft.notificationConsent?.source ?? '',
     includedFeatures: () => draft.includedFeatures.map((name) => words.features[name]).join(', '),
     excludedFeatures: () => draft.excludedFeatures.map((name) => words.features[name]).join(', '),
+    orMissing: () => draft.orMissing.map((name) => words.criteria[name]).join(', '),
     notificationFrequency: () => words.frequencies[draft.notificationFrequency as keyof Words['frequencies']],
     subscribedEvents: () =>
       draft.subscribedEvents.map((kind) => words.events[kind as keyof Words['events']]).join(', '),

@@ -44,6 +44,7 @@ export interface Draft
   readonly publisherTypes: readonly number[];
   readonly includedFeatures: readonly FeatureName[];
   readonly excludedFeatures: readonly FeatureName[];
+  readonly orMissing: SearchDocument['orMissing'];
   readonly hidePropertyContact: boolean;
   readonly lat: string;
   readonly lon: string;
@@ -92,6 +93,7 @@ export const NEW_DRAFT: Draft = {
   publisherTypes: [],
   includedFeatures: [],
   excludedFeatures: [],
+  orMissing: [],
   hidePropertyContact: false,
   lat: '',
   lon: '',
@@ -147,6 +149,7 @@ export function draftOf(search: SearchDocument): Draft {
     publisherTypes: codesOf(search.publisherTypes),
     includedFeatures: search.includedFeatures,
     excludedFeatures: search.excludedFeatures,
+    orMissing: search.orMissing,
     hidePropertyContact: search.hidePropertyContact,
     lat: text('lat'),
     lon: text('lon'),
@@ -222,6 +225,7 @@ export function bodyOf(draft: Draft): Body {
     publisherTypes: oneOrSeveral(draft.publisherTypes),
     includedFeatures: draft.includedFeatures,
     excludedFeatures: draft.excludedFeatures,
+    orMissing: draft.orMissing,
     hidePropertyContact: draft.hidePropertyContact,
     lat: decimalOrNull(draft.lat),
     lon: decimalOrNull(draft.lon),

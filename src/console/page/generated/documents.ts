@@ -55,6 +55,7 @@ readonly 'geoShapes': readonly (readonly (readonly (readonly [number, number])[]
 readonly 'excludedCities': readonly (CityReference)[];
 readonly 'expressions': string | null;
 readonly 'excludedSiteCategories': readonly (SiteCategory)[];
+readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedCities" | "expressions" | "liveAdvert")[];
 readonly 'hidePropertyContact': boolean;
 readonly 'notificationEnabled': boolean;
 readonly 'notificationRecipient': string | null;

@@ -36,6 +36,7 @@ export const enTerms: typeof frTerms = {
     greenHouseGasCategories: 'Greenhouse gas class',
     includedFeatures: 'With',
     excludedFeatures: 'Without',
+    orMissing: 'Also when it is not stated',
     withVirtualTour: 'With a virtual tour',
     hidePropertyContact: 'Do not pass contacts on',
     lat: 'Latitude',

@@ -35,6 +35,7 @@ export const frTerms = {
     greenHouseGasCategories: 'Classe gaz à effet de serre',
     includedFeatures: 'Avec',
     excludedFeatures: 'Sans',
+    orMissing: 'Aussi quand ce n’est pas précisé',
     withVirtualTour: 'Avec visite virtuelle',
     hidePropertyContact: 'Ne pas transmettre les contacts',
     lat: 'Latitude',

@@ -1,12 +1,14 @@
 /** The exact test of one record against one property: `satisfies` of `domain/criteria`, read from the record's words. */
 
+import type { CriterionSet } from '../../domain/criterion-table.ts';
 import { isInCircle } from '../../domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../../domain/property-facts.ts';
-import { doAdvertsProvide } from '../needs.ts';
+import { bitOfCriterion, unknownAmong } from '../../domain/unknown-criteria.ts';
+import { doAdvertsProvide, needsWithout } from '../needs.ts';
 import { type PropertyView, readTexts, textsOf } from '../property-view.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import type { RecordArena } from './arena.ts';
-import { holdsHome } from './home-criteria.ts';
+import { featuresAsked, holdsHome, orMissingOf } from './home-criteria.ts';
 import {
   ADVERT_RANGES,
   CIRCLE_WORDS,
@@ -30,13 +32,18 @@ import {
   listsOffset,
   NEEDS,
   PROPERTY_BOUND_BITS,
+  PROPERTY_RANGES,
   packedAt,
   placeCodesOf,
+  RANGE_CRITERIA,
   readCircle,
   shapesOf,
   ZIPCODES,
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
+
+const CATEGORIES_CRITERION = bitOfCriterion('includedSiteCategories');
+const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
 
 export function holdsInRecord(
   address: number,
@@ -49,9 +56,11 @@ export function holdsInRecord(
   const numbers = arena.numbersAt(address);
   const head = arena.integerOffset(address);
   const { facts } = view;
-  const needs = integers[head + NEEDS] as number;
-  if ((needs & view.lacking) !== 0) return false;
   const flags = integers[head + FLAGS] as number;
+  const orMissing = orMissingOf(integers, head);
+  const skipped = orMissing === 0 ? 0 : skippedOf(orMissing, integers, head, arena.numberOffset(address), view);
+  const needs = needsWithout(integers[head + NEEDS] as number, skipped);
+  if ((needs & view.lacking) !== 0) return false;
 
   const firstBound = arena.numberOffset(address) + HEAD_WORDS;
   let bound = firstBound;
@@ -59,25 +68,21 @@ export function holdsInRecord(
     if (((flags >> bit) & 1) === 0) continue;
     const limit = numbers[bound++] as number;
     const value = view.values[bit >> 1] as number;
-    if (!((bit & 1) === 0 ? value >= limit : value <= limit)) return false;
+    if ((bit & 1) === 0 ? value >= limit : value <= limit) continue;
+    if ((skipped & (RANGE_CRITERIA[bit >> 1] as number)) === 0) return false;
   }
   const lists = firstBound - HEAD_WORDS + listsOffset(flags);
   if (!isInAreas(integers, numbers, head, lists, view, shapes)) return false;
 
-  const excludedCount = countOf(integers, head, EXCLUDED_CATEGORIES);
-  const categories = 2 * lists + placeCodesOf(integers, head) + countOf(integers, head, EXCLUDED_INSEE_CODES);
-  const firstExcluded = categories + countOf(integers, head, INCLUDED_CATEGORIES);
-  const adverts =
-    excludedCount === 0
-      ? facts.adverts
-      : facts.adverts.filter((_, i) => !contains(integers, firstExcluded, excludedCount, view.siteCategories[i]));
+  const categories = categoriesOf(integers, head, lists);
+  const adverts = consideredIn(integers, head, categories, view);
   if (adverts.length === 0) return false;
   if (adverts.length < facts.adverts.length && !doAdvertsProvide(needs, adverts)) return false;
-  if (!areCodesListed(integers, head, facts, adverts)) return false;
-  if (!areAdvertsInRanges(flags, numbers, bound, adverts)) return false;
-  if ((flags & HAS_HOME) !== 0 && !holdsHome(integers, homeOffset(flags, lists), adverts)) return false;
+  if (!areCodesListed(integers, head, facts, adverts, skipped)) return false;
+  if (!areAdvertsInRanges(flags, numbers, bound, adverts, skipped)) return false;
+  if ((flags & HAS_HOME) !== 0 && !holdsHome(integers, homeOffset(flags, lists), adverts, skipped)) return false;
   const includedCount = countOf(integers, head, INCLUDED_CATEGORIES);
-  if (includedCount > 0) {
+  if (includedCount > 0 && (skipped & CATEGORIES_CRITERION) === 0) {
     let isIncluded = false;
     for (let i = 0; i < facts.adverts.length && !isIncluded; i++) {
       isIncluded =
@@ -87,10 +92,41 @@ export function holdsInRecord(
     if (!isIncluded) return false;
   }
   const expression = integers[head + EXPRESSION] as number;
-  if (expression === 0) return true;
+  if (expression === 0 || (skipped & EXPRESSIONS_CRITERION) !== 0) return true;
   if (adverts.length < facts.adverts.length) return expressions.holdsIn(expression, textsOf(facts, adverts));
   readTexts(view, expressions);
   return expressions.holds(expression);
+}
+
+/** Those of `orMissing` whose value is unknown. `first`: the first word of the record. */
+function skippedOf(
+  orMissing: CriterionSet,
+  integers: Int32Array,
+  head: number,
+  first: number,
+  view: PropertyView,
+): CriterionSet {
+  const lists = first + listsOffset(integers[head + FLAGS] as number);
+  const adverts = consideredIn(integers, head, categoriesOf(integers, head, lists), view);
+  return unknownAmong(orMissing, { facts: view.facts, adverts }, featuresAsked(integers, head));
+}
+
+/** The integer at which the codes of included site categories begin. */
+function categoriesOf(integers: Int32Array, head: number, lists: number): number {
+  return 2 * lists + placeCodesOf(integers, head) + countOf(integers, head, EXCLUDED_INSEE_CODES);
+}
+
+/** The live adverts outside the excluded site categories. */
+function consideredIn(
+  integers: Int32Array,
+  head: number,
+  categories: number,
+  { facts, siteCategories }: PropertyView,
+): readonly AdvertFacts[] {
+  const count = countOf(integers, head, EXCLUDED_CATEGORIES);
+  if (count === 0) return facts.adverts;
+  const first = categories + countOf(integers, head, INCLUDED_CATEGORIES);
+  return facts.adverts.filter((_, i) => !contains(integers, first, count, siteCategories[i]));
 }
 
 /** Compares the lists for which there is no need bit. */
@@ -99,11 +135,12 @@ function areCodesListed(
   head: number,
   facts: PropertyFacts,
   adverts: readonly AdvertFacts[],
+  skipped: CriterionSet,
 ): boolean {
   for (const list of CODE_LISTS) {
     const packed = packedAt(integers, head, list);
     const count = countIn(packed, list);
-    if (count === 0 || (count === 1 && list.hasNeeds)) continue;
+    if (count === 0 || (count === 1 && list.hasNeeds) || (skipped & list.criterion) !== 0) continue;
     const { source } = list.row;
     let isListed = source.of === 'property' && hasCode(packed, count, list, source.read(facts));
     if (source.of !== 'property') {
@@ -125,6 +162,7 @@ function areAdvertsInRanges(
   numbers: Float64Array,
   bound: number,
   adverts: readonly AdvertFacts[],
+  skipped: CriterionSet,
 ): boolean {
   let next = bound;
   for (let i = 0; i < ADVERT_RANGES.length; i++) {
@@ -133,7 +171,7 @@ function areAdvertsInRanges(
     const min = (bits & 1) === 0 ? -Infinity : (numbers[next++] as number);
     const max = (bits & 2) === 0 ? Infinity : (numbers[next++] as number);
     const { source } = ADVERT_RANGES[i] as (typeof ADVERT_RANGES)[number];
-    let isWithin = false;
+    let isWithin = (skipped & (RANGE_CRITERIA[PROPERTY_RANGES.length + i] as number)) !== 0;
     for (const advert of adverts) {
       const value = source.read(advert);
       isWithin ||= value !== null && value >= min && value <= max;

@@ -4,6 +4,7 @@
  * of unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
  */
 
+import { hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';
 import { ANYTHING, type Criteria } from '../../domain/criterion-table.ts';
 import {
   EXPRESSION_ENTRIES_MAX,
@@ -11,6 +12,7 @@ import {
   EXPRESSION_WORD_LENGTH_MAX,
   type Expressions,
 } from '../../domain/expressions.ts';
+import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import type { CodeTable } from '../code-table.ts';
 import { needsOf } from '../needs.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
@@ -56,12 +58,12 @@ const scratchIntegers = new Int32Array(scratch.buffer);
 /** The address of a new record. Uses the codes of its strings. */
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
   const isWhole = writeHead(criteria) && fits(criteria);
-  const areas = { ...ANYTHING, areas: criteria.areas };
-  const hasAreas = isWhole || (writeHead(areas) && fits(areas));
+  const areas = { ...ANYTHING, areas: criteria.areas, orMissing: criteria.orMissing & AREAS_CRITERION };
+  const areAreasWhole = isWhole || (writeHead(areas) && fits(areas));
   const { polygons } = criteria.areas;
-  const shapes = hasAreas && polygons.length > 0 ? tables.shapes.write(polygons) : 0;
+  const shapes = areAreasWhole && polygons.length > 0 ? tables.shapes.write(polygons) : 0;
   if (isWhole && shapes !== null) return writeAll(criteria, shapes, arena, tables);
-  const partial = hasAreas && shapes !== null ? areas : ANYTHING;
+  const partial = areAreasWhole && shapes !== null ? areas : ANYTHING;
   writeHead(partial);
   scratchIntegers[FLAGS] = (scratchIntegers[FLAGS] as number) | IS_PARTIAL;
   return writeAll(partial, shapes ?? 0, arena, tables);
@@ -171,8 +173,12 @@ const lists: Record<ListName, readonly string[]> = {
   excludedCategories: [],
 };
 
-function readLists({ areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories }: Criteria): void {
-  lists.inseeCodes = areas.inseeCodes;
+const AREAS_CRITERION = bitOfCriterion('areas');
+
+function readLists(criteria: Criteria): void {
+  const { areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories, orMissing } = criteria;
+  const takesNowhere = (orMissing & AREAS_CRITERION) !== 0 && hasAreas(areas);
+  lists.inseeCodes = takesNowhere ? [...areas.inseeCodes, NOWHERE_CODE] : areas.inseeCodes;
   lists.departments = areas.departmentCodes;
   lists.zipcodes = areas.zipcodes;
   lists.excludedInseeCodes = excludedInseeCodes;

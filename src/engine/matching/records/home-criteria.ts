@@ -1,18 +1,23 @@
 /**
  * Criteria that no column has and few searches ask for, in words of the record of their own: the letters asked for, a
- * bit each, and the features.
+ * bit each, the features, and the criteria that an unknown value satisfies too.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
-import { plainCriteria } from '../../domain/criterion-table.ts';
+import { type CriterionSet, plainCriteria } from '../../domain/criterion-table.ts';
 import { presenceOf } from '../../domain/feature-criteria.ts';
 import type { AdvertFacts } from '../../domain/property-facts.ts';
+import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
+import { FLAGS, HAS_HOME, homeOffset, listsOffset } from './layout.ts';
 
 const ROWS = plainCriteria('letters');
 /** For each row a byte of the first integer. */
 const ROW_BITS = 8;
 const INCLUDED = 1;
 const EXCLUDED = 2;
+const OR_MISSING = 3;
+const LETTER_CRITERIA = ROWS.map(({ name }) => bitOfCriterion(name));
+const FEATURES_CRITERION = bitOfCriterion('includedFeatures');
 
 /** Writes from `at` on. False without any of these criteria; null with a letter that has no bit. */
 export function writeHome(criteria: Criteria, integers: Int32Array, at: number): boolean | null {
@@ -27,17 +32,38 @@ export function writeHome(criteria: Criteria, integers: Int32Array, at: number):
   integers[at] = letters;
   integers[at + INCLUDED] = criteria.includedFeatures;
   integers[at + EXCLUDED] = criteria.excludedFeatures;
-  return (letters | criteria.includedFeatures | criteria.excludedFeatures) !== 0;
+  integers[at + OR_MISSING] = criteria.orMissing;
+  return (letters | criteria.includedFeatures | criteria.excludedFeatures | criteria.orMissing) !== 0;
 }
 
-/** Whether these adverts hold what was written at `at`. */
-export function holdsHome(integers: Int32Array, at: number, adverts: readonly AdvertFacts[]): boolean {
+/** The criteria that an unknown value satisfies too, of the record at `head`. */
+export function orMissingOf(integers: Int32Array, head: number): CriterionSet {
+  const flags = integers[head + FLAGS] as number;
+  if ((flags & HAS_HOME) === 0) return 0;
+  return integers[head + homeOffset(flags, listsOffset(flags)) + OR_MISSING] as number;
+}
+
+/** The features asked for, of a record that has `orMissing`. */
+export function featuresAsked(integers: Int32Array, head: number): Pick<Criteria, 'includedFeatures'> {
+  const flags = integers[head + FLAGS] as number;
+  return { includedFeatures: integers[head + homeOffset(flags, listsOffset(flags)) + INCLUDED] as number };
+}
+
+/** Whether these adverts hold what was written at `at`, without the criteria in `skipped`. */
+export function holdsHome(
+  integers: Int32Array,
+  at: number,
+  adverts: readonly AdvertFacts[],
+  skipped: CriterionSet,
+): boolean {
   const letters = integers[at] as number;
   for (let position = 0; position < ROWS.length; position++) {
     const asked = (letters >>> (position * ROW_BITS)) & (2 ** ROW_BITS - 1);
-    if (asked !== 0 && !isLetterStated(asked, ROWS[position] as (typeof ROWS)[number], adverts)) return false;
+    if (asked === 0 || (skipped & (LETTER_CRITERIA[position] as number)) !== 0) continue;
+    if (!isLetterStated(asked, ROWS[position] as (typeof ROWS)[number], adverts)) return false;
   }
-  const [included, excluded] = [integers[at + INCLUDED] as number, integers[at + EXCLUDED] as number];
+  const included = (skipped & FEATURES_CRITERION) === 0 ? (integers[at + INCLUDED] as number) : 0;
+  const excluded = integers[at + EXCLUDED] as number;
   if ((included | excluded) === 0) return true;
   const { present } = presenceOf(adverts);
   return (included & ~present) === 0 && (excluded & present) === 0;

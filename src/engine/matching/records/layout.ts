@@ -3,8 +3,15 @@
  * list codes, polygons' address.
  */
 
-import { isOfAdverts, isOfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
+import {
+  type CriterionSet,
+  isOfAdverts,
+  isOfProperty,
+  plainCriteria,
+  type RowOf,
+} from '../../domain/criterion-table.ts';
 import type { Circle } from '../../domain/geo.ts';
+import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import { hasNeeds } from '../needs.ts';
 import { MEASURES } from '../rows/quantiser.ts';
 
@@ -16,6 +23,7 @@ export const RANGES: readonly RowOf<'range'>[] = [
   ...OTHER_RANGES.filter(isOfProperty),
   ...OTHER_RANGES.filter(isOfAdverts),
 ];
+export const RANGE_CRITERIA = RANGES.map(({ name }) => bitOfCriterion(name));
 export const PROPERTY_RANGES = RANGES.filter(isOfProperty);
 export const ADVERT_RANGES = RANGES.filter(isOfAdverts);
 
@@ -66,6 +74,7 @@ export const UNCOLUMNED_BOUNDS = BOUNDS_MASK & ~(2 ** (2 * MEASURES.length) - 1)
 /** A list of codes within one integer of the head: how many, then the codes in their order. */
 export interface CodeList {
   readonly row: RowOf<'codes'>;
+  readonly criterion: CriterionSet;
   readonly integer: number;
   readonly shift: number;
   readonly countBits: number;
@@ -97,7 +106,8 @@ function layOutCodes(rows: readonly RowOf<'codes'>[]): readonly CodeList[] {
     }
     const shift = end;
     end += bits;
-    return { row, integer, shift, countBits, codeBits, lengthMax, hasNeeds: hasNeeds(row) };
+    const criterion = bitOfCriterion(row.name);
+    return { row, criterion, integer, shift, countBits, codeBits, lengthMax, hasNeeds: hasNeeds(row) };
   });
 }
 

@@ -3,10 +3,13 @@
  * follow from the record alone: what is removed is worked out exactly as what was inserted.
  */
 
+import type { CriterionSet } from '../../domain/criterion-table.ts';
 import type { SearchNumber } from '../../domain/ids.ts';
+import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import { BOUND_COLUMNS } from '../kernel/layout.ts';
-import { COLUMN_NEEDS } from '../needs.ts';
+import { COLUMN_NEEDS, needsWithout } from '../needs.ts';
 import type { RecordArena } from '../records/arena.ts';
+import { orMissingOf } from '../records/home-criteria.ts';
 import {
   CIRCLE_WORDS,
   CODE_LISTS,
@@ -28,6 +31,7 @@ import {
   listsOffset,
   NEEDS,
   packedAt,
+  RANGE_CRITERIA,
   readCircle,
   shapesOf,
   TYPES_LIST,
@@ -40,6 +44,8 @@ import type { ExpressionTable } from '../text/expression-table.ts';
 import { type CircleRow, circleRow } from './area-geometry.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE } from './quantiser.ts';
 import { ANY_TYPE, createRow, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
+
+const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
 
 /** The rows of the search last read. */
 export class SearchRows {
@@ -86,24 +92,28 @@ export class SearchRows {
     row.address = address;
     row.shapes = (flags & HAS_SHAPES) === 0 ? 0 : shapesOf(integers, head);
     row.expression = this.#expressions.rowCodeOf(integers[head + EXPRESSION] as number);
-    row.types = typesOf(integers, head);
-    row.needs = (integers[head + NEEDS] as number) & COLUMN_NEEDS;
-    this.#readBounds(flags, address);
-    this.#readPlaces(flags, address);
+    const orMissing = orMissingOf(integers, head);
+    row.types = (orMissing & TYPES_LIST.criterion) === 0 ? typesOf(integers, head) : ANY_TYPE;
+    row.needs = needsWithout(integers[head + NEEDS] as number, orMissing) & COLUMN_NEEDS;
+    this.#readBounds(flags, address, orMissing);
+    this.#readPlaces(flags, address, orMissing);
     row.attention = this.#attentionOf(flags, integers, head);
   }
 
-  #readBounds(flags: number, address: number): void {
+  #readBounds(flags: number, address: number, orMissing: CriterionSet): void {
     const { bounds } = this.row;
     const numbers = this.#arena.numbersAt(address);
     let at = this.#arena.numberOffset(address) + HEAD_WORDS;
     for (let column = 0; column < BOUND_COLUMNS; column++) {
-      if (((flags >> column) & 1) === 0) bounds[column] = (column & 1) === 0 ? CODE_MIN : CODE_MAX;
-      else bounds[column] = codeOf(EDGES_OF_MEASURE[column >> 1] as Float64Array, numbers[at++] as number);
+      const isSet = ((flags >> column) & 1) !== 0;
+      const bound = isSet ? (numbers[at++] as number) : 0;
+      const isCompared = isSet && (orMissing & (RANGE_CRITERIA[column >> 1] as number)) === 0;
+      if (!isCompared) bounds[column] = (column & 1) === 0 ? CODE_MIN : CODE_MAX;
+      else bounds[column] = codeOf(EDGES_OF_MEASURE[column >> 1] as Float64Array, bound);
     }
   }
 
-  #readPlaces(flags: number, address: number): void {
+  #readPlaces(flags: number, address: number, orMissing: CriterionSet): void {
     const integers = this.#arena.integersAt(address);
     const head = this.#arena.integerOffset(address);
     const lists = this.#arena.numberOffset(address) + listsOffset(flags);
@@ -118,7 +128,7 @@ export class SearchRows {
     code = readCodes(integers, code, countOf(integers, head, INSEE_CODES), this.inseeCodes);
     code = readCodes(integers, code, countOf(integers, head, DEPARTMENTS), this.departments);
     readCodes(integers, code, countOf(integers, head, ZIPCODES), this.zipcodes);
-    if (!this.isEverywhere) return;
+    if (!this.isEverywhere || (orMissing & EXPRESSIONS_CRITERION) !== 0) return;
     const required = this.#expressions.requiredOf(integers[head + EXPRESSION] as number);
     for (const term of required ?? []) this.terms.add(term);
   }
