@@ -88,18 +88,6 @@ test('tell resolves on admission, before the message is handled, and waits while
   assert.deepEqual(gate.received, [[1], [2]]);
 });
 
-test('one batch at a time, of at most batchMax messages', async () => {
-  const gate = gated<number>();
-  const { actor } = spawnFor({ mailboxMax: 10, batchMax: 3, receive: gate.receive });
-  for (const message of [1, 2, 3, 4, 5, 6, 7, 8]) void actor.tell(message);
-  for (let batch = 0; batch < 5; batch++) {
-    await turn();
-    await gate.open();
-  }
-  assert.deepEqual(gate.received.flat(), [1, 2, 3, 4, 5, 6, 7, 8]);
-  for (const messages of gate.received) assert.ok(messages.length <= 3);
-});
-
 test('each sender is handled in its own order, whatever the mailbox and the batches', async () => {
   const bounds = [
     fc.integer({ min: 1, max: 4 }),
@@ -481,15 +469,6 @@ test('ask gives up after its timeout, also while it waits for admission; a late 
     assert.match(String(outcome.reason), /tested gave no answer within 500 ms/);
   }
   gate.received[0]?.[0]?.resolve(42);
-});
-
-test('ask of a stopped actor is rejected at once', async () => {
-  const { actor } = spawnFor<Question>({ receive: async () => undefined });
-  await actor.drain();
-  await assert.rejects(
-    ask(actor, (reply: Reply<number>) => ({ ...reply, of: 1 }), 1_000),
-    ActorStoppedError,
-  );
 });
 
 test('an answered question leaves no timer behind that would keep the process alive', async () => {

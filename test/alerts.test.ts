@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import { EVENT_KINDS } from '../src/engine/domain/codes.ts';
 import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
 import { createdAtOf, searchNumberOf, type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
-import { bodyOf, type SearchRoute } from '../src/engine/domain/routing.ts';
+import { type SearchRoute } from '../src/engine/domain/routing.ts';
 import { type Alerts, deriveAlerts, type EvaluatedChange, touchedBy } from '../src/engine/intake/alerts.ts';
 import type { Match } from '../src/engine/store/matches.ts';
-import { changesOf, minute, OTHER_ADVERT, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
+import { changesOf, minute, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
 const SEVEN = searchNumberOf(7);
 const ROUTE: SearchRoute = {
@@ -60,11 +60,6 @@ function sent({ deliveries }: Alerts): string[] {
   return deliveries.map(({ channel, kind }) => `${channel} ${kind}`);
 }
 
-function bodies({ deliveries, snapshots }: Alerts): readonly Record<string, unknown>[] {
-  const documents = new Map(snapshots.map(({ id, document }) => [id, document]));
-  return deliveries.map(({ head, snapshotId }) => JSON.parse(bodyOf(head, documents.get(snapshotId) as string)));
-}
-
 const MATCH: Match = {
   id: uuidOf('3a7c4000-0000-4000-8000-000000000001'),
   searchNumber: SEVEN,
@@ -114,31 +109,6 @@ test('a pair that only stood begins when the property leaves and comes back', ()
   assert.deepEqual(back.changedMatches.map(uncounted), [{ ...MATCH, createdAt: NOW, updatedAt: NOW, cause }]);
 });
 
-test('a match that began stays one match: coming back is told by events alone', () => {
-  const back = follow([judged(CHEAPER, [], [7])], { known: [MATCH] });
-  assert.deepEqual(sent(back), ['event ad.update.price', 'event property.ad.update']);
-  assert.deepEqual(back.changedMatches.map(uncounted), [{ ...MATCH, updatedAt: NOW }]);
-  assert.deepEqual([back.newMatches, back.began.length], [[], 0]);
-});
-
-test('twice in one batch begins once', () => {
-  const consequences = follow([judged(CREATED, [], [7]), judged(CHEAPER, [7], []), judged(CHEAPER, [], [7])]);
-  assert.equal(sent(consequences).filter((line) => line.startsWith('match')).length, 1);
-  assert.deepEqual([consequences.newMatches.length, consequences.changedMatches.length], [1, 0]);
-  assert.deepEqual(new Set(consequences.deliveries.map(({ matchId }) => matchId)).size, 1);
-});
-
-test('a price that leaves the budget is still news to the search it leaves', () => {
-  const events = ['event ad.update.price', 'event property.ad.update'];
-  assert.deepEqual(sent(follow([judged(CHEAPER, [7], [])], { known: [MATCH] })), events);
-});
-
-test('a re-crawl without events tells only the searches that it makes begin', () => {
-  assert.deepEqual(sent(follow([judged(SEEN, [7], [7])], { known: [MATCH] })), []);
-  assert.deepEqual(follow([judged(SEEN, [7], [])], { known: [MATCH] }).changedMatches, []);
-  assert.deepEqual(sent(follow([judged(SEEN, [], [7])])), ['match property.ad.update']);
-});
-
 const NOTHING: Alerts = {
   newMatches: [],
   changedMatches: [],
@@ -155,71 +125,6 @@ test('nothing is left of what a silent search satisfies, or one that was deleted
     const changes = [judged(CREATED, [], [7]), judged(CHEAPER, [7], [7])];
     assert.deepEqual(deriveAlerts(changes, routes, [], resolveToulon, NOW), NOTHING);
     assert.deepEqual(deriveAlerts([judged(CHEAPER, [7], [])], routes, [MATCH], resolveToulon, NOW), NOTHING);
-  }
-});
-
-test('what began while the search was silent is no match: it is one when it ends and begins anew', () => {
-  // The first change concerned a silent search, and has left nothing.
-  const told = follow([judged(CHEAPER, [7], []), judged(CHEAPER, [], [7])]);
-  assert.deepEqual(
-    sent(told).filter((line) => line.startsWith('match')),
-    ['match property.ad.update'],
-  );
-  assert.deepEqual([told.newMatches.map(({ hasBegun }) => hasBegun), told.began.length], [[true], 1]);
-});
-
-test('each delivery carries the document as it was at its own change, written once for all searches', () => {
-  const routes = new Map(
-    [7, 8, 9].map(searchNumberOf).map((number) => [number, { ...ROUTE, number, hidePropertyContact: number === 9 }]),
-  );
-  const changes = [judged(CREATED, [], [7, 8, 9]), judged(CHEAPER, [7, 8, 9], [7, 8, 9])];
-  const consequences = deriveAlerts(changes, routes, [], resolveToulon, NOW);
-  assert.equal(consequences.snapshots.length, 4);
-  const prices = bodies(consequences).map(({ event, match }) => [
-    event === 'property.ad.create',
-    (match as { propertyDocument: { price: number } }).propertyDocument.price,
-  ]);
-  for (const [isCreation, price] of prices) assert.equal(price, isCreation ? 250_000 : 240_000);
-});
-
-test('hidePropertyContact leaves no contact anywhere in the body', () => {
-  const [, , shared] = changesOf([
-    upsertAt(0, ADVERT_PARTS),
-    upsertAt(5, { ...ADVERT_PARTS, advertUuid: OTHER_ADVERT }),
-    upsertAt(9, { ...ADVERT_PARTS, advert: { contact: { ...CONTACT, phone: '+34' } } }),
-  ]);
-  const texts = (hidePropertyContact: boolean) =>
-    bodies(follow([judged(shared, [], [7])], { route: { hidePropertyContact } })).map((body) => JSON.stringify(body));
-  assert.ok(texts(true).length > 1);
-  for (const text of texts(true)) assert.doesNotMatch(text, /contact|a@a\.example|\+3|Agence"/);
-  for (const text of texts(false)) assert.match(text, /"contact":\{"agency":"Agence","email":"a@a\.example"/);
-});
-
-test('the body of an event has the shape of the specification, section 6.2', () => {
-  const consequences = follow([judged(CHEAPER, [7], [7])], { known: [MATCH] });
-  const [price, update] = bodies(consequences);
-  assert.deepEqual(Object.keys(price ?? {}), ['event', 'adEvent', 'match']);
-  assert.equal(price?.event, 'ad.update.price');
-  assert.deepEqual(price?.adEvent, {
-    fieldName: 'price',
-    fieldOldValue: '250000',
-    fieldNewValue: '240000',
-    percentVariation: '-4.00',
-    createdAt: minute(5),
-  });
-  assert.deepEqual(Object.keys(update ?? {}), ['event', 'match']);
-  for (const body of [price, update]) {
-    const { propertyDocument, ...match } = (body as { match: Record<string, unknown> }).match;
-    assert.deepEqual(match, {
-      '@context': '/contexts/Match',
-      '@id': `/matches/${MATCH.id}`,
-      '@type': 'Match',
-      property: `/documents/properties/${PROPERTY}`,
-      search: `/searches/${ROUTE.id}`,
-      createdAt: MATCH.createdAt.toISOString(),
-      updatedAt: NOW.toISOString(),
-    });
-    assert.equal((propertyDocument as { uuid: string }).uuid, PROPERTY);
   }
 });
 

@@ -6,7 +6,7 @@ import type { AdvertContent, AdvertEvent } from '../src/engine/domain/advert.ts'
 import { applyMessage } from '../src/engine/domain/change.ts';
 import type { EventKind } from '../src/engine/domain/codes.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
-import { EVENTS_KEPT, type HeldAdvert, type StatedProperty } from '../src/engine/domain/property.ts';
+import { EVENTS_KEPT, type HeldAdvert } from '../src/engine/domain/property.ts';
 import {
   ADVERT,
   changesOf,
@@ -122,19 +122,6 @@ test('price, surface and pictures that change together are told one by one, then
   );
 });
 
-test('an unknown advert is created, on a new property and on a known one, with one event', () => {
-  const changes = changesOf([upsertAt(0, { advert: CONTENT }), upsertAt(5, { advertUuid: OTHER_ADVERT })]);
-  for (const change of changes) {
-    assert.equal(change.outcome, 'created');
-    assert.deepEqual(told(change.events), [{ kind: 'property.ad.create', field: null }]);
-    assert.ok(change.mayAffectMatches);
-  }
-  assert.deepEqual(
-    changes[1]?.held?.state.adverts.map(({ uuid }) => uuid),
-    [ADVERT, OTHER_ADVERT],
-  );
-});
-
 test('an advert expires once, at the time the crawler states or saw it', () => {
   for (const expiredAt of [undefined, minute(3)]) {
     const [, expiry, again] = changesOf([
@@ -205,32 +192,10 @@ test('an object without a known member says what none says: there is no change b
   );
 });
 
-test('what the message states of the property is compared as well', () => {
-  const property: Partial<StatedProperty> = { room: 3, city: { insee: '83137', zipcode: null, name: null } };
-  const [, change] = changesOf([upsertAt(0, { property }), upsertAt(5, { property: { ...property, room: 4 } })]);
-  assert.deepEqual(told(change?.events ?? []), [UPDATE]);
-});
-
-test('a message older than the state of its advert is stale; another advert of the property is not concerned', () => {
-  const held = heldAfter(upsertAt(5, { advert: CONTENT }));
-  for (const message of [upsertAt(4, { advert: { price: 1 } }), expireAt(4)]) {
-    const change = applyMessage(held, message, nextOrigin());
-    assert.deepEqual(change, { outcome: 'stale', held, events: [], mayAffectMatches: false });
-  }
-  assert.equal(applyMessage(held, upsertAt(4, { advertUuid: OTHER_ADVERT }), nextOrigin()).outcome, 'created');
-});
-
 test('a message of the very instant of the state is not older: it counts', () => {
   const held = heldAfter(upsertAt(5, { advert: CONTENT }));
   assert.equal(applyMessage(held, upsertAt(5, { advert: { ...CONTENT, price: 1 } }), nextOrigin()).outcome, 'changed');
   assert.equal(applyMessage(held, expireAt(5), nextOrigin()).outcome, 'changed');
-});
-
-test('a re-crawl without change moves the time the advert was seen, so that an older message is stale', () => {
-  const [, recrawl, stale] = changesOf([upsertAt(0), upsertAt(9), upsertAt(5, { advert: CONTENT })]);
-  assert.equal(recrawl?.held?.crawls[ADVERT]?.[0], minute(9));
-  assert.equal(recrawl?.mayAffectMatches, false);
-  assert.equal(stale?.outcome, 'stale');
 });
 
 test('a re-crawl may make another advert speak for the property, and says so', () => {
@@ -254,17 +219,6 @@ test('a re-crawl may make another advert state the floor, though the same one sp
   assert.deepEqual([affects(2), affects(5)], [false, true]);
 });
 
-test('the expiry of an advert never seen has no effect', () => {
-  assert.deepEqual(applyMessage(null, expireAt(0), nextOrigin()), {
-    outcome: 'unknown',
-    held: null,
-    events: [],
-    mayAffectMatches: false,
-  });
-  const held = heldAfter(upsertAt(0));
-  assert.equal(applyMessage(held, expireAt(5, { advertUuid: OTHER_ADVERT }), nextOrigin()).held, held);
-});
-
 test('an advert keeps its newest 50 events, newest last', () => {
   const messages = Array.from({ length: 40 }, (_, count) => upsertAt(count, { advert: { price: count + 1 } }));
   const advert = heldAfter(...messages).state.adverts[0] as HeldAdvert;
@@ -284,14 +238,4 @@ test('the state that a change replaces is left as it was', () => {
   for (const message of [upsertAt(5), upsertAt(5, { advert: CONTENT }), expireAt(5)])
     applyMessage(held, message, nextOrigin());
   assert.deepEqual(held, before);
-});
-
-test('a state that PostgreSQL put in another member order is no change', () => {
-  const message = upsertAt(0, { advert: CONTENT, property: { locations: { lat: 43.1, lon: 5.9 } } });
-  const held = JSON.parse(JSON.stringify(heldAfter(message)), (_, value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).reverse())
-      : value,
-  );
-  assert.equal(applyMessage(held, { ...message, crawledAt: minute(5) }, nextOrigin()).outcome, 'recrawled');
 });

@@ -13,6 +13,7 @@ import { distanceToEdgesKm, isInPolygon, type Polygon } from '../src/engine/doma
 import { readCommuneOutlines } from '../src/engine/reference/commune-outlines.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
 import { SHARED_DATA } from './support/checkout.ts';
+import { runsOf } from './support/random-runs.ts';
 
 const FILE = new URL('outlines/communes-2018.topojson.gz', SHARED_DATA);
 const skip = existsSync(FILE) ? false : 'the outlines of 2018 are not there';
@@ -120,7 +121,7 @@ describe('communes by their outlines', { skip }, () => {
 
   it('hold 998 of 1,000 of their points, and more', (t) => {
     let wrong = 0;
-    const asked = 30_000;
+    const asked = runsOf(30_000);
     for (let count = 0; count < asked; ) {
       const area = random.pick(communes);
       const [lat, lon] = [between(area.south, area.north), between(area.west, area.east)];
@@ -134,7 +135,7 @@ describe('communes by their outlines', { skip }, () => {
 
   it('hold nothing beyond a land border', () => {
     const isAbroad = (lat: number, lon: number) => abroad.some((country) => isIn(country, lat, lon));
-    const points = pointsOutside(10, 500, (lat, lon, near) => near.length > 0 && isAbroad(lat, lon));
+    const points = pointsOutside(10, runsOf(500), (lat, lon, near) => near.length > 0 && isAbroad(lat, lon));
     const french = points.filter(({ lat, lon }) => resolve(lat, lon) !== null);
     assert.deepEqual(
       french.map(({ lat, lon }) => [lat, lon, resolve(lat, lon)?.name]),
@@ -147,7 +148,7 @@ describe('communes by their outlines', { skip }, () => {
     const isCoast = (lat: number, lon: number, near: readonly Area[]) =>
       near.some((area) => distanceKm(area, lat, lon) <= 1.99) &&
       abroad.every((country) => distanceKm(country, lat, lon) > COARSE_KM);
-    for (const { lat, lon, near } of pointsOutside(2, 500, isCoast)) {
+    for (const { lat, lon, near } of pointsOutside(2, runsOf(500), isCoast)) {
       const insee = outlines.at(lat, lon);
       assert.ok(insee !== null, `${lat}, ${lon}`);
       const nearest = Math.min(...near.map((area) => distanceKm(area, lat, lon)));

@@ -32,8 +32,9 @@ import { boxesOf } from '../src/features/explanations/area-boxes.ts';
 import { satisfiedSince } from '../src/features/explanations/examination.ts';
 import { changesOf, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
+import { runsOf } from './support/random-runs.ts';
 
-const CASES = fc.sample(fc.tuple(criteria, facts), { numRuns: 20_000, seed: 21 });
+const CASES = fc.sample(fc.tuple(criteria, facts), { numRuns: runsOf(40_000), seed: 21 });
 
 test('the conjunction of what is explained is what decides, for searches and properties of every kind', () => {
   const seen = new Set<string>();

@@ -9,6 +9,7 @@ import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { entryHolds } from '../src/engine/domain/expressions.ts';
 import { foldTexts } from '../src/engine/domain/word-phrases.ts';
 import { ExpressionTable } from '../src/engine/matching/text/expression-table.ts';
+import { runsOf } from './support/random-runs.ts';
 
 const PIECES = (
   "ascenseur|travaux|terrasse|terrasses|balcon|chambre|chambres|pièces|pièce|salle|eau|d'eau|vue|mer|belles|clim|T3|F3|" +
@@ -138,7 +139,7 @@ test('the definition and the index read numbers, short forms and negations as an
     const length = 2 + Math.floor(10 * random.uniform());
     return Array.from({ length }, () => random.pick(PIECES) + random.pick(SEPARATORS)).join('');
   };
-  for (let round = 0; round < 1_000; round++) {
+  for (let round = 0; round < runsOf(2_000); round++) {
     const texts = random.chance(0.2) ? [text(), text()] : [text()];
     const folded = foldTexts(texts);
     table.read(texts);
@@ -153,5 +154,5 @@ test('the definition and the index read numbers, short forms and negations as an
       found += Number(expected);
     }
   }
-  assert.ok(found > 5_000);
+  assert.ok(found > runsOf(10_000));
 });

@@ -6,6 +6,7 @@ import { createRandom } from '../bench/adverts/seeded-random.ts';
 import { isInPolygon, type Polygon, type Position } from '../src/engine/domain/geo.ts';
 import { PolygonShapes } from '../src/engine/matching/records/polygon-shapes.ts';
 import { polygonRow } from '../src/engine/matching/rows/area-geometry.ts';
+import { runsOf } from './support/random-runs.ts';
 
 const random = createRandom(23);
 const between = (min: number, max: number): number => min + (max - min) * random.uniform();
@@ -91,7 +92,7 @@ for (const [name, make] of Object.entries(SHAPES)) {
       const polygons = make(corners);
       const address = shapes.write(polygons) as number;
       assert.deepEqual(shapes.rowsOf(address), polygons.map(polygonRow));
-      for (const [lat, lon] of placesOf(polygons, 150)) {
+      for (const [lat, lon] of placesOf(polygons, runsOf(300))) {
         const expected = polygons.some((polygon) => isInPolygon(polygon, lat, lon));
         assert.equal(shapes.hold(address, lat, lon), expected, `${corners} corners, ${lat}, ${lon}`);
         inside += expected ? 1 : 0;

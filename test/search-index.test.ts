@@ -58,7 +58,7 @@ test('thousands of searches in one place split their leaves, and leave without a
     index.upsert(searchNumberOf(i + 1), criteria);
     searches.set(i + 1, criteria);
   }
-  const properties = fc.sample(facts, { numRuns: 60, seed: 2 });
+  const properties = fc.sample(facts, { numRuns: runsOf(160), seed: 2 });
   for (const property of properties) assertSameAsScan(index, searches, property);
   for (const number of [...searches.keys()]) {
     if (number % 3 === 0) continue;
@@ -93,7 +93,7 @@ test('laid out all at once or one by one, searches are matched alike and leave w
   assert.equal(atOnce.stats().rows, 0);
   layOut(atOnce);
   assert.equal(atOnce.stats().rows, oneByOne.stats().rows);
-  for (const property of fc.sample(facts, { numRuns: 60, seed: 12 })) {
+  for (const property of fc.sample(facts, { numRuns: runsOf(160), seed: 12 })) {
     assertSameAsScan(atOnce, searches, property);
     assertSameAsScan(oneByOne, searches, property);
   }
@@ -116,7 +116,7 @@ test('searches may change and properties be matched while the index is being lai
     },
   ];
   const saved = manySearches(4000, 15);
-  const properties = fc.sample(facts, { numRuns: 20, seed: 16 });
+  const properties = fc.sample(facts, { numRuns: runsOf(40), seed: 16 });
   for (const change of changes) {
     for (const stepsBefore of [0, 1, 30, 60, 90]) {
       const searches = new Map(saved.map((criteria, i) => [i + 1, criteria]));

@@ -22,13 +22,6 @@ async function openBacklog(t: TestContext, settings: Partial<CourierSettings> = 
   return { receiver, stage, due };
 }
 
-test('what was recorded while no courier was there, and announced to nobody, is sent after the start', async (t) => {
-  const { receiver, stage } = await openBacklog(t);
-  await stage.start();
-  await stage.untilAllEnded();
-  assert.equal(receiver.posts.length, COUNT);
-});
-
 test('first attempts need no NATS, and no retry is lost to one that is away', async (t) => {
   const { receiver, stage } = await openBacklog(t);
   receiver.script('/0', { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
@@ -40,6 +33,20 @@ test('first attempts need no NATS, and no retry is lost to one that is away', as
   const gapMs = (second?.receivedAt ?? 0) - (first?.receivedAt ?? 0);
   assert.ok(gapMs >= RETRY_DELAY_MS && gapMs < RETRY_DELAY_MS + 8_000, `${gapMs} ms`);
   assert.deepEqual(stage.repairs.missing, [1]);
+});
+
+test('the retries of a stream that was deleted are made all the same, by the same courier', async (t) => {
+  const { receiver, stage } = await openBacklog(t);
+  receiver.script('/0', { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
+  await stage.start();
+  const { streams } = stage.broker.manager;
+  await until(
+    async () => (await streams.info(stage.broker.names.retriesStream)).state.messages,
+    (messages) => messages === 1,
+  );
+  await streams.delete(stage.broker.names.retriesStream);
+  await stage.untilAllEnded();
+  assert.equal(receiver.posts.length, COUNT + 1);
 });
 
 test('overdue retries without a message are all sent, as fast as they are found', async (t) => {

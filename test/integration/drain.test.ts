@@ -4,12 +4,14 @@
  */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
+import { createGate } from '../support/gate.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -17,11 +19,25 @@ import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const ANNOUNCE_MS = 3_000;
+/** Longer than the end is announced: what hangs then is still under way when nothing new is taken. */
+const ATTEMPT_TIMEOUT_MS = 12_000;
 
-test('clients that never stop asking over kept connections, and pollers of readiness, do not keep the daemon alive', async (t) => {
-  const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers, { VIGIE_DRAIN_ANNOUNCE_MS: String(ANNOUNCE_MS) });
+const servers = await startTestServers({ after });
+
+test('whatever is under way at a SIGTERM is finished, recorded and logged once, and nobody keeps the daemon alive', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const database = connectDatabase(t, servers.postgres.url);
+  const crawler = await connectCrawler(t, servers.nats.url);
+  const daemon = await startDaemon(t, servers, {
+    VIGIE_DRAIN_ANNOUNCE_MS: String(ANNOUNCE_MS),
+    VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS),
+    VIGIE_LOG_LEVEL: 'debug',
+  });
+  const closed = once(daemon.process, 'close');
   const key = await createApiKey(servers);
+  const rest = restClient(daemon, key);
+
+  // Clients that never stop asking over kept connections, and pollers of readiness.
   const agent = new Agent({ keepAlive: true });
   let isGone = false;
   const answers: Answer[] = [];
@@ -36,7 +52,7 @@ test('clients that never stop asking over kept connections, and pollers of readi
         await wait(10);
         continue;
       }
-      answers.push(answer);
+      if (path === '/searches') answers.push(answer);
       if (isFarewell) farewells[path].push(answer);
       hasHeard ||= answer.closes;
     }
@@ -45,17 +61,44 @@ test('clients that never stop asking over kept connections, and pollers of readi
     ...Array.from({ length: 8 }, () => askOn(daemon.apiUrl, '/searches')),
     ...Array.from({ length: 4 }, () => askOn(daemon.operationsUrl, '/readyz')),
   ];
+
+  // A request that its client never finishes.
+  const { hostname, port } = new URL(daemon.apiUrl);
+  const socket = connect(Number(port), hostname);
+  t.after(() => void socket.destroy());
+  socket.on('error', () => undefined);
+  socket.write('POST /searches HTTP/1.1\r\nHost: vigie\r\nContent-Length: 100\r\n\r\n{');
+
+  // A test of a webhook, and an attempt at an endpoint that hangs.
+  const { gate, open } = createGate();
+  receiver.script('/slow', { type: 'gated', gate, status: 200 });
+  receiver.script('/matches', { type: 'hang' });
+  await rest.createSearch({
+    title: 'all of Toulon',
+    notificationEnabled: true,
+    endpointRecipient: receiver.urlOf('/matches'),
+  });
+  const query = new URLSearchParams({ endpoint: receiver.urlOf('/slow'), eventType: 'ad.update.price' });
+  const tested = rest.request<{ delivery: { delivered: boolean } }>('GET', `/webhook-tester?${query.toString()}`);
+  const ids = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
+  await crawler.publish(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 100_000 }));
+  await receiver.until((posts) => posts.length === 2);
   await until(
     async () => answers.length,
     (count) => count > 200,
   );
+
   const signalledAt = performance.now();
-  const code = await daemon.end('SIGTERM');
+  const ended = daemon.end('SIGTERM');
+  await untilRefused(daemon.apiUrl);
+  open();
+  const { status, body } = await tested;
+  assert.deepEqual([status, body.delivery.delivered], [200, true]);
+  assert.equal(await ended, 0, JSON.stringify(daemon.log.at(-1)));
   const tookMs = performance.now() - signalledAt;
   isGone = true;
-  await Promise.all(asking);
+  await Promise.all([...asking, closed]);
   agent.destroy();
-  assert.equal(code, 0, JSON.stringify(daemon.log.at(-1)));
   t.diagnostic(`ended in ${Math.round(tookMs)} ms, ${farewells['/searches'].length} requests answered meanwhile`);
   for (const [path, told] of Object.entries(farewells)) {
     assert.ok(told.length > 0, `${path} is answered while the end is announced`);
@@ -64,73 +107,19 @@ test('clients that never stop asking over kept connections, and pollers of readi
       'every answer ends its connection',
     );
   }
-  assert.deepEqual([...new Set(farewells['/searches'].map(({ status }) => status))], [200]);
-  assert.deepEqual([...new Set(farewells['/readyz'].map(({ status }) => status))], [503], '/readyz fails at once');
-});
-
-test('a request that a client never finishes holds the daemon up for seconds, not for its whole grace', async (t) => {
-  const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
-  const { hostname, port } = new URL(daemon.apiUrl);
-  const socket = connect(Number(port), hostname);
-  t.after(() => void socket.destroy());
-  socket.on('error', () => undefined);
-  socket.write('POST /searches HTTP/1.1\r\nHost: vigie\r\nContent-Length: 100\r\n\r\n{');
-  await until(
-    async () => (await fetch(`${daemon.operationsUrl}/healthz`)).status,
-    (status) => status === 200,
-  );
-  const signalledAt = performance.now();
-  assert.equal(await daemon.end('SIGTERM'), 0);
-  t.diagnostic(`ended in ${Math.round(performance.now() - signalledAt)} ms`);
-});
-
-test('a webhook test under way is answered before the daemon ends', async (t) => {
-  const servers = await startTestServers(t);
-  const receiver = await startWebhookReceiver(t);
-  const daemon = await startDaemon(t, servers);
-  const key = await createApiKey(servers);
-  let open = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  receiver.script('/slow', { type: 'gated', gate, status: 200 });
-  const query = new URLSearchParams({ endpoint: receiver.urlOf('/slow'), eventType: 'ad.update.price' });
-  const tested = restClient(daemon, key).request<{ delivery: { delivered: boolean } }>(
-    'GET',
-    `/webhook-tester?${query.toString()}`,
-  );
-  await receiver.until((posts) => posts.length === 1);
-  const ended = daemon.end('SIGTERM');
-  await untilRefused(daemon.apiUrl);
-  open();
-  const { status, body } = await tested;
-  assert.deepEqual([status, body.delivery.delivered], [200, true]);
-  assert.equal(await ended, 0);
-});
-
-test('an attempt at an endpoint that hangs is waited for and recorded', async (t) => {
-  const servers = await startTestServers(t);
-  const receiver = await startWebhookReceiver(t);
-  const database = connectDatabase(t, servers.postgres.url);
-  const crawler = await connectCrawler(t, servers.nats.url);
-  const daemon = await startDaemon(t, servers, { VIGIE_ATTEMPT_TIMEOUT_MS: '4000' });
-  receiver.script('/matches', { type: 'hang' });
-  await restClient(daemon, await createApiKey(servers)).createSearch({
-    title: 'all of Toulon',
-    notificationEnabled: true,
-    endpointRecipient: receiver.urlOf('/matches'),
-  });
-  const ids = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
-  await crawler.publish(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 100_000 }));
-  await receiver.until((posts) => posts.length === 1);
-  assert.equal(await daemon.end('SIGTERM'), 0);
+  assert.deepEqual([...new Set(farewells['/searches'].map((answer) => answer.status))], [200]);
+  assert.deepEqual([...new Set(farewells['/readyz'].map((answer) => answer.status))], [503], '/readyz fails at once');
   const { rows } = await database.query('select error from attempts');
   assert.deepEqual(rows, [{ error: 'timeout' }]);
+  const answered = new Set(answers.map(({ requestId }) => requestId));
+  const logged = daemon.log.flatMap(({ message, requestId }) =>
+    message === 'request' && answered.has(String(requestId)) ? [String(requestId)] : [],
+  );
+  assert.deepEqual(logged.toSorted(), [...answered].toSorted());
+  assert.equal(daemon.log.at(-1)?.message, 'stopped');
 });
 
 test('signals that come together are one wish; a later one is obeyed at once', async (t) => {
-  const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers, { VIGIE_DRAIN_ANNOUNCE_MS: '60000', VIGIE_DRAIN_TIMEOUT_MS: '120000' });
   const signalledAt = performance.now();
   const ended = daemon.end('SIGTERM');
@@ -142,7 +131,6 @@ test('signals that come together are one wish; a later one is obeyed at once', a
 });
 
 test('SIGTERM while the daemon starts ends it in order too', async (t) => {
-  const servers = await startTestServers(t);
   const starting = startDaemon(t, servers, {}, { onStarting: (daemon) => void daemon.kill('SIGTERM') });
   await assert.rejects(starting, /the daemon ended with 0/);
 });
@@ -150,6 +138,7 @@ test('SIGTERM while the daemon starts ends it in order too', async (t) => {
 interface Answer {
   readonly status: number;
   readonly closes: boolean;
+  readonly requestId: string;
 }
 
 function ask(url: string, key: string, agent: Agent): Promise<Answer> {
@@ -157,7 +146,11 @@ function ask(url: string, key: string, agent: Agent): Promise<Answer> {
     const asked = get(url, { agent, headers: { 'X-API-KEY': key } }, (answer) => {
       answer.once('error', reject).resume();
       answer.once('end', () =>
-        resolve({ status: answer.statusCode ?? 0, closes: answer.headers.connection === 'close' }),
+        resolve({
+          status: answer.statusCode ?? 0,
+          closes: answer.headers.connection === 'close',
+          requestId: String(answer.headers['x-request-id']),
+        }),
       );
     });
     asked.once('error', reject);

@@ -5,11 +5,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
+import { createApiKey, runVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -20,7 +21,7 @@ const at = (minute: number): string => `2026-03-10T08:${String(minute).padStart(
 test('duplicates and stale messages change nothing, garbage is kept with its bytes and stops nobody', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const rest = restClient(daemon, await createApiKey(servers));
   await rest.createSearch({
     title: 'Toulon',
@@ -83,7 +84,7 @@ test('duplicates and stale messages change nothing, garbage is kept with its byt
 
 test('publish refuses what the contract does not allow, by line, and publishes a line once', async (t) => {
   const servers = await startTestServers(t);
-  await startDaemon(t, servers);
+  await startHere(t, servers);
   const good = JSON.stringify(upsert({ property, advert, crawledAt: at(10), price: 250_000 }));
   const first = await runVigie(['publish'], servers, { input: `${good}\nnonsense\n\n${good}\n` });
   assert.equal(first.code, 1);

@@ -25,7 +25,7 @@ import { startTestPostgres } from '../support/servers.ts';
 
 const HELD = 300;
 
-const limits = { searches: 100_000, polygonCorners: 500_000, excludedWords: 100_000, matchesPerAdvert: 1_000 };
+const limits = { searches: 100_000, polygonCorners: 500_000, excludedWords: 100_000, matchesPerAdvert: 100 };
 let prepare: ReturnType<typeof createMatchEstimator> | null = null;
 const api = await startTestApi(
   { after },
@@ -51,26 +51,23 @@ function caller(key: string) {
 }
 
 describe('a client', () => {
-  it('may have searches without criteria, but not two thousand, though no property is held', async () => {
+  it('may have searches without criteria as far as the limit goes, though no property is held', async () => {
     const call = caller(await api.newClient('greedy'));
     const post = () => call('POST', '/searches', { title: 'x' });
     const statuses: number[] = [];
-    for (let from = 0; from < 2_000; from += 200) {
-      const answers = await Promise.all(Array.from({ length: 200 }, post));
+    for (let from = 0; from < 200; from += 50) {
+      const answers = await Promise.all(Array.from({ length: 50 }, post));
       statuses.push(...answers.map(({ status }) => status));
     }
-    assert.equal(statuses.filter((status) => status === 201).length, 1_000);
-    assert.equal(statuses.filter((status) => status === 403).length, 1_000);
+    assert.equal(statuses.filter((status) => status === 201).length, 100);
+    assert.equal(statuses.filter((status) => status === 403).length, 100);
     const { body } = await post();
     assert.deepEqual(
       [body.type, body.limit, body.maximum, body.used],
-      ['/docs.jsonld#LimitReached', 'matchesPerAdvert', 1_000, 1_000],
+      ['/docs.jsonld#LimitReached', 'matchesPerAdvert', 100, 100],
     );
-    assert.equal(
-      body.detail,
-      'you may have 1000 matches per advert in all, and by estimate have 1000; this would add 1',
-    );
-    assert.equal(await totalOf('greedy'), 1_000);
+    assert.equal(body.detail, 'you may have 100 matches per advert in all, and by estimate have 100; this would add 1');
+    assert.equal(await totalOf('greedy'), 100);
   });
 
   it('has another limit where operators say so, exactly, whatever comes at once and under a key', async () => {

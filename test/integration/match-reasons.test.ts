@@ -32,7 +32,6 @@ const SEARCH = {
   notificationEnabled: true,
   endpointRecipient: ENDPOINT,
 };
-const EVENTS = { eventEndpoint: ENDPOINT, subscribedEvents: ['ad.update.price'] };
 const SILENT = { notificationEnabled: false };
 
 async function create(body: object = {}): Promise<string> {
@@ -78,27 +77,6 @@ function newFlat(): { readonly property: Uuid; record(...contents: readonly Part
 }
 
 describe('what was said and was not so', () => {
-  it('a search that was changed to include a property: it began with the change', async () => {
-    const { property, record } = newFlat();
-    await record({ price: 250_000 });
-    const search = await create();
-    await change(search, { budgetMax: 300_000 });
-    assert.deepEqual(await codesOf(search, property), ['satisfied', 'not-notified', 'stood-when-changed']);
-
-    const evented = await create(EVENTS);
-    await change(evented, { budgetMax: 300_000 });
-    await record({ price: 240_000 });
-    const codes = await codesOf(evented, property);
-    assert.deepEqual(codes, ['notified-of-event', 'stood-when-changed']);
-  });
-
-  it('a word that began a match is not explained by the price of the same message', async () => {
-    const { property, record } = newFlat();
-    const search = await create({ expressions: [{ word: 'piscine' }] });
-    await record({ price: 190_000 }, { price: 180_000, title: 'Appartement avec piscine' });
-    assert.deepEqual(await codesOf(search, property), ['began', 'not-recorded']);
-  });
-
   it('a price is named when it made the difference, with its values, and a surface likewise', async () => {
     const [dear, small] = [newFlat(), newFlat()];
     const search = await create({ surfaceMin: 40 });
@@ -110,23 +88,6 @@ describe('what was said and was not so', () => {
     const [grew] = await reasonsOf(search, small.property);
     assert.equal(grew?.code, 'began-by-surface');
     assert.match(grew.reason, /from 30\sm² to 45\sm²/);
-  });
-
-  it('what several values did together, or another advert, is not recorded', async () => {
-    const both = newFlat();
-    const search = await create({ surfaceMin: 40 });
-    await both.record({ price: 250_000, surface: 30 }, { price: 190_000, surface: 45 });
-    assert.deepEqual(await codesOf(search, both.property), ['began', 'not-recorded']);
-    const [property, first, second] = [randomUuid(), randomUuid(), randomUuid()];
-    await scene.record([
-      recentFlat(property, first, { price: 250_000 }),
-      recentFlat(property, second, { price: 260_000 }),
-    ]);
-    await scene.record([
-      recentFlat(property, second, { price: 255_000 }),
-      recentFlat(property, first, { price: 190_000 }),
-    ]);
-    assert.deepEqual(await codesOf(search, property), ['began', 'not-recorded']);
   });
 
   it('the price of a property is not told of another one of the same batch', async () => {
@@ -151,16 +112,6 @@ describe('what was said and was not so', () => {
     assert.equal(stood?.code, 'stood-when-created');
     assert.equal(Date.parse(stood.at ?? ''), Date.parse(createdAt));
   });
-
-  it('criteria are those of the version that notified, not of today', async () => {
-    const { property, record } = newFlat();
-    const search = await create();
-    await record({ price: 250_000 }, { price: 190_000 });
-    await change(search, { budgetMax: 400_000 });
-    assert.deepEqual(await codesOf(search, property), ['began-by-price']);
-    await change(search, { budgetMax: 100_000 });
-    assert.deepEqual(await codesOf(search, property), ['began-by-price', 'left', 'unsatisfied']);
-  });
 });
 
 describe('what was silent', () => {
@@ -179,43 +130,6 @@ describe('what was silent', () => {
     assert.deepEqual(await codesOf(search, property), ['began-with-advert']);
     await change(search, { notificationRecipient: null });
     assert.deepEqual(await codesOf(search, property), ['began-with-advert'], 'it had one then');
-  });
-
-  it('it began while notifications were off, whatever they are now', async () => {
-    const [entered, cheapened] = [newFlat(), newFlat()];
-    const search = await create();
-    await cheapened.record({ price: 250_000 });
-    await change(search, SILENT);
-    await cheapened.record({ price: 150_000 });
-    await entered.record({ price: 150_000 });
-    const expected = ['satisfied', 'not-notified', 'began-while-silent'];
-    for (const { property } of [entered, cheapened]) {
-      assert.deepEqual(await codesOf(search, property), [...expected, 'notifications-off']);
-    }
-    await change(search, { notificationEnabled: true });
-    for (const { property } of [entered, cheapened]) assert.deepEqual(await codesOf(search, property), expected);
-  });
-
-  it('what stood when the search was created stays so through changes while it notifies', async () => {
-    const { property, record } = newFlat();
-    await record({ price: 150_000 });
-    const search = await create();
-    await record({ price: 140_000 }, { price: 140_000, title: 'Appartement avec vue' });
-    const codes = await codesOf(search, property);
-    assert.deepEqual(codes, ['satisfied', 'not-notified', 'stood-when-created', 'not-subscribed']);
-  });
-
-  it('several possible beginnings are not recorded', async () => {
-    const { property, record } = newFlat();
-    await record({ price: 150_000 });
-    const search = await create({ ...SILENT, expressions: [{ word: 'vue' }] });
-    await record({ price: 150_000, title: 'Appartement avec vue' });
-    assert.deepEqual(await codesOf(search, property), [
-      'satisfied',
-      'not-notified',
-      'not-recorded',
-      'notifications-off',
-    ]);
   });
 
   it('cancelled with the notifications', async () => {

@@ -5,13 +5,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import { urlKeyOf } from '../../src/engine/domain/endpoint.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { registerCourier } from '../../src/engine/store/couriers.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { pauseEndpoint } from '../../src/engine/store/endpoints.ts';
-import { resendDelivery } from '../../src/engine/store/resends.ts';
 import { type CourierSettings, openDeliveryStage } from '../support/courier.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -58,15 +56,6 @@ async function openScene(t: Cleanup, settings: Partial<CourierSettings> = {}) {
 
 const pathsOf = (posts: readonly ReceivedPost[]): readonly string[] => posts.map(({ path }) => path);
 
-test('the next one goes when an attempt has failed, and does not wait for the retry', async (t) => {
-  const { receiver, tell, start, untilPosted } = await openScene(t);
-  receiver.script('/failing', failing);
-  await tell('/failing', '/second', '/third');
-  await start();
-  await untilPosted('/third');
-  assert.deepEqual(pathsOf(receiver.posts), ['/failing', '/second', '/third']);
-});
-
 test('every attempt has the number of its delivery', async (t) => {
   const { receiver, tell, start, audit, untilAllEnded } = await openScene(t, { retryDelayMs: 1_000 });
   receiver.script('/failing', failing, failing, { type: 'answer', status: 200 });
@@ -95,36 +84,6 @@ test('an endpoint that hangs holds its match back, there and elsewhere, and noth
   await untilAllEnded();
   assert.deepEqual(pathsOf(receiver.posts).slice(4), ['/elsewhere', '/hanging', '/last']);
   await audit();
-});
-
-test('another endpoint is waited for no longer than half a minute, the same one as long as it takes', async (t) => {
-  const { announcer, receiver, seedAgo, start, untilPosted, untilAllEnded } = await openScene(t);
-  let answer = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
-  receiver.script('/hanging', { type: 'gated', gate, status: 200 }, { type: 'answer', status: 200 });
-  // Long enough ago that a second is left.
-  const addresses = await seedAgo(HELD_BACK_MAX_MS - 1_000, '/hanging', '/hanging', '/elsewhere');
-  await start();
-  announcer.announce(addresses.slice(0, 1));
-  await untilPosted('/hanging');
-  announcer.announce(addresses.slice(1));
-  await untilPosted('/elsewhere');
-  assert.deepEqual(pathsOf(receiver.posts), ['/hanging', '/elsewhere']);
-  answer();
-  await untilAllEnded();
-  assert.deepEqual(pathsOf(receiver.posts), ['/hanging', '/elsewhere', '/hanging']);
-});
-
-test('a paused endpoint holds nothing back', async (t) => {
-  const { database, receiver, tell, start, untilPosted } = await openScene(t);
-  const url = receiver.urlOf('/paused');
-  const [first] = await tell('/paused', '/second');
-  await pauseEndpoint(database, first?.endpointKey as string, url);
-  await start();
-  await untilPosted('/second');
-  assert.deepEqual(pathsOf(receiver.posts), ['/second']);
 });
 
 test('a pause lets go at once what its endpoint held back', async (t) => {
@@ -179,40 +138,4 @@ test('two couriers, few slots and a flood keep the order of every match', async 
     where later.sequence = earlier.sequence + 1 and later.finished_at <= earlier.finished_at
       and (later.endpoint = earlier.endpoint or later.finished_at < later.created_at + interval '30 seconds')`);
   assert.equal(rows[0].count, 0);
-});
-
-test('many events in a row at an endpoint that hangs go one after the other, and no neighbour waits', async (t) => {
-  const { receiver, tell, start, untilPosted } = await openScene(t, { attemptTimeoutMs: 100 });
-  receiver.script('/hanging', { type: 'hang' });
-  await tell(...Array<string>(40).fill('/hanging'));
-  await start();
-  await untilPosted('/hanging');
-  await tell('/neighbour', '/neighbour');
-  await untilPosted('/neighbour', 2);
-  assert.ok(receiver.posts.length < 40);
-  await untilPosted('/hanging', 40);
-  const sequences = receiver.posts.flatMap(({ path, headers }) =>
-    path === '/hanging' ? [headers['vigie-sequence']] : [],
-  );
-  assert.deepEqual(
-    sequences,
-    Array.from({ length: 40 }, (_, position) => String(position + 1)),
-  );
-});
-
-test('a delivery that an operator sends again keeps its number and waits for nobody', async (t) => {
-  const { database, search, announcer, receiver, tell, start, untilAllEnded } = await openScene(t, { retryDelayMs: 0 });
-  receiver.script('/failing', failing, failing, failing, failing, failing, failing, { type: 'answer', status: 200 });
-  const [first, second] = await tell('/failing', '/second');
-  await start();
-  await untilAllEnded();
-  await database.query('update searches set endpoint_recipient = $1', [receiver.urlOf('/failing')]);
-  const resent = await resendDelivery(database, search.clientId, first?.id as Uuid);
-  assert.ok(resent?.type === 'sent');
-  announcer.announce(resent.due);
-  await receiver.until((posts) => posts.filter(({ id }) => id === first?.id).length === 7);
-  await untilAllEnded();
-  const numbers = receiver.posts.filter(({ id }) => id === first?.id).map(({ headers }) => headers['vigie-sequence']);
-  assert.deepEqual(numbers, Array(7).fill('1'));
-  assert.equal(receiver.postsOf(second?.id as Uuid).length, 1);
 });

@@ -8,11 +8,12 @@ import { test } from 'node:test';
 import type pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { readState } from '../../src/engine/domain/stored-property.ts';
-import { createApiKey, startDaemon, tuned } from '../support/daemon.ts';
+import { createApiKey, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
+import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -40,7 +41,7 @@ const lettersOf = async (database: pg.Pool) =>
 test('adverts beyond the bounds go to the dead letters with the bound, and the neighbours do not wait for them', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startHere(t, servers);
   const rest = restClient(daemon, await createApiKey(servers));
   await rest.createSearch({
     title: 'Toulon',
@@ -107,7 +108,7 @@ test('adverts beyond the bounds go to the dead letters with the bound, and the n
 test('a property that is too large since the bounds were lowered stops nobody', async (t) => {
   const servers = await startTestServers(t);
   const bounds = tuned({ recordBounds: { ...readConfig({}).recordBounds, bytesMax: 1_024 * KILOBYTE } });
-  const daemon = await startDaemon(t, servers, bounds);
+  const daemon = await startHere(t, servers, bounds);
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
   await crawler.publish(large(1, 1, 1, 100), large(2, 2, 1, 100));

@@ -297,7 +297,7 @@ async function withLockedSummaries(
 
 describe('a preview from a sample', () => {
   const COPIES = 40_000;
-  const HOURS = process.env.QUESTIONS_SEARCHES === undefined ? 24 : 48;
+  const HOURS = process.env.QUESTIONS_SEARCHES === undefined ? 12 : 48;
 
   /**
    * Copies of every live property, each with a place of its own in the sample: the same places in every run, for the

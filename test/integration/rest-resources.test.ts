@@ -5,7 +5,6 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import type { AttemptOutcome } from '../../src/engine/domain/delivery.ts';
-import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { timeOrderedUuid, type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
@@ -199,34 +198,6 @@ describe('deliveries', () => {
     const { withheld, body } = await get(`/deliveries/${id}`);
     assert.equal(withheld, true);
     assert.deepEqual(body, { match: { propertyDocument: { price: 1.5, adverts: [{ contact: null }] } } });
-  });
-
-  it('tell the health of their endpoint', async () => {
-    const { iri, number } = await newSearch();
-    const id = randomUUID();
-    await api.database.query(
-      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
-         sequence)
-       values ($3, $1, gen_random_uuid(), 'match', 'property.ad.create', 'https://ill.example.com', $2, '',
-         gen_random_uuid(), 1)`,
-      [number, endpointKeyOf(api.clientId, 'https://ill.example.com'), id],
-    );
-    await putInState(api.database, [id], 'retry_wait', 1, new Date('2026-03-02T10:00Z'));
-    await api.database.query(
-      `insert into endpoints (key, url, failure_streak, last_failure_at, last_error, concurrency)
-       values ($1, 'https://ill.example.com', 12, '2026-03-02T09:00Z', 'timeout', 1)`,
-      [endpointKeyOf(api.clientId, 'https://ill.example.com')],
-    );
-    const { 'hydra:member': members } = await get(`${iri}/deliveries`);
-    assert.deepEqual(members[0].endpointHealth, {
-      state: 'failing',
-      failureStreak: 12,
-      backlog: 1,
-      oldestDueAt: '2026-03-02T10:00:00.000Z',
-      lastSuccessAt: null,
-      lastFailureAt: '2026-03-02T09:00:00.000Z',
-      lastError: 'timeout',
-    });
   });
 });
 

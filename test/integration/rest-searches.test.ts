@@ -5,11 +5,9 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
-import { FINISHED_AT, STATE } from '../../src/engine/store/cancellations.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import type { Violation } from '../../src/rest/problem.ts';
 import { startTestApi } from '../support/api.ts';
-import { putInState } from '../support/seeded-deliveries.ts';
 
 const api = await startTestApi({ after });
 
@@ -217,61 +215,12 @@ describe('a search that is changed', () => {
     }
   });
 
-  it('has its open deliveries cancelled when it falls silent, and when it is deleted', async () => {
-    for (const silence of ['PATCH', 'DELETE'] as const) {
-      const search = await created({ title: 'x', notificationEnabled: true });
-      const id = String(search['@id']).split('/').at(-1);
-      const states = ['queued', 'sending', 'retry_wait', 'delivered', 'failed'] as const;
-      for (const state of states) {
-        const { rows: inserted } = await api.database.query(
-          `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
-             sequence)
-           select gen_random_uuid(), number, gen_random_uuid(), 'match', 'property.ad.create', 'https://example.com', 'k',
-             '', gen_random_uuid(), 1 from searches where id = $1 returning id`,
-          [id],
-        );
-        await putInState(api.database, [inserted[0].id], state);
-      }
-      const body = silence === 'PATCH' ? { notificationEnabled: false } : undefined;
-      assert.ok((await api.call(silence, String(search['@id']), body)).status < 300);
-      // The rows follow; what reads them knows at once.
-      const { rows } = await api.database.query(
-        `select ${STATE} as state, count(*)::integer as count, count(${FINISHED_AT})::integer as finished
-         from delivery_states d join searches s on s.number = d.search_number where s.id = $1 group by 1 order by 1`,
-        [id],
-      );
-      assert.deepEqual(rows, [
-        { state: 'cancelled', count: 3, finished: 3 },
-        { state: 'delivered', count: 1, finished: 1 },
-        { state: 'failed', count: 1, finished: 1 },
-      ]);
-    }
-  });
-
   it('is gone once it is deleted', async () => {
     const { '@id': iri } = await created({ title: 'x' });
     assert.equal((await api.call('DELETE', String(iri))).status, 204);
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
       assert.equal((await api.call(method, String(iri), method.startsWith('P') ? {} : undefined)).status, 404, method);
     }
-  });
-
-  it('is seen and changed by its owner alone', async () => {
-    const key = await api.newClient('stranger');
-    const iri = String((await created({ title: 'mine' }))['@id']);
-    for (const [method, path] of [
-      ...['GET', 'PUT', 'PATCH', 'DELETE'].map((one) => [one, iri] as const),
-      ['GET', `${iri}/matches`],
-      ['GET', `${iri}/deliveries`],
-      ['GET', `/matches?search=${iri}`],
-      ['GET', `/deliveries?search=${iri}`],
-      ['GET', `/users/${api.clientId}`],
-    ] as const) {
-      const { status } = await api.call(method, path, method.startsWith('P') ? {} : undefined, { key });
-      assert.equal(status, 404, `${method} ${path}`);
-    }
-    assert.equal((await api.call('GET', '/searches', undefined, { key })).body['hydra:totalItems'], 0);
-    assert.equal((await api.call('GET', iri)).body.title, 'mine');
   });
 });
 

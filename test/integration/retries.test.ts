@@ -11,12 +11,9 @@ import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
-import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-const RETRY_DELAY_MS = 2_000;
 const HOUR_MS = 3_600_000;
-/** No attempt runs out of time on a busy machine: it would not have been answered alike. */
-const PATIENT = { VIGIE_ATTEMPT_TIMEOUT_MS: '60000' };
 const failing = { type: 'answer', status: 500, body: 'not today' } as const;
 const fine = { type: 'answer', status: 200 } as const;
 const change = upsert({
@@ -24,49 +21,6 @@ const change = upsert({
   advert: numberedUuid('advert', 1),
   crawledAt: '2026-03-10T08:15:00+01:00',
   price: 250_000,
-});
-
-test('an endpoint that fails gets six attempts alike, one that recovers on the fourth gets four', async (t) => {
-  const servers = await startTestServers(t);
-  const receiver = await startWebhookReceiver(t);
-  const daemon = await startHere(t, servers, { ...PATIENT, VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS) });
-  const rest = restClient(daemon, await createApiKey(servers));
-  receiver.script('/failing', failing);
-  receiver.script('/recovering', failing, failing, failing, fine);
-  for (const path of ['/failing', '/recovering']) {
-    await rest.createSearch({ title: path, notificationEnabled: true, endpointRecipient: receiver.urlOf(path) });
-  }
-  await (await connectCrawler(t, servers.nats.url)).publish(change);
-
-  const database = connectDatabase(t, servers.postgres.url);
-  const deliveries = await until(
-    async () =>
-      (await database.query('select endpoint, state, attempt_count from delivery_states order by endpoint')).rows,
-    (rows) => rows.length === 2 && rows.every(({ state }) => ['delivered', 'failed'].includes(state)),
-  );
-  assert.deepEqual(
-    deliveries.map(({ state, attempt_count }) => `${state} ${attempt_count}`),
-    ['failed 6', 'delivered 4'],
-  );
-  for (const [path, attempts] of [
-    ['/failing', 6],
-    ['/recovering', 4],
-  ] as const) {
-    const posts = receiver.posts.filter((post) => post.path === path);
-    assert.equal(posts.length, attempts);
-    assert.equal(new Set(posts.map(({ id }) => id)).size, 1, 'the same webhook-id');
-    assert.equal(new Set(posts.map(({ body }) => body.toString())).size, 1, 'the same bytes');
-    for (const gap of gapsOf(posts)) assert.ok(gap >= RETRY_DELAY_MS, `attempts ${gap} ms apart`);
-  }
-  const log = await database.query(
-    'select number, status_code, error, response_head, duration_ms from attempts order by delivery_id, number',
-  );
-  assert.equal(log.rows.length, 10);
-  const failed = log.rows.filter(({ error }) => error !== null);
-  assert.equal(failed.length, 9);
-  for (const row of failed) {
-    assert.deepEqual([row.status_code, row.error, row.response_head], [500, 'status', 'not today']);
-  }
 });
 
 test('with the defaults the second attempt is due one hour after the end of the first', async (t) => {
@@ -147,9 +101,4 @@ async function connectNats(cleanup: Cleanup, { nats }: TestServers): Promise<Nat
   const connection = await connect({ servers: host, ...(username ? { user: username, pass: password } : {}) });
   cleanup.after(() => connection.close());
   return connection;
-}
-
-/** Milliseconds from the answer of one attempt to the arrival of the next. */
-function gapsOf(posts: readonly ReceivedPost[]): number[] {
-  return posts.slice(1).map((post, index) => post.receivedAt - (posts[index]?.answeredAt ?? Number.NaN));
 }

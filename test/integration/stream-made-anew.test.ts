@@ -92,13 +92,13 @@ test('numbers go on far above once for a new stream, however often the lead chan
   assert.equal(await daemon.end('SIGTERM'), 0);
   await broker.manager.streams.delete(ADVERTS_STREAM);
   const floors: number[] = [];
-  for (let terms = 0; terms < 3; terms++) {
+  for (let terms = 0; terms < 2; terms++) {
     const next = await startDaemon(t, servers);
     floors.push(await floor());
     assert.equal(await next.end('SIGKILL'), null);
   }
   assert.ok((floors[0] ?? 0) >= 1_000_000);
-  assert.deepEqual(floors, [floors[0], floors[0], floors[0]]);
+  assert.deepEqual(floors, [floors[0], floors[0]]);
 });
 
 test('what one crawl said twice in one minute is told once, also when NATS is restored and takes it again', async (t) => {

@@ -80,43 +80,6 @@ test('after an outage a recovery sends exactly the missing deliveries, under the
   assert.equal(again.matchedCount ?? 0, 0);
 });
 
-test('a paused stage keeps everything and goes on when it is resumed', async (t) => {
-  const scene = await startDaemonScene(t);
-  const { receiver, daemon } = scene;
-  const admin = adminOf(scene);
-  const drained = await admin('stages', 'drain', 'intake', '--reason', 'migration');
-  assert.equal(drained.state, 'paused');
-  await scene.publishAdverts(3);
-  const status = await until(
-    () => admin('status'),
-    ({ streams }) => Number(streams[0].pendingCount) === 3,
-  );
-  assert.equal(status.stages[0].state, 'paused');
-  assert.equal(status.stages[0].pauseReason, 'migration');
-  assert.equal(await metricOf(daemon, 'vigie_changes_total'), 0);
-
-  await admin('stages', 'drain', 'deliver');
-  await admin('stages', 'resume', 'intake');
-  await until(
-    () => admin('status'),
-    ({ openDeliveries }) => openDeliveries[0].count === 3,
-  );
-  assert.equal(receiver.posts.length, 0);
-  const { deliveries } = await admin('deliveries', 'list', '--state', 'queued');
-  // A delivery is sent again in any state: one that is due has its next attempt now as it is.
-  const { name } = deliveries[0];
-  const retried = await admin('deliveries', 'resend', name);
-  assert.equal(retried.name, name);
-  await admin('stages', 'resume', 'deliver');
-  await receiver.until((posts) => posts.length === 3);
-  const { deliveries: delivered } = await until(
-    () => admin('deliveries', 'list', '--state', 'delivered'),
-    (listed) => listed.deliveries?.length === 3,
-  );
-  assert.ok(delivered.every(({ attemptCount }: { attemptCount: number }) => attemptCount === 1));
-  assert.equal(receiver.posts.length, 3);
-});
-
 test('a pause holds on every instance and over their restarts', async (t) => {
   const scene = await startDaemonScene(t);
   const { servers, daemon, receiver } = scene;

@@ -8,7 +8,7 @@ import { watchDeliveries } from '../support/delivery-watcher.ts';
 import { numberedUuid } from '../support/intake.ts';
 import type { AuditedDelivery } from '../support/order-auditor.ts';
 import { readRecoveries } from '../support/order-auditor.ts';
-import { assertOrdered, firstPosts, openOrderScene } from '../support/order-scene.ts';
+import { firstPosts, openOrderScene } from '../support/order-scene.ts';
 import { restClient } from '../support/rest-client.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import type { Behaviour } from '../support/webhook-receiver.ts';
@@ -39,16 +39,6 @@ test('a daemon that is killed again and again keeps the order', async (t) => {
     order: { isHeld: true },
   });
   assert.deepEqual(faults, []);
-});
-
-test('two instances share the deliveries of a match and keep its order', async (t) => {
-  const { receiver, start, save, publish, untilAllDelivered } = await openOrderScene(t);
-  const daemons = [await start(), await start()];
-  await save(daemons, { matches: '/matches', events: '/events' });
-  await publish(PROPERTIES, CUTS);
-  await untilAllDelivered(PROPERTIES * (CUTS + 1));
-  assertOrdered(receiver.posts, CUTS + 1);
-  for (const daemon of daemons) assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
 const WAVES = ['kill', 'kill', 'freeze', 'freeze', 'kill', 'kill', 'freeze until it counts as dead', 'kill'] as const;

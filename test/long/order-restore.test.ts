@@ -129,21 +129,3 @@ for (const where of ['another cluster', 'its own place'] as const) {
     assert.equal(await fourth.end('SIGTERM'), 0);
   });
 }
-
-test('a daemon that is killed, or leads after another one, counts on by one', async (t) => {
-  const { start, save, tell, numbersSince } = await openScene(t);
-  const first = await start();
-  await save(first);
-  await tell(3);
-  assert.equal(await first.end('SIGKILL'), null);
-  const second = await start();
-  await tell(2);
-  assert.equal(await second.end('SIGTERM'), 0);
-  const third = await start();
-  await tell(1);
-  assert.deepEqual(
-    numbersSince(0),
-    Array.from({ length: PROPERTIES }, () => [2, 3, 4, 5, 6]),
-  );
-  assert.equal(await third.end('SIGTERM'), 0);
-});

@@ -2,9 +2,13 @@
 
 process.env.TEST_RUNS = 'all';
 await import('../change-histories.test.ts');
+await import('../commune-outlines.test.ts');
+await import('../explanations.test.ts');
 await import('../intake-contract.test.ts');
+await import('../lenient-words.test.ts');
 await import('../matching-kernel.test.ts');
 await import('../pair-histories.test.ts');
+await import('../polygon-shapes.test.ts');
 await import('../replayed-histories.test.ts');
 await import('../search-index.test.ts');
 await import('../integration/found-properties.test.ts');

@@ -11,7 +11,7 @@ import { parse } from 'yaml';
 import { loadReference } from '../../src/engine/reference/communes.ts';
 import { ROOT } from '../support/checkout.ts';
 import { countOpen } from '../support/courier.ts';
-import { createApiKey, type Daemon, runVigie, type Settings, startDaemon } from '../support/daemon.ts';
+import { createApiKey, type Daemon, type Settings, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -140,31 +140,6 @@ test('two full instances write what one would, match what was saved on either, a
     'nothing was sent twice',
   );
   for (const instance of instances) assert.equal(await instance.end('SIGTERM'), 0);
-});
-
-test('a leader that freezes is replaced, and what it holds when it wakes is not recorded', async (t) => {
-  const { servers, start, save, publishRounds, audit, members, untilReceived } = await openScene(t);
-  const [first, second] = [await start(), await start()];
-  await save(first, await createApiKey(servers), members);
-  await publishRounds(2);
-  await untilReceived(PROPERTIES);
-  assert.equal(await metric(first, 'vigie_intake_leads'), 1, 'the first to come leads');
-  const published = publishRounds(10);
-  await untilReceived(2 * PROPERTIES);
-  first.process.kill('SIGSTOP');
-  await until(
-    () => metric(second, 'vigie_intake_leads'),
-    (leads) => leads === 1,
-  );
-  await published;
-  const status = await runVigie(['admin', 'status', '--address', second.adminAddress], servers);
-  const [, seconds] = /^intake takeover took +(\S+) s$/m.exec(status.stdout) ?? [];
-  assert.ok(Number(seconds) > 0, status.stdout);
-  first.process.kill('SIGCONT');
-  await publishRounds(2);
-  await audit();
-  assert.equal(await metric(first, 'vigie_intake_leads'), 0);
-  for (const instance of [first, second]) assert.equal(await instance.end('SIGTERM'), 0);
 });
 
 test('the lead goes from one instance to the other and back under load, and no log speaks of a bug', async (t) => {

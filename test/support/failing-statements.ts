@@ -7,7 +7,7 @@ import { appendFileSync, existsSync } from 'node:fs';
 import pg from 'pg';
 
 /** One of each class that says nothing of the statement, and two that only a bug should bring. */
-export const SQLSTATES = ['08006', '40001', '53100', '57014', '58030', 'XX000', '42P01'] as const;
+const SQLSTATES = ['08006', '40001', '53100', '57014', '58030', 'XX000', '42P01'] as const;
 
 const file = process.env.FAULTS_FILE;
 const runs = new Map<string, number>();
