@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createSender } from '../src/engine/delivery/sender.ts';
+import { createGate } from './support/gate.ts';
 import { startTcpProxy } from './support/tcp-proxy.ts';
 import { type Behaviour, startWebhookReceiver } from './support/webhook-receiver.ts';
 
@@ -33,10 +34,7 @@ async function openScene(t: TestContext, behaviour: Behaviour) {
 }
 
 test('an answer that was lost with its connection is marked, and its attempt is tried once more', async (t) => {
-  let open = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    open = resolve;
-  });
+  const { gate, open } = createGate();
   const { receiver, network, send, marksOf } = await openScene(t, { type: 'gated', gate, status: 200 });
   const attempt = send('second');
   await receiver.until((posts) => posts.length === 2);

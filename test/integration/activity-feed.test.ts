@@ -14,7 +14,7 @@ import { showInstance } from '../../src/engine/store/instances.ts';
 import { AdminStub, factOf, type WatchedActivity } from '../support/admin.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
 import { startScene } from '../support/operator-scene.ts';
-import { startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -34,19 +34,16 @@ const CHANGE: Activity = {
 
 /** Two instances that have shown themselves, each with a connection of its own; nobody answers for them yet. */
 async function openTwo(t: TestContext) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const servers = await startTestServers({ after: (work) => closers.push(work) });
+  const cleanup = lastFirst(t);
+  const servers = await startTestServers(cleanup);
   await migrate(servers.postgres.url);
   const database = openDatabase({ url: servers.postgres.url, connectionsMax: 2, onConnectionLost: () => undefined });
-  closers.push(() => database.end());
+  cleanup.after(() => database.end());
   const brokers: Broker[] = [];
   const ids = [randomUuid(), randomUuid()] as const;
   for (const id of ids) {
     const broker = await connectBroker({ url: servers.nats.url, name: id, onStatus: () => undefined });
-    closers.push(() => broker.close());
+    cleanup.after(() => broker.close());
     brokers.push(broker);
     await showInstance(database, {
       id,

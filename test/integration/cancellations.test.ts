@@ -25,7 +25,7 @@ import { listSearches } from '../../src/engine/store/search-listing.ts';
 import { createSearch, deleteSearch, updateSearch } from '../../src/engine/store/searches.ts';
 import { countFitting } from '../../src/features/recoveries/recovery-steps.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const ENDPOINT = 'https://endpoint.example/hook';
@@ -36,11 +36,8 @@ const ANY = {
 };
 
 async function openScene(t: TestContext) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const { postgres } = await startTestServers({ after: (work) => void closers.push(work) });
+  const cleanup = lastFirst(t);
+  const { postgres } = await startTestServers(cleanup);
   await migrate(postgres.url);
   const database = openDatabase({
     url: postgres.url,
@@ -48,7 +45,7 @@ async function openScene(t: TestContext) {
     plans: 'pipeline',
     onConnectionLost: () => undefined,
   });
-  closers.push(() => database.end());
+  cleanup.after(() => database.end());
   await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   const { rows } = await database.query('select client_id from searches');
@@ -72,7 +69,7 @@ async function openScene(t: TestContext) {
         throw new Error(what, { cause: error });
       },
     });
-    closers.push(() => work.stop());
+    cleanup.after(() => work.stop());
   };
   return { database, search, clientId, seed, tell, statesRead, statesHeld, startWork };
 }

@@ -3,25 +3,15 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { openDeliveryStage } from '../support/courier.ts';
+import { createGate } from '../support/gate.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { lastFirst } from '../support/servers.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-function gate() {
-  let open: () => void = () => undefined;
-  const gated = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { open, gated };
-}
-
 async function openScene(t: TestContext, attemptTimeoutMs: number) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const receiver = await startWebhookReceiver(cleanup);
   const stage = await openDeliveryStage(cleanup, { retryDelayMs: 200, silentMarginMs: 3_000, attemptTimeoutMs });
   const url = new URL(stage.servers.postgres.url);
@@ -48,11 +38,11 @@ async function openScene(t: TestContext, attemptTimeoutMs: number) {
 
 test('a 200 that is recorded late delivers, whatever others have tried meanwhile', async (t) => {
   const { receiver, stage, proxy, proxied, publish, rows, untilStreamIsEmpty } = await openScene(t, 5_000);
-  const [first, second] = [gate(), gate()];
+  const [first, second] = [createGate(), createGate()];
   receiver.script(
     '/hook',
-    { type: 'gated', gate: first.gated, status: 200 },
-    { type: 'gated', gate: second.gated, status: 500 },
+    { type: 'gated', gate: first.gate, status: 200 },
+    { type: 'gated', gate: second.gate, status: 500 },
     { type: 'answer', status: 500 },
   );
   await stage.start(proxied);

@@ -6,7 +6,7 @@ import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { openLeaderSession } from '../../src/engine/store/intake-leader.ts';
 import { checkSessions } from '../../src/engine/store/session-check.ts';
 import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
-import { type Cleanup, startTestPostgres } from '../support/servers.ts';
+import { type Cleanup, lastFirst, startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 function open(t: Cleanup, url: string) {
@@ -20,11 +20,7 @@ function hostsOf(...urls: readonly string[]): string {
 }
 
 test('of several hosts the one that takes writes is found, wherever it stands, and found again elsewhere', async (t) => {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const [first, second] = [await startTestPostgres(cleanup), await startTestPostgres(cleanup)];
   const { username, password, pathname } = new URL(first.url);
   // The test's clusters are copies of one: the password is the same.

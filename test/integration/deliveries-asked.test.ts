@@ -14,6 +14,7 @@ import { deliveryDocument } from '../../src/rest/deliveries.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
+import { createGate } from '../support/gate.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { runStatements } from '../support/statements.ts';
 import { until } from '../support/until.ts';
@@ -342,10 +343,7 @@ describe('deliveries that are asked for again while they are being sent', () => 
       const search = await seedSearch(stage.database);
       const [before, after] = [receiver.urlOf('/before'), receiver.urlOf('/after')];
       await stage.database.query('update searches set endpoint_recipient = $1', [after]);
-      let open = (): void => undefined;
-      const gate = new Promise<void>((resolve) => {
-        open = resolve;
-      });
+      const { gate, open } = createGate();
       receiver.script('/before', { type: 'gated', gate, status });
       const [due] = await seedDeliveries(stage.database, search, [before]);
       assert.ok(due);

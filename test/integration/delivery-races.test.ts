@@ -17,6 +17,7 @@ import { lockForResending, resend, resendDelivery } from '../../src/engine/store
 import { releaseRetries } from '../../src/engine/store/retries.ts';
 import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
 import { createRecovery, readRecovery } from '../../src/features/recoveries/recovery-rows.ts';
+import { createGate } from '../support/gate.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -84,10 +85,7 @@ async function readEndpoints(database: Database, id: Uuid): Promise<readonly str
 
 /** Its next transaction waits before its commit for the call of `commit`. */
 function committingLate(database: Database) {
-  let commit: () => void = () => undefined;
-  const moment = new Promise<void>((resolve) => {
-    commit = resolve;
-  });
+  const { gate: moment, open: commit } = createGate();
   let isThere = false;
   async function connect(): ReturnType<Database['connect']> {
     const client = await database.connect();

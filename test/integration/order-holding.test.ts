@@ -12,6 +12,7 @@ import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { pauseEndpoint } from '../../src/engine/store/endpoints.ts';
 import { type CourierSettings, openDeliveryStage } from '../support/courier.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
+import { createGate } from '../support/gate.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import type { Cleanup } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -69,10 +70,7 @@ test('every attempt has the number of its delivery', async (t) => {
 
 test('an endpoint that hangs holds its match back, there and elsewhere, and nothing of another match', async (t) => {
   const { receiver, tell, start, audit, untilPosted, untilAllEnded } = await openScene(t);
-  let answer = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
+  const { gate, open: answer } = createGate();
   receiver.script('/hanging', { type: 'gated', gate, status: 200 }, { type: 'answer', status: 200 });
   await tell('/hanging', '/elsewhere', '/hanging', '/last');
   await start();
@@ -87,10 +85,7 @@ test('an endpoint that hangs holds its match back, there and elsewhere, and noth
 });
 
 test('a pause lets go at once what its endpoint held back', async (t) => {
-  let release: () => void = () => undefined;
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { gate, open: release } = createGate();
   t.after(() => release());
   const { receiver, seedAgo, tell, start, database, untilPosted } = await openScene(t);
   receiver.script('/busy', { type: 'gated', gate, status: 200 });

@@ -10,6 +10,7 @@ import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
 import { ensureRetries, retryConsumer, retrySubject } from '../../src/engine/broker/topology.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { brokerNames } from '../../src/engine/domain/namespace.ts';
+import { createGate } from '../support/gate.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -121,10 +122,7 @@ test('what waits longer than `ack_wait` is handed out once, in the inbox as well
     broker,
     texts.map((text) => ({ subject: `work.${text}`, messageId: text, bytes: Buffer.from(text) })),
   );
-  let letGo = (): void => undefined;
-  const held = new Promise<void>((resolve) => {
-    letGo = resolve;
-  });
+  const { gate: held, open: letGo } = createGate();
   const pulled: PulledMessage[] = [];
   const pull = startPull(broker, {
     ...{ stream: 'WORK', consumer: 'worker', batchMax: 20, extendsWait: true },

@@ -8,6 +8,7 @@ import { publishAll } from '../../src/engine/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
 import { startInOrder } from '../../src/engine/broker/replay.ts';
 import { ADVERTS_STREAM, advertSubject, ensureIntake } from '../../src/engine/broker/topology.ts';
+import { createGate } from '../support/gate.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -116,10 +117,7 @@ test('a reading that breaks off goes on where it was', async (t) => {
 test('one that is stopped hands nothing on', async (t) => {
   const { broker, left } = await openScene(t);
   let handedOn = 0;
-  let release: () => void = () => undefined;
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { gate, open: release } = createGate();
   const inOrder = await startInOrder(broker, {
     stream: ADVERTS_STREAM,
     consumer: broker.names.intakeConsumer,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runVigie } from '../support/daemon.ts';
+import { createGate } from '../support/gate.ts';
 import { metricOf, startScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
 
@@ -10,10 +11,7 @@ const DUE = 40;
 
 test('a drained stage waits for attempts under way, and not for deliveries that wait for it', async (t) => {
   const { servers, daemon, receiver, publishAdverts } = await startScene(t);
-  let answer = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
+  const { gate, open: answer } = createGate();
   receiver.script('/hook', { type: 'gated', gate, status: 200 });
   await publishAdverts(DUE);
   await until(

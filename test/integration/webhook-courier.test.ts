@@ -7,6 +7,7 @@ import { transaction } from '../../src/engine/store/database.ts';
 import { readEndpointHealth } from '../../src/engine/store/endpoints.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
+import { createGate } from '../support/gate.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';
 import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -92,10 +93,7 @@ for (const [what, endpoints, deadline] of [
 
 test('what an endpoint cannot take waits without using an attempt, and others do not wait for it', async (t) => {
   const receiver = await startWebhookReceiver(t);
-  let release: () => void = () => undefined;
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { gate, open: release } = createGate();
   receiver.script('/flooded', { type: 'gated', gate, status: 200 });
   const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS });
   const search = await seedSearch(stage.database);
@@ -179,10 +177,7 @@ test('a flood holds up nobody, announced or not', async (t) => {
 });
 
 test('health counts failures in a row and forgets them with a success', async (t) => {
-  let release: () => void = () => undefined;
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { gate, open: release } = createGate();
   const receiver = await startWebhookReceiver(t);
   const refusal: Behaviour = { type: 'answer', status: 500 };
   receiver.script('/hook', refusal, refusal, refusal, refusal, { type: 'gated', gate, status: 200 });

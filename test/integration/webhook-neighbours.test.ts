@@ -8,6 +8,7 @@ import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/eng
 import { readAdminEndpoint } from '../../src/engine/store/endpoints-admin.ts';
 import { startTestApi } from '../support/api.ts';
 import { countOpen, openDeliveryStage } from '../support/courier.ts';
+import { createGate } from '../support/gate.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -135,10 +136,7 @@ test('an operator pauses a URL for every client, or one client’s endpoint alon
 
 /** Posts to `path` are answered once what it returns is called. */
 function gate(receiver: WebhookReceiver, path: string): () => void {
-  let release: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { gate: opened, open: release } = createGate();
   receiver.script(path, { type: 'gated', gate: opened, status: 200 });
   return release;
 }

@@ -9,7 +9,7 @@ import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
 import { findExternalPostgres, startExternalPostgres } from '../support/external-postgres.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
-import { startTestNats } from '../support/servers.ts';
+import { lastFirst, startTestNats } from '../support/servers.ts';
 
 interface Counted {
   readonly query: string;
@@ -24,11 +24,7 @@ test('no statement of a daemon is compiled on a PostgreSQL with its defaults', a
     (error: Error) => error.message,
   );
   if (missing !== null) return t.skip(`no PostgreSQL of a distribution here: ${missing}`);
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const postgres = await startExternalPostgres(cleanup, { shared_preload_libraries: 'pg_stat_statements' });
   assert.deepEqual(await queryOnce(postgres.url, 'show jit'), [{ jit: 'on' }], 'as the distribution has it');
   await queryOnce(postgres.superuserUrl, 'create extension pg_stat_statements');

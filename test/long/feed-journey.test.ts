@@ -9,9 +9,10 @@ import { test } from 'node:test';
 import { countOpen } from '../support/courier.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
+import { createGate } from '../support/gate.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -30,11 +31,7 @@ interface Item {
 }
 
 test('what webhooks carried is in the feed, byte by byte, though recorders die in between', async (t) => {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);
   const database = connectDatabase(cleanup, servers.postgres.url);
@@ -49,10 +46,7 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
   const told = await client.createSearch({ title: 'told', ...saved, ...endpoints });
   const untold = await client.createSearch({ title: 'without an endpoint', ...saved });
   await client.createSearch({ title: 'silent', ...endpoints, subscribedEvents: ['ad.update.price'] });
-  let release = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { gate, open: release } = createGate();
   receiver.script('/gone', { type: 'gated', gate, status: 200 });
   const [goneTo, title] = [receiver.urlOf('/gone'), 'deleted'];
   const gone = await client.createSearch({ title, ...saved, endpointRecipient: goneTo, eventEndpoint: goneTo });

@@ -11,7 +11,7 @@ import { test } from 'node:test';
 import { freePort } from '../../src/local/child-server.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
-import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
+import { lastFirst, startTestNats, startTestPostgres } from '../support/servers.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
@@ -30,11 +30,7 @@ async function readiness(operationsUrl: string): Promise<Readiness> {
 }
 
 test('a full disk of PostgreSQL is an outage for those who run and for those who start', async (t) => {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup: Cleanup = { after: (work) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const disk = await mountSmallDisk(cleanup, DISK_BYTES);
   if (disk === null) return t.skip('only root may mount a file system that can be filled');
   cleanup.after(disk.unmount);

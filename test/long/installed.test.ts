@@ -26,6 +26,7 @@ import { numberedUuid, upsert } from '../support/intake.ts';
 import { findNewerNats } from '../support/newer-nats.ts';
 import { polirisFile } from '../support/poliris.ts';
 import type { Cleanup } from '../support/servers.ts';
+import { lastFirst } from '../support/servers.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
 
 const run = promisify(execFile);
@@ -140,15 +141,6 @@ async function writeInput(hook: Hook): Promise<void> {
   await writeFile(join(home, 'searches.json'), JSON.stringify(searches));
   const advert = upsert({ ...ids, crawledAt: '2026-03-10T08:15:00Z', price: 250_000 });
   await writeFile(join(home, 'adverts.ndjson'), `${JSON.stringify(advert)}\n`);
-}
-
-/** For what has to be stopped in order. */
-function cleanupOf(t: TestContext): Cleanup {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  return { after: (work: () => Promise<unknown>) => void closers.push(work) };
 }
 
 /** As Debian sets it: who comes over the network shows a password. The superuser is the test's own. */
@@ -331,7 +323,7 @@ test('the unit: five commands, with PostgreSQL, NATS and Caddy of Debian', async
   const [, [makeDatabase = ''] = [], named = []] = await blocksOf('A service of systemd');
   const hook = await startHook(t);
   await writeInput(hook);
-  const cleanup = cleanupOf(t);
+  const cleanup = lastFirst(t);
   const postgres = await startDebianPostgres(t, cleanup);
   const nats = await startDebianNats(cleanup, { vigie: 'SECRET', crawler: 'other' });
   const upstream = `127.0.0.1:${await freePort()}`;
@@ -374,7 +366,7 @@ test('the compose file: five commands, with PostgreSQL, NATS and Caddy of Debian
       if (kind === ':?' && !env[name]) assert.fail(`${name} is not made by the page`);
       return env[name] || (kind === ':-' ? other : '');
     });
-  const cleanup = cleanupOf(t);
+  const cleanup = lastFirst(t);
   const options = [...String(services.postgres.command).matchAll(/-c (\w+)=(\S+)/g)].map(([, name, value]) => [
     name,
     value,

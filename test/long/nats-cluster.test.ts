@@ -13,18 +13,14 @@ import { VERSION } from '../../src/version.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { type ClusterNode, startNatsCluster } from '../support/nats-cluster.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
-import { startTestPostgres } from '../support/servers.ts';
+import { lastFirst, startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const FREEZE_MS = 20_000;
 
 /** A cluster, a daemon that uses it, and a price story that has begun. */
 async function openScene(t: TestContext) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const postgres = await startTestPostgres(cleanup);
   const nodes = await startNatsCluster(cleanup);
   const urls = nodes.map(({ url }) => url);

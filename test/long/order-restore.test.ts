@@ -12,7 +12,7 @@ import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { auditNumbers } from '../support/order-auditor.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestNats, startTestPostgres } from '../support/servers.ts';
+import { lastFirst, startTestNats, startTestPostgres } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -21,11 +21,7 @@ const PROPERTIES = 5;
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: '1000' };
 
 async function openScene(t: TestContext) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const postgres = await startTestPostgres(cleanup);
   const nats = await startTestNats(cleanup);
   const receiver = await startWebhookReceiver(cleanup);

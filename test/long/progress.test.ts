@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
-import { startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 const NOTICED_MAX_MS = 60_000;
@@ -24,11 +24,7 @@ const readinessOf = async (daemon: Daemon): Promise<Readiness> =>
   (await fetch(`${daemon.operationsUrl}/readyz`)).json() as Promise<Readiness>;
 
 test('readiness fails while a role that has work makes no progress, and a hanging endpoint is progress', async (t) => {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const daemon = await startDaemon(cleanup, servers, STORY_SETTINGS);
   const story = await openPriceStory(cleanup, [servers.nats.url]);

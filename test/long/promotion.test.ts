@@ -14,15 +14,11 @@ import { auditNumbers } from '../support/order-auditor.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestNats } from '../support/servers.ts';
+import { lastFirst, startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 test('a standby is promoted after its primary was killed, and the deliveries go on', async (t) => {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   const nats = await startTestNats(cleanup);
   const servers = { postgres: pair, nats };
@@ -55,11 +51,7 @@ test('a standby is promoted after its primary was killed, and the deliveries go 
 });
 
 test('numbers that a lost primary had told are not told again, though JetStream had heard of none of them', async (t) => {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   const nats = await startTestNats(cleanup);
   const servers = { postgres: pair, nats };
@@ -75,7 +67,7 @@ test('numbers that a lost primary had told are not told again, though JetStream 
   );
   await pair.detach();
   const broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
-  closers.push(() => broker.close());
+  cleanup.after(() => broker.close());
   const { last_seq: before } = (await broker.manager.streams.info(ADVERTS_STREAM)).state;
   await story.tell(1);
   const told = story.receiver.posts.length;

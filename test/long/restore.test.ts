@@ -22,6 +22,7 @@ import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../suppo
 import { restClient } from '../support/rest-client.ts';
 import {
   copyTestCluster,
+  lastFirst,
   startTestNats,
   startTestPostgres,
   type TestServers,
@@ -38,11 +39,7 @@ const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_T
 type Fate = 'intact' | 'older' | 'empty';
 
 async function openScene(t: TestContext) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const natsStore = await temporaryDirectory('drill');
   const servers = { postgres: await startTestPostgres(cleanup), nats: await startTestNats(cleanup, natsStore) };
   const receiver = await startWebhookReceiver(cleanup);

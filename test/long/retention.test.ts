@@ -14,7 +14,7 @@ import { type Database, migrate, openDatabase, transaction } from '../../src/eng
 import { FEATURES } from '../../src/features.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { restClient } from '../support/rest-client.ts';
-import { type Cleanup, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
+import { lastFirst, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
 import { type SimulatedClock, simulateClock } from '../support/simulated-clock.ts';
 import { type SimulatedMarket, startSimulatedMarket } from '../support/simulated-market.ts';
 import { RECOVERY_MAX_MS } from '../support/until.ts';
@@ -38,11 +38,7 @@ interface Stage {
 }
 
 async function openStage(t: TestContext, endpoint = 'https://hooks.example'): Promise<Stage> {
-  const closers: (() => Promise<void>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup: Cleanup = { after: (work) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const postgres = await startTestPostgres(cleanup);
   const clock = await simulateClock(postgres.url);
   await migrate(postgres.url);

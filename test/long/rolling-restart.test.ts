@@ -8,18 +8,14 @@ import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { startLoadBalancer } from '../support/load-balancer.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
 
 test('three daemons are restarted one after the other under load: nothing aborted, doubled or refused', async (t) => {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);
   const database = connectDatabase(cleanup, servers.postgres.url);

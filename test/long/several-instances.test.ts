@@ -17,7 +17,7 @@ import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -32,11 +32,7 @@ const PATIENCE = { VIGIE_ATTEMPT_TIMEOUT_MS: '60000', VIGIE_CONNECT_TIMEOUT_MS: 
 type Scene = Awaited<ReturnType<typeof openScene>>;
 
 async function openScene(t: TestContext) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);
   const database = connectDatabase(cleanup, servers.postgres.url);

@@ -9,16 +9,12 @@ import { openDatabase } from '../../src/engine/store/database.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestPostgres, startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestPostgres, startTestServers } from '../support/servers.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
 async function openScene(t: TestContext) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const proxy = await startTcpProxy(cleanup, Number(new URL(servers.postgres.url).port));
   const url = new URL(servers.postgres.url);

@@ -10,7 +10,7 @@ import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
-import { type Cleanup, startTestNats } from '../support/servers.ts';
+import { lastFirst, startTestNats } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 const SILENT_MS = 45_000;
@@ -23,11 +23,7 @@ async function processesOf(pid: number): Promise<readonly number[]> {
 }
 
 test('a synchronous standby that is silent for 45 s: nothing is done twice, and the lead stays', async (t) => {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup: Cleanup = { after: (work) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   const nats = await startTestNats(cleanup);
   const servers = { postgres: pair, nats };

@@ -15,7 +15,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { nextVersion } from '../support/next-version.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -36,11 +36,7 @@ const FLAKY = Array.from(
 const DEAR = 300_000;
 
 async function openScene(t: TestContext, nextRoot: string) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);
   receiver.script('/flaky', FINE, ...FLAKY);

@@ -7,17 +7,13 @@ import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.
 import { connectDatabase } from './database.ts';
 import { connectCrawler, numberedUuid, upsert } from './intake.ts';
 import { restClient } from './rest-client.ts';
-import { startTestServers } from './servers.ts';
+import { lastFirst, startTestServers } from './servers.ts';
 import { RECOVERY_MAX_MS, until } from './until.ts';
 import { type ReceivedPost, startWebhookReceiver } from './webhook-receiver.ts';
 
 /** A search that hears of every match and price, at a receiver that notes when it has answered. */
 export async function openOrderScene(t: TestContext) {
-  const closers: (() => Promise<unknown>)[] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);
   const database = connectDatabase(cleanup, servers.postgres.url);

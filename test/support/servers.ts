@@ -25,6 +25,15 @@ export interface Cleanup {
   after(work: () => Promise<void>): void;
 }
 
+/** Of what a test opens the last is ended first: nothing outlives what it works on. */
+export function lastFirst(t: Cleanup): Cleanup {
+  const ends: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const end of ends.reverse()) await end();
+  });
+  return { after: (work) => void ends.push(work) };
+}
+
 export interface TestServer {
   /** Stays the same over a restart. */
   readonly url: string;
