@@ -103,25 +103,6 @@ const FEEDS: readonly MethodCommand[] = [
   { words: 'feeds run', method: 'RunFeed', args: 'NAME', example: 'saint-raphael', show: showFeed },
 ];
 
-const RECIPIENTS: readonly MethodCommand[] = [
-  {
-    words: 'recipients show',
-    method: 'GetRecipients',
-    args: 'ADDRESS',
-    argument: 'address',
-    example: 'jo@example.org --client Acme --json',
-    columns: 'CLIENT=clientName UNSUBSCRIBED=unsubscribeTime ERASED=eraseTime LIFTED=liftTime EMAILS=emailCount',
-  },
-  {
-    words: 'recipients erase',
-    method: 'EraseRecipients',
-    args: 'ADDRESS',
-    argument: 'address',
-    example: 'jo@example.org',
-    columns: 'CLIENT=clientName SEARCHES=searchCount ITEMS=itemCount CANCELLED=cancelledCount',
-  },
-];
-
 const LETTER_CONDITIONS = ['subject', 'reason', 'start_time', 'end_time'];
 const LETTERS = { args: '[ID…]', argument: 'names' } as const;
 
@@ -243,7 +224,7 @@ const COMMANDS: readonly Command[] = [
   ...EXPLANATION_COMMANDS,
   ...DELIVERIES.map(commandOf),
   ...RECOVERY_COMMANDS,
-  ...[...FEEDS, ...RECIPIENTS, ...DEAD_LETTERS, ...REFERENCE].map(commandOf),
+  ...[...FEEDS, ...DEAD_LETTERS, ...REFERENCE].map(commandOf),
 ];
 
 export const ADMIN_COMMANDS: readonly PlainCommand[] = COMMANDS.map((command) => ({

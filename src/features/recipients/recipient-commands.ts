@@ -8,23 +8,20 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import { findClientByName } from '../../engine/store/clients.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
+import { eraseRecipient } from './erasure.ts';
 import { openKeeper, UNKEPT } from './erasure-journal.ts';
-import { type Holding, isAddress } from './holdings.ts';
-import { eraseHoldings, type OfClient, readHoldings } from './recipient-rpcs.ts';
+import { isAddress } from './holdings.ts';
+import { documentOfClients, ofClients } from './recipient-document.ts';
 
 export function showRecipient(input: Input): Promise<void> {
   return withRecipient(input, async (database, address, clientId) => {
-    const holdings = found(await readHoldings(database, address, clientId));
-    for (const line of holdings.flatMap(linesOf)) print(printable(line));
+    for (const line of linesOf(found(await documentOfClients(database, address, clientId)), '')) print(printable(line));
   });
 }
 
 export function exportRecipient(input: Input): Promise<void> {
   return withRecipient(input, async (database, address, clientId) => {
-    const clients = found(await readHoldings(database, address, clientId)).map(
-      ({ clientId: client, clientName: name, result }) => ({ client, name, ...result }),
-    );
-    print(escapedJson(JSON.stringify({ address, exportedAt: new Date(), clients }, null, 2)));
+    print(escapedJson(JSON.stringify(found(await documentOfClients(database, address, clientId)), null, 2)));
   });
 }
 
@@ -34,11 +31,14 @@ export function eraseRecipientOf(input: Input): Promise<void> {
     const keep = await openKeeper(database, directory, (reason) => {
       process.stderr.write(`vigie: ${UNKEPT} (${reason})\n`);
     });
-    for (const { clientName, result } of found(await eraseHoldings(database, address, clientId, keep))) {
+    const erased = await ofClients(database, clientId, (id) =>
+      eraseRecipient(database, { clientId: id, address }, keep),
+    );
+    for (const { name, result } of found(erased.length === 0 ? null : erased)) {
       const { searchCount, itemCount, cancelledCount } = result;
       print(
         printable(
-          `${clientName}: erased from ${searchCount} searches and ${itemCount} items of e-mails, of which ` +
+          `${name}: erased from ${searchCount} searches and ${itemCount} items of e-mails, of which ` +
             `${cancelledCount} are not sent any more; it is not written to again without a new consent`,
         ),
       );
@@ -59,36 +59,22 @@ async function withRecipient(
   });
 }
 
-function found<T>(results: readonly OfClient<T>[]): readonly OfClient<T>[] {
-  if (results.length === 0) throw new CommandError('nothing was ever held about this address');
-  return results;
+function found<T>(result: T | null): T {
+  if (result === null) throw new CommandError('nothing was ever held about this address');
+  return result;
 }
 
-function linesOf({ clientId, clientName, result }: OfClient<Holding>): readonly string[] {
-  const { searches, emails, emailCount, ...oppositions } = result;
-  const facts = {
-    unsubscribed: oppositions.unsubscribedAt,
-    erased: oppositions.erasedAt,
-    lifted: oppositions.liftedAt,
-  };
-  return [
-    `client ${clientName} (${clientId})`,
-    ...Object.entries(facts).flatMap(([name, at]) => (at === null ? [] : [`  ${name} ${at.toISOString()}`])),
-    ...searches.map(({ id, title, isRecipient, consent, refusedAt, deletedAt }) => {
-      const marks = [
-        consent === null ? 'without consent' : `consent of ${consent.at} (${consent.source})`,
-        isRecipient ? '' : 'mentions the address only',
-        refusedAt === null ? '' : `refused since ${refusedAt.toISOString()}`,
-        deletedAt === null ? '' : `deleted ${deletedAt.toISOString()}`,
-      ];
-      return `  search ${id} ${title}: ${marks.filter((mark) => mark !== '').join(', ')}`;
-    }),
-    ...emails.map(({ state, itemCount, createdAt, attempts }) => {
-      const tries = attempts.map(({ startedAt, statusCode, error }) => {
-        return `${startedAt.toISOString()} ${statusCode ?? error ?? 'under way'}`;
-      });
-      return `  e-mail of ${createdAt.toISOString()}, ${itemCount} items ${state}: ${tries.join('; ') || 'no attempt'}`;
-    }),
-    ...(emailCount > emails.length ? [`  and ${emailCount - emails.length} older e-mails`] : []),
-  ];
+/** A member a line, what is in it indented; without what is empty. */
+function* linesOf(members: object, indent: string): Generator<string> {
+  for (const [name, value] of Object.entries(members)) {
+    if (value === null || value === '') continue;
+    if (typeof value !== 'object') {
+      yield `${indent}${name} ${value}`;
+      continue;
+    }
+    for (const part of Array.isArray(value) ? value : [value]) {
+      yield `${indent}${name}`;
+      yield* linesOf(part, `${indent}  `);
+    }
+  }
 }

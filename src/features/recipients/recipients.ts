@@ -20,15 +20,14 @@ import {
   text,
   textOrNull,
 } from '../../rest/description/field-schemas.ts';
-import { identityOf } from '../../rest/hydra.ts';
 import type { QueryLimiter } from '../../rest/limits.ts';
 import { notFound } from '../../rest/problem.ts';
 import { type Contract, route } from '../../rest/route.ts';
-import { searchIri } from '../../rest/search-document.ts';
 import { THINGS } from '../../rest/sentences.ts';
 import { eraseItems, eraseRecipient } from './erasure.ts';
 import { openKeeper, startErasureSync, UNKEPT } from './erasure-journal.ts';
-import { EMAILS_MAX, type Holding, isAddress, type Recipient, readHolding } from './holdings.ts';
+import { EMAILS_MAX, isAddress, type Recipient, readHolding } from './holdings.ts';
+import { recipientDocument } from './recipient-document.ts';
 import { eraseRecipients, getRecipients } from './recipient-rpcs.ts';
 
 /** Throws a 404 `Problem` for what is no address: nothing is held about it. */
@@ -58,37 +57,6 @@ function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter:
     if (erased === null) throw notFound(THINGS.recipient);
     ctx.status = 204;
   });
-}
-
-function recipientDocument(address: string, { searches, emails, emailCount, ...holding }: Holding) {
-  return {
-    ...identityOf('Recipient', `/recipients/${encodeURIComponent(address)}`),
-    address,
-    unsubscribedAt: holding.unsubscribedAt?.toISOString() ?? null,
-    erasedAt: holding.erasedAt?.toISOString() ?? null,
-    liftedAt: holding.liftedAt?.toISOString() ?? null,
-    searches: searches.map(({ id, title, isRecipient, consent, refusedAt, deletedAt }) => ({
-      search: searchIri(id),
-      title,
-      mentionsOnly: !isRecipient,
-      notificationConsent: consent,
-      refusedAt: refusedAt?.toISOString() ?? null,
-      deletedAt: deletedAt?.toISOString() ?? null,
-    })),
-    emails: emails.map(({ state, itemCount, createdAt, finishedAt, attempts }) => ({
-      status: state,
-      items: itemCount,
-      createdAt: createdAt.toISOString(),
-      finishedAt: finishedAt?.toISOString() ?? null,
-      attempts: attempts.map(({ startedAt, statusCode, error, reason }) => ({
-        startedAt: startedAt.toISOString(),
-        statusCode,
-        error,
-        reason,
-      })),
-    })),
-    emailCount,
-  };
 }
 
 const Consent = z

@@ -6,74 +6,8 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import { Timestamp } from "../../../google/protobuf/timestamp.ts";
-import { Attempt } from "./deliveries.ts";
 
 /** Recipients of e-mails: what clients hold about an address, and its erasure. */
-
-/** What one client holds about an address. */
-export interface Recipient {
-  /** `clients/{client}`. */
-  client: string;
-  /** The client's display name. */
-  clientName: string;
-  /** Since when it wants no e-mails of the client. */
-  unsubscribeTime:
-    | Date
-    | undefined;
-  /** When it was erased; it is not written to since. Absent once later consent has lifted that. */
-  eraseTime:
-    | Date
-    | undefined;
-  /** When consent last lifted an erasure. */
-  liftTime:
-    | Date
-    | undefined;
-  /** Searches that write to it, or mention it. */
-  searches: RecipientSearch[];
-  /** The newest 10,000. */
-  emails: RecipientEmail[];
-  /** How many there are. */
-  emailCount: number;
-}
-
-/** A search that writes to an address, or mentions it. */
-export interface RecipientSearch {
-  /** `searches/{search}`. */
-  name: string;
-  /** Its title. */
-  title: string;
-  /** It has the address in its title, context or consent, and does not write to it. */
-  mentionsOnly: boolean;
-  /** Where the consent comes from; empty without one. */
-  consentSource: string;
-  /** When it was given, as the client says. */
-  consentTime: string;
-  /** Since when the recipient's server refuses the address. */
-  refuseTime:
-    | Date
-    | undefined;
-  /** When it was deleted; its row stays until its deliveries are gone. */
-  deleteTime: Date | undefined;
-}
-
-/** The items of an e-mail that are in one state, or those that are in no e-mail yet. */
-export interface RecipientEmail {
-  /** As of a delivery. */
-  state: string;
-  /** Items in that state. */
-  itemCount: number;
-  /** When the first was recorded. */
-  createTime:
-    | Date
-    | undefined;
-  /** When they became final; absent before. */
-  finishTime:
-    | Date
-    | undefined;
-  /** Attempts, oldest first. */
-  attempts: Attempt[];
-}
 
 /** Asks what is held about an address. */
 export interface GetRecipientsRequest {
@@ -85,8 +19,11 @@ export interface GetRecipientsRequest {
 
 /** What is held about an address. */
 export interface GetRecipientsResponse {
-  /** By client; clients that never held it are left out. */
-  recipients: Recipient[];
+  /**
+   * A JSON document as `vigie recipients export` writes it: `clients` has, for each that holds something, what
+   * `GET /recipients/{address}` answers to it.
+   */
+  documentJson: string;
 }
 
 /** Asks to erase an address. */
@@ -116,96 +53,6 @@ export interface EraseRecipientsResponse {
   /** By client; clients that never held it are left out. */
   erasures: RecipientErasure[];
 }
-
-export const Recipient: MessageFns<Recipient> = {
-  encode(message: Recipient, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.client !== "") {
-      writer.uint32(10).string(message.client);
-    }
-    if (message.clientName !== "") {
-      writer.uint32(18).string(message.clientName);
-    }
-    if (message.unsubscribeTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.unsubscribeTime), writer.uint32(26).fork()).join();
-    }
-    if (message.eraseTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.eraseTime), writer.uint32(34).fork()).join();
-    }
-    if (message.liftTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.liftTime), writer.uint32(42).fork()).join();
-    }
-    for (const v of message.searches) {
-      RecipientSearch.encode(v!, writer.uint32(50).fork()).join();
-    }
-    for (const v of message.emails) {
-      RecipientEmail.encode(v!, writer.uint32(58).fork()).join();
-    }
-    if (message.emailCount !== 0) {
-      writer.uint32(64).int32(message.emailCount);
-    }
-    return writer;
-  },
-
-  decode(_: BinaryReader | Uint8Array, length?: number): Recipient {
-    throw new Error("decode not generated for Recipient");
-  },
-};
-
-export const RecipientSearch: MessageFns<RecipientSearch> = {
-  encode(message: RecipientSearch, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.name !== "") {
-      writer.uint32(10).string(message.name);
-    }
-    if (message.title !== "") {
-      writer.uint32(18).string(message.title);
-    }
-    if (message.mentionsOnly !== false) {
-      writer.uint32(24).bool(message.mentionsOnly);
-    }
-    if (message.consentSource !== "") {
-      writer.uint32(34).string(message.consentSource);
-    }
-    if (message.consentTime !== "") {
-      writer.uint32(42).string(message.consentTime);
-    }
-    if (message.refuseTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.refuseTime), writer.uint32(50).fork()).join();
-    }
-    if (message.deleteTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.deleteTime), writer.uint32(58).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(_: BinaryReader | Uint8Array, length?: number): RecipientSearch {
-    throw new Error("decode not generated for RecipientSearch");
-  },
-};
-
-export const RecipientEmail: MessageFns<RecipientEmail> = {
-  encode(message: RecipientEmail, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.state !== "") {
-      writer.uint32(10).string(message.state);
-    }
-    if (message.itemCount !== 0) {
-      writer.uint32(16).int32(message.itemCount);
-    }
-    if (message.createTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.createTime), writer.uint32(26).fork()).join();
-    }
-    if (message.finishTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.finishTime), writer.uint32(34).fork()).join();
-    }
-    for (const v of message.attempts) {
-      Attempt.encode(v!, writer.uint32(42).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(_: BinaryReader | Uint8Array, length?: number): RecipientEmail {
-    throw new Error("decode not generated for RecipientEmail");
-  },
-};
 
 function createBaseGetRecipientsRequest(): GetRecipientsRequest {
   return { address: "", client: "" };
@@ -260,8 +107,8 @@ export const GetRecipientsRequest: MessageFns<GetRecipientsRequest> = {
 
 export const GetRecipientsResponse: MessageFns<GetRecipientsResponse> = {
   encode(message: GetRecipientsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    for (const v of message.recipients) {
-      Recipient.encode(v!, writer.uint32(10).fork()).join();
+    if (message.documentJson !== "") {
+      writer.uint32(10).string(message.documentJson);
     }
     return writer;
   },
@@ -359,12 +206,6 @@ export const EraseRecipientsResponse: MessageFns<EraseRecipientsResponse> = {
     throw new Error("decode not generated for EraseRecipientsResponse");
   },
 };
-
-function toTimestamp(date: Date): Timestamp {
-  const seconds = Math.trunc(date.getTime() / 1_000);
-  const nanos = (date.getTime() % 1_000) * 1_000_000;
-  return { seconds, nanos };
-}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
