@@ -16,7 +16,8 @@ import { isLive } from '../src/engine/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
 import { bodyOf, type SearchRoute } from '../src/engine/domain/routing.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
-import { type Alerts, deriveAlerts, type EvaluatedChange, touchedBy } from '../src/engine/intake/alerts.ts';
+import { type Alerts, deriveAlerts, touchedBy } from '../src/engine/intake/alerts.ts';
+import type { EvaluatedChange } from '../src/engine/intake/evaluated-change.ts';
 import type { Match } from '../src/engine/store/matches.ts';
 import { expireAt, nextOrigin, resolveToulon, upsertAt } from './support/adverts.ts';
 
@@ -78,6 +79,7 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       hidePropertyContact: fc.boolean(),
       generation: fc.constant(0),
       mail: fc.constant(null),
+      thresholds: fc.constant(null),
       clientId: fc.constantFrom(...CLIENTS),
     }),
     { minLength: 1, maxLength: 6, size: 'max' },
@@ -143,6 +145,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
         changes.push({
           propertyUuid: message.propertyUuid,
           held,
+          former: before,
           events,
           before: matchesOf(before),
           after: matchesOf(held),

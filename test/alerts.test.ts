@@ -5,8 +5,9 @@ import { test } from 'node:test';
 import { EVENT_KINDS } from '../src/engine/domain/codes.ts';
 import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
 import { createdAtOf, searchNumberOf, type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
-import { type SearchRoute } from '../src/engine/domain/routing.ts';
-import { type Alerts, deriveAlerts, type EvaluatedChange, touchedBy } from '../src/engine/intake/alerts.ts';
+import type { SearchRoute } from '../src/engine/domain/routing.ts';
+import { type Alerts, deriveAlerts, touchedBy } from '../src/engine/intake/alerts.ts';
+import type { EvaluatedChange } from '../src/engine/intake/evaluated-change.ts';
 import type { Match } from '../src/engine/store/matches.ts';
 import { changesOf, minute, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
@@ -22,6 +23,7 @@ const ROUTE: SearchRoute = {
   generation: 0,
   version: 7,
   mail: null,
+  thresholds: null,
 };
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const NOW = new Date('2026-03-10T09:00:00.000Z');
@@ -46,7 +48,8 @@ function judged(
 ): EvaluatedChange {
   assert.ok(change?.held);
   const [before, after] = [beforeNumbers.map(searchNumberOf), afterNumbers.map(searchNumberOf)];
-  return { propertyUuid: PROPERTY, held: change.held, events: change.events, before, after, traceparent: TRACE };
+  const { held, events } = change;
+  return { propertyUuid: PROPERTY, held, former: null, events, before, after, traceparent: TRACE };
 }
 
 function follow(
@@ -118,6 +121,7 @@ const NOTHING: Alerts = {
   feedEntries: [],
   featurePairs: [],
   began: [],
+  notices: [],
 };
 
 test('nothing is left of what a silent search satisfies, or one that was deleted meanwhile', () => {

@@ -3,7 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SearchDocument } from '../src/console/page/documents.ts';
-import { bodyOf, ContextError, changesOf, criteriaOf, draftOf, NEW_DRAFT } from '../src/console/page/editor/draft.ts';
+import {
+  bodyOf,
+  ContextError,
+  changesOf,
+  criteriaOf,
+  draftOf,
+  NEW_DRAFT,
+  withPricePercent,
+} from '../src/console/page/editor/draft.ts';
 import { floodOf } from '../src/console/page/editor/flood.ts';
 import { violationsOf } from '../src/console/page/editor/violations.ts';
 import { decoded } from '../src/console/page/fragment.ts';
@@ -44,6 +52,7 @@ const SAVED = {
   expressions: formatExpressions(EXPRESSIONS),
   ...{ notificationEnabled: true, notificationRecipient: null, notificationFrequency: 'instant' },
   ...{ endpointRecipient: 'https://client.example/', eventEndpoint: null, subscribedEvents: [], context: { user: 7 } },
+  eventThresholds: { price: { percent: 5, since: 'told' }, surface: { amount: 3 } },
   hidePropertyContact: false,
 } as unknown as SearchDocument;
 
@@ -61,6 +70,17 @@ test('a change is sent as the members that it changed', () => {
   const before = draftOf(SAVED);
   const after = { ...before, budgetMax: '250000', includedZipcodes: [] };
   assert.deepEqual(changesOf(bodyOf(before), bodyOf(after)), { budgetMax: 250_000, includedZipcodes: [] });
+});
+
+test('a threshold on the price is set, changed and cleared, and leaves the others as they are', () => {
+  const { eventThresholds } = draftOf(SAVED);
+  const surface = { amount: 3 };
+  assert.deepEqual(withPricePercent(null, 2.5), { price: { percent: 2.5, since: 'told' } });
+  assert.deepEqual(withPricePercent(eventThresholds, 7), { price: { percent: 7, since: 'told' }, surface });
+  assert.deepEqual(withPricePercent(eventThresholds, Number.NaN), { surface });
+  const falling = { price: { percent: 5, direction: 'down' as const } };
+  assert.deepEqual(withPricePercent(falling, Number.NaN), { price: { direction: 'down' } });
+  assert.equal(withPricePercent({ price: { percent: 5 } }, Number.NaN), null);
 });
 
 test('what is no number, or no JSON, is not made into one', () => {

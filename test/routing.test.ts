@@ -26,6 +26,7 @@ const ROUTE: SearchRoute = {
   generation: 0,
   version: 7,
   mail: null,
+  thresholds: null,
 };
 
 const PRICE: FieldChange = {

@@ -14,12 +14,14 @@ import {
   type CriterionMemberName,
   type FormOf,
 } from '../engine/domain/criterion-table.ts';
+import type { EventThresholds } from '../engine/domain/event-thresholds.ts';
 import { formatExpressions, readExpressions } from '../engine/domain/expressions.ts';
 import { FEATURE_NAMES } from '../engine/domain/features.ts';
 import type { Polygon } from '../engine/domain/geo.ts';
 import { MAIL_FREQUENCIES, type MailConsent } from '../engine/domain/mail.ts';
 import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
 import { isBlank, isStorable } from '../engine/domain/text.ts';
+import { EVENT_THRESHOLDS } from './event-threshold-schema.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
 import {
   decimalOf,
@@ -339,6 +341,7 @@ export const SEARCH_MEMBERS = {
   endpointRecipient: endpoint('Absolute https URL that receives matches.'),
   eventEndpoint: endpoint('Absolute https URL that receives events.'),
   subscribedEvents: names<EventKind>(EVENT_KINDS, 'Kinds of event that go to eventEndpoint.'),
+  eventThresholds: single<z.ZodType<EventThresholds | null>>(EVENT_THRESHOLDS),
   context,
 } as const;
 

@@ -74,6 +74,20 @@ export const FAULTS = {
   meaning: (meanings: string) => said(`must be ${meanings}`, `doit être ${meanings.replaceAll(' or ', ' ou ')}`),
   text: said('contains U+0000 or half a surrogate pair', 'contient un caractère qui n’en est pas un'),
   consent: said('must be an object of source and at, or null', 'doit être un objet avec source et at, ou null'),
+  threshold: said(
+    'must be an object of percent, amount, direction and since, with one of the first three',
+    'doit être un objet avec percent, amount, direction et since, dont l’un des trois premiers',
+  ),
+  thresholds: (fields: readonly string[]) =>
+    said(
+      `must be null, or an object of a threshold for ${fields.join(' or ')}`,
+      `doit être null, ou un objet avec un seuil pour ${fields.join(' ou ')}`,
+    ),
+  thresholdWithin: (most: number) =>
+    said(
+      `must be a number above 0 and at most ${most}`,
+      `doit être un nombre au-dessus de 0, et ${count(most)} au plus`,
+    ),
   nul: said('must not contain U+0000', 'ne doit pas contenir U+0000'),
   unknown: (what: Sentence) => said(`is no ${what.en}`, `n’est pas ${what.fr}`),
   unknownNear: (what: Sentence, nearest: string) =>

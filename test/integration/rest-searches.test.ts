@@ -62,6 +62,11 @@ describe('a search that is created', () => {
       eventEndpoint: 'https://user:secret@hooks.example.com',
       notificationRecipient: 'nobody',
       subscribedEvents: ['ad.update'],
+      eventThresholds: {
+        price: { percent: 0, amount: '5', since: 'first', direction: 'sideways', step: 1 },
+        surface: { since: 'told' },
+        pictures: {},
+      },
     });
     assert.equal(status, 422);
     assert.deepEqual(body['@type'], ['ConstraintViolationList', 'hydra:Error']);
@@ -72,6 +77,8 @@ describe('a search that is created', () => {
       ...['eventEndpoint', 'includedInseeCodes[0]', 'includedSiteCategories[0]', 'includedDepartments[0]', 'title'],
       ...['floorMin', 'floorMax', 'constructionYearMin', 'condominiumFeesMin', 'elevator', 'roomMin'],
       ...['energyCategories', 'greenHouseGasCategories', 'includedFeatures[2]'],
+      ...['percent', 'amount', 'since', 'direction'].map((name) => `eventThresholds.price.${name}`),
+      ...['eventThresholds', 'eventThresholds.price', 'eventThresholds.surface'],
     ];
     assert.deepEqual([...pathsOf(body)].sort(), expected.sort());
     const unknown = body.violations.find((one: { propertyPath: string }) => one.propertyPath === 'titel');

@@ -2,7 +2,7 @@
 
 import { createSampleCrawler } from '../../bench/adverts/sample-adverts.ts';
 import type { Random } from '../../bench/adverts/seeded-random.ts';
-import type { HeldProperty } from '../../src/engine/domain/change.ts';
+import type { HeldProperty, MessageOrigin } from '../../src/engine/domain/change.ts';
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
@@ -10,6 +10,7 @@ import { propertyFacts, readingOf } from '../../src/engine/domain/property-docum
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { type MedianOf, type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
+import type { PairFeature } from '../../src/engine/intake/alerts.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder, type Recorder } from '../../src/engine/intake/recorder.ts';
 import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
@@ -34,7 +35,7 @@ export interface RecordingScene {
   /** For all searches that there are. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
   /** For those that the matcher knows: as a daemon does, whose matcher looks for others by itself. */
-  recordForKnown(messages: readonly IntakeMessage[]): Promise<void>;
+  recordForKnown(messages: readonly IntakeMessage[], origins?: readonly MessageOrigin[]): Promise<void>;
 }
 
 /** A recorder and its matcher, without a stream before them. */
@@ -43,6 +44,7 @@ export async function openRecording(
   database: Database,
   resolvePlace: ResolvePlace,
   clock: () => Date = () => new Date(),
+  features: readonly PairFeature[] = [],
 ): Promise<RecordingScene> {
   const medians = followMedians(database);
   const matcher = await startMatcher({
@@ -66,13 +68,17 @@ export async function openRecording(
     resolvePlace,
     bounds: BOUNDS,
     clock,
+    features,
   });
-  async function recordForKnown(messages: readonly IntakeMessage[]): Promise<void> {
+  async function recordForKnown(messages: readonly IntakeMessage[], origins = messages.map(nextOrigin)): Promise<void> {
     for (let from = 0; from < messages.length; from += BATCH) {
       const batch = messages.slice(from, from + BATCH);
       await recordBatch(
         '0',
-        batch.map((message) => ({ message, origin: nextOrigin(), bytes: 1_000, traceparent: null, letter: LETTER })),
+        batch.map((message, at) => {
+          const origin = origins[from + at] as MessageOrigin;
+          return { message, origin, bytes: 1_000, traceparent: null, letter: LETTER };
+        }),
         [],
       );
     }

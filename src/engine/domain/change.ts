@@ -273,6 +273,20 @@ function asText(value: number | null): string | null {
   return value === null ? null : String(value);
 }
 
+/** Whether the advert has changed in anything but these of its fields, or is live again. */
+export function differsApartFrom(
+  before: HeldAdvert,
+  after: HeldAdvert,
+  fields: readonly (keyof AdvertContent & keyof HeldAdvert['property'])[],
+): boolean {
+  const unset = Object.fromEntries(fields.map((field) => [field, null]));
+  return (
+    isLive(before) !== isLive(after) ||
+    !isSame({ ...before.content, ...unset }, { ...after.content, ...unset }) ||
+    !isSame({ ...before.property, ...unset }, { ...after.property, ...unset })
+  );
+}
+
 /**
  * Whether a stored value equals a decoded one, in any order of members. A decoded value has every member; a member that
  * the stored one lacks, because its version did not store it, is unknown, like null or an empty list.

@@ -13,6 +13,7 @@
  * | each change that was notified | `snapshots` | with the last delivery of that change |
  * | each advert that was ever seen | `properties` | `expired` days after its last advert expired |
  * | each pair that was notified | `matches` | with its property: a pair has one match for ever |
+ * | each such pair of a search that compares | `match_notices` | with its match |
  * | each search deleted, each URL no longer in use | `searches`, `endpoints` | `deliveries` days later, when no delivery is left |
  * | each message not understood | `dead_letters` | when an operator purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |
@@ -36,6 +37,7 @@ export const RETAINED_TABLES = [
   'snapshots',
   'properties',
   'matches',
+  'match_notices',
   'searches',
   'endpoints',
   'recoveries',

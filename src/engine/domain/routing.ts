@@ -7,6 +7,7 @@
 import type { AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
 import type { WebhookChannel } from './delivery.ts';
+import type { EventThresholds } from './event-thresholds.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailRoute } from './mail.ts';
 import { propertyIri } from './property-document.ts';
@@ -26,6 +27,17 @@ export interface SearchRoute {
   readonly version: number;
   /** Null when nothing is sent by e-mail. */
   readonly mail: MailRoute | null;
+  /** Null: every event is one. */
+  readonly thresholds: RouteThresholds | null;
+}
+
+/** Numbers are ids of events; null: no field is compared with what the search was notified of. */
+export interface RouteThresholds {
+  readonly fields: EventThresholds;
+  /** The last event when the search began to ask for that: what it was notified of since is kept. */
+  readonly keptSince: number | null;
+  /** The last event when it began to ask, or to notify since. */
+  readonly comparedSince: number | null;
 }
 
 export interface MatchRecord {

@@ -4,6 +4,7 @@ import { areasOf } from './areas.ts';
 import type { EventKind } from './codes.ts';
 import { floorRangeOf, listOf, rangeOf } from './criterion-kinds.ts';
 import { type Criteria, type CriterionMembers, plainCriteria, type RowOf, UNASKED } from './criterion-table.ts';
+import type { EventThresholds } from './event-thresholds.ts';
 import { parseExpressions } from './expressions.ts';
 import { featureSetOf } from './features.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
@@ -24,6 +25,7 @@ export interface SearchMembers extends CriterionMembers {
   readonly endpointRecipient: string | null;
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
+  readonly eventThresholds: EventThresholds | null;
   /** The client's own JSON, which its webhooks carry; null without one. */
   readonly context: unknown;
 }
@@ -52,6 +54,7 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
   endpointRecipient: null,
   eventEndpoint: null,
   subscribedEvents: [],
+  eventThresholds: null,
   context: null,
 };
 

@@ -13,25 +13,19 @@ import { propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, type Notification, notificationsOf, type SearchRoute } from '../domain/routing.ts';
 import type { Statement } from '../store/database.ts';
 import type { FeedEntry, FeedItem } from '../store/feed-batches.ts';
+import type { MatchNotice } from '../store/match-notices.ts';
 import type { KnownMatch, Match } from '../store/matches.ts';
 import type { Snapshot } from '../store/snapshots.ts';
-
-/** A change with the searches that the property satisfied before and after it. */
-export interface EvaluatedChange {
-  readonly propertyUuid: Uuid;
-  readonly held: HeldProperty;
-  readonly events: readonly AdvertEvent[];
-  readonly before: readonly SearchNumber[];
-  readonly after: readonly SearchNumber[];
-  /** The trace that the change's message belongs to. */
-  readonly traceparent: string | null;
-}
+import type { EvaluatedChange } from './evaluated-change.ts';
+import { eventsSeenBy, type NotifiedBefore, NotifiedSoFar } from './notified-values.ts';
 
 /** A pair that is notified of a change: by webhook, by the feed alone, or by a feature. */
 export interface NotifiedPair {
   readonly route: SearchRoute;
   readonly match: Match;
   readonly change: EvaluatedChange;
+  /** What the search is notified of: those of the change that reach its thresholds. */
+  readonly events: readonly AdvertEvent[];
   /** It satisfies the search for the first time. */
   readonly hasBegun: boolean;
 }
@@ -63,6 +57,8 @@ export interface Alerts {
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
   /** Matches that began, known before or not. */
   readonly began: readonly Match[];
+  /** What searches that compare were notified of. */
+  readonly notices: readonly MatchNotice[];
 }
 
 /**
@@ -85,9 +81,16 @@ export function touchedBy(
   return { propertyUuids, searchNumbers };
 }
 
+export interface AlertOptions {
+  /** Every new sequence is above it. */
+  readonly sequenceFloor?: number;
+  readonly features?: readonly PairFeature[];
+  readonly notifiedBefore?: NotifiedBefore | null;
+}
+
 /**
  * `routes`: the searches that notify, and null for deleted ones; all others are silent. `known`: at least the pairs of
- * the changed properties that a change affects. `sequenceFloor`: every new sequence is above it.
+ * the changed properties that a change affects.
  */
 export function deriveAlerts(
   changes: readonly EvaluatedChange[],
@@ -95,10 +98,7 @@ export function deriveAlerts(
   known: readonly KnownMatch[],
   resolvePlace: ResolvePlace,
   now: Date,
-  {
-    sequenceFloor = 0,
-    features = [],
-  }: { readonly sequenceFloor?: number; readonly features?: readonly PairFeature[] } = {},
+  { sequenceFloor = 0, features = [], notifiedBefore = null }: AlertOptions = {},
 ): Alerts {
   const pairs = byProperty(known, changes);
   const notified = new Set<Pair>();
@@ -106,9 +106,11 @@ export function deriveAlerts(
   const rows: AlertRows = { deliveries: [], feedItems: [], feedEntries: [] };
   const featurePairs = features.map((): NotifiedPair[] => []);
   const began = new Set<Pair>();
+  const notifiedSoFar = notifiedBefore === null ? null : new NotifiedSoFar(notifiedBefore);
 
   for (const change of changes) {
-    const { propertyUuid, events } = change;
+    const { propertyUuid } = change;
+    notifiedSoFar?.begin(change);
     const before = new Set(change.before.filter((number) => routes.has(number)));
     const pairsOfProperty = pairs.get(propertyUuid) as Map<SearchNumber, Pair>;
     const idsAt = notBefore(now, pairsOfProperty.values());
@@ -118,22 +120,21 @@ export function deriveAlerts(
       if (route === null) continue;
       const pair = pairsOfProperty.get(number) ?? { isKnown: false, match: null };
       const startsNow = !before.has(number) && pair.match?.hasBegun !== true;
+      const events = eventsSeenBy(route, change, pair.match?.id ?? null, notifiedSoFar);
       const notifications = notificationsOf(route, events, startsNow);
       if (notifications.length === 0) continue;
-      let next = opened(pair.match, route, change, startsNow, now);
-      for (const notification of notifications) {
-        const head = headOf(notification, route, next);
-        const snapshotId = snapshotOf(!route.hidePropertyContact);
-        next = counted(next, idsAt, sequenceFloor);
-        notify(rows, notification, route, next as Match, { head, snapshotId, traceparent: change.traceparent });
-      }
-      pair.match = next as Match;
+      const opening = opened(pair.match, route, change, startsNow, now);
+      const snapshotId = snapshotOf(!route.hidePropertyContact);
+      const { traceparent } = change;
+      const match = notifyAll(rows, notifications, route, opening, { snapshotId, traceparent, idsAt, sequenceFloor });
+      pair.match = match;
       pairsOfProperty.set(number, pair);
       notified.add(pair);
+      notifiedSoFar?.record(route, match, change, { events, hasBegun: startsNow });
       if (startsNow) began.add(pair);
       for (let at = 0; at < features.length; at++) {
         if (features[at]?.wants(route) !== true) continue;
-        featurePairs[at]?.push({ route, match: next as Match, change, hasBegun: startsNow });
+        featurePairs[at]?.push({ route, match, change, events, hasBegun: startsNow });
       }
     }
   }
@@ -146,6 +147,7 @@ export function deriveAlerts(
     ...rows,
     featurePairs,
     began: matchesOf(began),
+    notices: notifiedSoFar?.written ?? [],
   };
 }
 
@@ -241,6 +243,26 @@ interface AlertRows {
   readonly deliveries: AddressedDelivery[];
   readonly feedItems: FeedItem[];
   readonly feedEntries: FeedEntry[];
+}
+
+type Recorded = Pick<NewDelivery, 'snapshotId' | 'traceparent'> & Required<Pick<AlertOptions, 'sequenceFloor'>>;
+
+/** The match with its notifications, one or more. */
+function notifyAll(
+  rows: AlertRows,
+  notifications: readonly Notification[],
+  route: SearchRoute,
+  opening: OpenedMatch,
+  { snapshotId, traceparent, sequenceFloor, idsAt }: Recorded & { readonly idsAt: Date },
+): Match {
+  let match = opening;
+  for (const notification of notifications) {
+    const head = headOf(notification, route, match);
+    const counting = counted(match, idsAt, sequenceFloor);
+    notify(rows, notification, route, counting, { head, snapshotId, traceparent });
+    match = counting;
+  }
+  return match as Match;
 }
 
 /** `match`: this notification included. */

@@ -21,7 +21,7 @@ import { type PropertyReading, propertyFacts, readingOf } from '../domain/proper
 import type { MedianOf } from '../domain/property-summary.ts';
 import { excessOf, type PropertyBounds, stateBytes } from '../domain/stored-property.ts';
 import type { LockedProperty } from '../store/properties.ts';
-import type { EvaluatedChange } from './alerts.ts';
+import type { EvaluatedChange } from './evaluated-change.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecordBounds extends PropertyBounds {
@@ -176,6 +176,7 @@ class Evaluation implements EvaluatedBatch {
     this.changes.push({
       propertyUuid: uuid,
       held: change.held as HeldProperty,
+      former: held,
       events: change.events,
       ...satisfied,
       traceparent: entry.traceparent,

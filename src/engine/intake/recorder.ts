@@ -18,6 +18,7 @@ import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { insertFeedBatches, insertFeedItems } from '../store/feed-batches.ts';
 import { holdTerm, type Term } from '../store/intake-leader.ts';
 import { recordHighWaterMark } from '../store/intake-position.ts';
+import { writeNotices } from '../store/match-notices.ts';
 import { beginMatches, insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import {
   insertProperties,
@@ -41,6 +42,7 @@ import {
 } from './alerts.ts';
 import { type EvaluatedBatch, evaluateBatch, type IntakeEntry, type RecordBounds } from './evaluation.ts';
 import type { Matcher } from './matcher.ts';
+import { readNotifiedBefore } from './notified-values.ts';
 
 export interface RecorderDependencies {
   readonly database: Database;
@@ -162,9 +164,10 @@ async function recordEntries(
       [...touched.propertyUuids].filter((uuid) => known.has(uuid)),
     ),
   ]);
+  const notifiedBefore = await readNotifiedBefore(client, changes, routes, matches);
   const now = dependencies.clock();
   const { resolvePlace, sequenceFloor } = dependencies;
-  const alerts = deriveAlerts(changes, routes, matches, resolvePlace, now, { sequenceFloor, features });
+  const alerts = deriveAlerts(changes, routes, matches, resolvePlace, now, { sequenceFloor, features, notifiedBefore });
   const events = changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
   const { deliveries, snapshots, began, featurePairs } = alerts;
   return {
@@ -232,6 +235,7 @@ function writeAlerts(alerts: Alerts, sequenceFloor: number): readonly Statement[
     ...insertMatches(alerts.newMatches),
     ...updateMatches(alerts.changedMatches),
     ...beginMatches(alerts.changedMatches.filter(({ cause }) => cause !== null)),
+    ...writeNotices(alerts.notices),
     ...insertSnapshots(alerts.snapshots),
     ...insertDeliveries(alerts.deliveries),
     ...insertFeedItems(alerts.feedItems),

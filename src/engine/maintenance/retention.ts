@@ -9,6 +9,7 @@ import { startTask, type Task } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import { horizonsOf, type RetainedTable, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
 import type { Database } from '../store/database.ts';
+import { removeNotices } from '../store/match-notices.ts';
 import {
   type Batches,
   type Removed,
@@ -94,6 +95,7 @@ async function* allBatches(
     yield* removeUnusedEndpoints(database, deliveries);
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired);
+  yield* removeNotices(database);
   yield* removeOldIdempotencyKeys(database);
   yield* removeGoneInstances(database);
 }

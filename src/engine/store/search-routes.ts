@@ -54,7 +54,8 @@ export async function readRoutes(
         deleted_at is not null as "isDeleted", mail_key as "mailKey",
         case when $2 then ${MAIL_ADDRESS} end as "mailAddress",
         case when mail_key is not null then members ->> 'notificationFrequency' end as "mailFrequency",
-        mail_key is not null and members ->> 'notificationConsent' is not null as "hasMailConsent"
+        mail_key is not null and members ->> 'notificationConsent' is not null as "hasMailConsent",
+        event_thresholds as thresholds
       from searches
       where number = any($1::integer[] || array(select number from searches where revision >= $3::xid8)
           || array(select number from searches where revision = any($4::xid8[])))

@@ -8,6 +8,7 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { CRITERION_MEMBERS, UNASKED } from '../domain/criterion-table.ts';
+import { comparesWithNotified } from '../domain/event-thresholds.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import type { MailStanding } from '../domain/mail.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
@@ -152,13 +153,13 @@ function unlockedLimits({ limits = NO_LIMITS }: NewSearch): SearchLimits {
 }
 
 const HAS_ROOM = `(
-  select coalesce(sum(searches), 0) < $15 and ($14 = 0 or ${MATCHES_PER_MILLE} < 1000 * $16::float8)
+  select coalesce(sum(searches), 0) < $17 and ($16 = 0 or ${MATCHES_PER_MILLE} < 1000 * $18::float8)
   from search_totals where client_id = $2)`;
 const INSERT = `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
     endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_key,
-    matches_per_mille)
+    event_thresholds, matches_per_mille)
   select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, mail_key_of($2::uuid, $13),
-    $14::smallint`;
+    case when $14::json is not null then event_thresholds_of($14, $15, null, false) end, $16::smallint`;
 
 /**
  * Null when the client has reached a limit of searches or matches per advert, or `request` is not the first of its key;
@@ -183,7 +184,7 @@ async function insertSearch(
         }
       : {
           name: 'insert-search-once',
-          text: `with claimed as (${claimOf(17, '$1::uuid', HAS_ROOM)})
+          text: `with claimed as (${claimOf(19, '$1::uuid', HAS_ROOM)})
             ${INSERT} where exists (select from claimed) returning ${SEARCH_COLUMNS}`,
           values: [...values, ...claimValues(request)],
         },
@@ -243,7 +244,9 @@ export async function updateSearch(
            when notification_enabled and not $5 then clock_timestamp() else silenced_at end,
          mail_key = mail_key_of(client_id, $11), mail_refused_at = case
            when members ->> 'notificationRecipient' = $4::json ->> 'notificationRecipient' then mail_refused_at end,
-         matches_per_mille = coalesce($12, matches_per_mille), version = version + $13::boolean::integer,
+         event_thresholds = case when $12::json is not null then
+           event_thresholds_of($12, $13, event_thresholds, $5 and not notification_enabled) end,
+         matches_per_mille = coalesce($14, matches_per_mille), version = version + $15::boolean::integer,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${SEARCH_COLUMNS}`,
       [present.number, ...columnsOf(members), matches?.after ?? null, isRecorded],
@@ -333,6 +336,8 @@ function columnsOf(members: SearchMembers): unknown[] {
     members.hidePropertyContact,
     members.context === null ? null : JSON.stringify(members.context),
     members.notificationRecipient,
+    members.eventThresholds === null ? null : JSON.stringify(members.eventThresholds),
+    comparesWithNotified(members.eventThresholds),
   ];
 }
 
@@ -347,6 +352,7 @@ const RECORDED = [
   'endpointRecipient',
   'eventEndpoint',
   'subscribedEvents',
+  'eventThresholds',
   'notificationFrequency',
 ] as const;
 

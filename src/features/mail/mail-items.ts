@@ -66,10 +66,10 @@ export function mailReasonsOf(
 export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailItem[] {
   // The changes of a batch have one time: ids above each other keep their order.
   let id: Uuid | null = null;
-  return pairs.flatMap(({ route, match, change, hasBegun }) => {
+  return pairs.flatMap(({ route, match, change, events, hasBegun }) => {
     const { clientId, generation, mail } = route;
     if (mail === null) return [];
-    return mailReasonsOf(route, change.events, hasBegun).map((reason) => {
+    return mailReasonsOf(route, events, hasBegun).map((reason) => {
       id = uuidAfter(id, match.updatedAt);
       const { searchNumber, id: matchId } = match;
       return {

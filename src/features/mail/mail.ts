@@ -28,8 +28,8 @@ export const mail: Feature = {
       wants: ({ mail }) => mail !== null && (mail.hasConsent || !config.isMailConsentRequired),
       record: (pairs, now) => insertMailItems(newMailItems(pairs), now, gatherMs),
       onRecorded(pairs) {
-        for (const { route, change, hasBegun } of pairs) {
-          metrics.mailItems.inc(mailReasonsOf(route, change.events, hasBegun).length);
+        for (const { route, events, hasBegun } of pairs) {
+          metrics.mailItems.inc(mailReasonsOf(route, events, hasBegun).length);
         }
       },
     };

@@ -12,6 +12,7 @@ import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../../engine
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
 import { FEATURES } from '../../features.ts';
+import { EVENT_THRESHOLDS } from '../event-threshold-schema.ts';
 import type { Contract } from '../route.ts';
 import { TITLE_LENGTH_MAX } from '../search-schema.ts';
 import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
@@ -139,6 +140,7 @@ const Search = z.strictObject({
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),
   subscribedEvents: list(z.enum(EVENT_KINDS), 'Event kinds that go to eventEndpoint.'),
+  eventThresholds: EVENT_THRESHOLDS,
   context: z.unknown().meta({ description: 'Your own JSON; its webhooks carry it in Vigie-Context.' }),
 });
 

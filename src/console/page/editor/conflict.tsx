@@ -84,6 +84,7 @@ function textOf(draft: Draft, member: keyof Draft, words: Words, formats: Format
     excludedFeatures: () => draft.excludedFeatures.map((name) => words.features[name]).join(', '),
     orMissing: () => draft.orMissing.map((name) => words.criteria[name]).join(', '),
     notificationFrequency: () => words.frequencies[draft.notificationFrequency as keyof Words['frequencies']],
+    eventThresholds: () => (draft.eventThresholds === null ? '' : JSON.stringify(draft.eventThresholds)),
     subscribedEvents: () =>
       draft.subscribedEvents.map((kind) => words.events[kind as keyof Words['events']]).join(', '),
   };

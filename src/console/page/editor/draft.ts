@@ -66,6 +66,7 @@ export interface Draft
   readonly endpointRecipient: string;
   readonly eventEndpoint: string;
   readonly subscribedEvents: readonly string[];
+  readonly eventThresholds: SearchDocument['eventThresholds'];
   /** JSON. */
   readonly context: string;
 }
@@ -114,8 +115,20 @@ export const NEW_DRAFT: Draft = {
   endpointRecipient: '',
   eventEndpoint: '',
   subscribedEvents: [],
+  eventThresholds: null,
   context: '',
 };
+
+/** The thresholds with a percentage of the price, none where that is not a number; compared with the last notified one. */
+export function withPricePercent(
+  thresholds: SearchDocument['eventThresholds'],
+  percent: number,
+): SearchDocument['eventThresholds'] {
+  const { price: { percent: _former, ...price } = { since: 'told' as const }, ...others } = thresholds ?? {};
+  if (!Number.isNaN(percent)) return { ...others, price: { ...price, percent } };
+  const isLeft = price.amount !== undefined || price.direction !== undefined;
+  return isLeft ? { ...others, price } : others.surface === undefined ? null : others;
+}
 
 /** Whether these members are as in a new search. */
 export function isUnset(draft: Draft, members: readonly (keyof Draft)[]): boolean {
@@ -174,6 +187,7 @@ export function draftOf(search: SearchDocument): Draft {
     endpointRecipient: text('endpointRecipient'),
     eventEndpoint: text('eventEndpoint'),
     subscribedEvents: search.subscribedEvents,
+    eventThresholds: search.eventThresholds,
     context: search.context === null || search.context === undefined ? '' : JSON.stringify(search.context),
   };
 }
@@ -248,6 +262,7 @@ export function bodyOf(draft: Draft): Body {
     endpointRecipient: textOrNull(draft.endpointRecipient),
     eventEndpoint: textOrNull(draft.eventEndpoint),
     subscribedEvents: draft.subscribedEvents,
+    eventThresholds: draft.eventThresholds,
     context: contextOf(draft.context),
   };
 }

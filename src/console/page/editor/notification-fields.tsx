@@ -7,7 +7,7 @@ import { type Destinations, OutlookLines } from '../outlook.tsx';
 import { SETTINGS } from '../session.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
-import { type Draft, isUnset } from './draft.ts';
+import { type Draft, isUnset, withPricePercent } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
 const FREQUENCIES = ['instant', 'daily', 'weekly'] as const;
@@ -54,6 +54,7 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
       <Address {...fields} member="endpointRecipient" type="url" />
       <Address {...fields} member="eventEndpoint" type="url" />
       <EventKinds {...fields} />
+      <PriceThreshold {...fields} />
       <Fold title={words.forPrograms} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
         <Field label={words.members.context} hint={words.contextHint} violation={violations.of('context')}>
           {(ids) => (
@@ -94,6 +95,26 @@ function EventKinds({ draft, change, violations }: FieldsProps) {
       </div>
       <Violation text={violations.of('subscribedEvents')} />
     </>
+  );
+}
+
+function PriceThreshold({ draft: { eventThresholds }, change, violations }: FieldsProps) {
+  const words = useWords();
+  return (
+    <Field label={words.members.eventThresholds} violation={violations.of('eventThresholds')}>
+      {(ids) => (
+        <input
+          {...ids}
+          type="number"
+          min="0"
+          step="any"
+          value={eventThresholds?.price?.percent ?? ''}
+          onInput={({ currentTarget: { valueAsNumber } }) =>
+            change({ eventThresholds: withPricePercent(eventThresholds, valueAsNumber) })
+          }
+        />
+      )}
+    </Field>
   );
 }
 

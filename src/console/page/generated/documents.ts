@@ -67,6 +67,20 @@ readonly 'notificationFrequency': "instant" | "daily" | "weekly";
 readonly 'endpointRecipient': string | null;
 readonly 'eventEndpoint': string | null;
 readonly 'subscribedEvents': readonly ("ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update")[];
+readonly 'eventThresholds': {
+readonly 'price'?: {
+readonly 'percent'?: number;
+readonly 'amount'?: number;
+readonly 'direction'?: "down" | "up";
+readonly 'since'?: "last" | "told";
+};
+readonly 'surface'?: {
+readonly 'percent'?: number;
+readonly 'amount'?: number;
+readonly 'direction'?: "down" | "up";
+readonly 'since'?: "last" | "told";
+};
+} | null;
 readonly 'context': unknown;
 }
 

@@ -54,6 +54,7 @@ export const enTerms: typeof frTerms = {
     eventEndpoint: 'Webhook of events',
     subscribedEvents: 'Events that are sent',
     notificationRecipient: 'E-mail address',
+    eventThresholds: 'Smallest price change (%, since the last notification)',
     notificationConsent: 'Consent of the recipient',
     notificationFrequency: 'How often e-mails go',
     context: 'Context (JSON)',

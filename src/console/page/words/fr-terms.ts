@@ -53,6 +53,7 @@ export const frTerms = {
     eventEndpoint: 'Webhook des événements',
     subscribedEvents: 'Événements envoyés',
     notificationRecipient: 'Adresse e-mail',
+    eventThresholds: 'Plus petite variation du prix (%, depuis le dernier envoi)',
     notificationConsent: 'Consentement du destinataire',
     notificationFrequency: 'Fréquence des e-mails',
     context: 'Contexte (JSON)',

@@ -112,6 +112,8 @@ create table searches (
   event_endpoint text,
   subscribed_events text[] not null,
   hide_property_contact boolean not null,
+  -- Null: it has none. As the recorder reads it (event_thresholds_of).
+  event_thresholds json,
   token text not null,
   -- The recipient of its e-mails (mail_key_of): the client and the address.
   mail_key text,
@@ -276,6 +278,17 @@ create table events (
 -- The history of a property for explanations, removed with it.
 create index events_property on events (property_uuid, id);
 
+-- What the recorder reads of a search with thresholds (RouteThresholds of domain/routing.ts). The id of the last event is a
+-- moment that no clock moves: what a transaction records that was under way has a higher one.
+create function event_thresholds_of(fields json, compares boolean, present json, begins boolean)
+returns json language sql as $$
+  select json_build_object('fields', fields,
+    'keptSince', case when compares then coalesce((present ->> 'keptSince')::bigint, last_event) end,
+    'comparedSince', case when compares then
+      coalesce(case when not begins then (present ->> 'comparedSince')::bigint end, last_event) end)
+  from (select coalesce(pg_sequence_last_value('events_id_seq'), 0)) as recorded(last_event)
+$$;
+
 -- The basis of clients' queries over many properties, a few hundred bytes each instead of the documents
 -- (domain/property-summary.ts).
 create table property_summaries (
@@ -361,6 +374,15 @@ create table matches (
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
 -- The matches of a search, by time.
 create index matches_search on matches (search_number, created_at desc, id);
+
+-- What searches that ask for it were notified of, by match. A row without a match is removed in the background.
+create table match_notices (
+  match_id uuid primary key,
+  -- `keptSince` of the search: values from before it asked anew have another one.
+  kept_since bigint not null,
+  -- Price and surface by advert.
+  notified json not null
+) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
 
 -- A property document as it was at a change, once per change and variant (with or without contacts).
 create table snapshots (

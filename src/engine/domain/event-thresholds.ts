@@ -1,0 +1,81 @@
+/**
+ * Thresholds that a search sets on price and surface events (decisions, section 16): an event below its threshold is held
+ * back, and a `property.ad.update` with nothing but such changes with it. Compares the decimal numbers that were written.
+ */
+
+import Big from 'big.js';
+import type { AdvertEvent } from './advert.ts';
+import { differsApartFrom, percentVariation } from './change.ts';
+import type { Uuid } from './ids.ts';
+import type { HeldAdvert, PropertyState } from './property.ts';
+
+export const THRESHOLD_FIELDS = ['price', 'surface'] as const;
+export type ThresholdField = (typeof THRESHOLD_FIELDS)[number];
+
+export const THRESHOLD_DIRECTIONS = ['down', 'up'] as const;
+export const THRESHOLD_BASES = ['last', 'told'] as const;
+
+/** Reached when all of what is set is reached. */
+export interface EventThreshold {
+  readonly percent?: number | undefined;
+  /** Euros or m². */
+  readonly amount?: number | undefined;
+  readonly direction?: (typeof THRESHOLD_DIRECTIONS)[number] | undefined;
+  /** What a change is compared with: the value before it (default), or the value that the search was last notified of. */
+  readonly since?: (typeof THRESHOLD_BASES)[number] | undefined;
+}
+
+export type EventThresholds = { readonly [Field in ThresholdField]?: EventThreshold | undefined };
+
+/** Whether the search compares a field with what it was notified of. */
+export function comparesWithNotified(thresholds: EventThresholds | null): boolean {
+  return thresholds !== null && THRESHOLD_FIELDS.some((field) => thresholds[field]?.since === 'told');
+}
+
+/** The field of a price or surface event. */
+export function thresholdFieldOf({ field }: AdvertEvent): ThresholdField | null {
+  return THRESHOLD_FIELDS.find((name) => name === field?.fieldName) ?? null;
+}
+
+function isReached({ percent, amount, direction }: EventThreshold, from: number, to: number): boolean {
+  const difference = new Big(to).minus(from);
+  const size = difference.abs();
+  if (direction !== undefined && !(direction === 'down' ? difference.lt(0) : difference.gt(0))) return false;
+  if (amount !== undefined && size.lt(amount)) return false;
+  return percent === undefined || size.times(100).gte(new Big(percent).times(from));
+}
+
+/** The value to compare a change with, where that is not the value before it. */
+export type NotifiedValue = (advertUuid: Uuid, field: ThresholdField) => number | null;
+
+/**
+ * The events of a change that reach the thresholds, in their order. Where a change is compared with what the search was
+ * notified of, the event says so in its old value.
+ */
+export function eventsReaching(
+  thresholds: EventThresholds,
+  events: readonly AdvertEvent[],
+  { before, after }: { readonly before: PropertyState; readonly after: PropertyState },
+  notifiedValue: NotifiedValue,
+): readonly AdvertEvent[] {
+  const heldBack: ThresholdField[] = [];
+  const reaching = events.flatMap((event): readonly AdvertEvent[] => {
+    const name = thresholdFieldOf(event);
+    const threshold = name === null ? undefined : thresholds[name];
+    if (name === null || threshold === undefined || event.field === null) return [event];
+    const { fieldOldValue, fieldNewValue } = event.field;
+    if (fieldOldValue !== null && fieldNewValue !== null) {
+      const notified = threshold.since === 'told' ? notifiedValue(event.advertUuid, name) : null;
+      const [from, to] = [notified ?? Number(fieldOldValue), Number(fieldNewValue)];
+      const field = { ...event.field, fieldOldValue: String(from), percentVariation: percentVariation(from, to) };
+      if (isReached(threshold, from, to)) return [{ ...event, field }];
+    }
+    heldBack.push(name);
+    return [];
+  });
+  if (heldBack.length === 0) return reaching;
+  const [event] = events as readonly [AdvertEvent];
+  const advertIn = ({ adverts }: PropertyState) => adverts.find(({ uuid }) => uuid === event.advertUuid) as HeldAdvert;
+  if (differsApartFrom(advertIn(before), advertIn(after), heldBack)) return reaching;
+  return reaching.filter(({ kind }) => kind !== 'property.ad.update');
+}

@@ -1,0 +1,106 @@
+/** What searches that ask for it were last notified of (decisions, section 16): only the recorder reads and writes it. */
+
+import { THRESHOLD_FIELDS, type ThresholdField } from '../domain/event-thresholds.ts';
+import type { Uuid } from '../domain/ids.ts';
+import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
+import type { Queryable, Statement } from './database.ts';
+import type { Batches } from './retention.ts';
+
+/** Price and surface by advert, null where none was known. */
+export type NotifiedValues = Readonly<Record<Uuid, readonly [price: number | null, surface: number | null]>>;
+
+export interface MatchNotice {
+  readonly matchId: Uuid;
+  /** Of its search (`RouteThresholds`): values from before it asked anew are void. */
+  readonly keptSince: number;
+  readonly notified: NotifiedValues;
+}
+
+/** Served by the primary key. */
+export async function readNotices(client: Queryable, matchIds: readonly Uuid[]): Promise<readonly MatchNotice[]> {
+  if (matchIds.length === 0) return [];
+  const { rows } = await client.query<MatchNotice>({
+    name: 'read-notices',
+    text: `select match_id as "matchId", kept_since::float8 as "keptSince", notified
+      from match_notices where match_id = any($1::uuid[])`,
+    values: [arrayLiteral(matchIds)],
+  });
+  return rows;
+}
+
+/** After the matches. Served by the primary key. */
+export function writeNotices(notices: readonly MatchNotice[]): readonly Statement[] {
+  if (notices.length === 0) return [];
+  return [
+    {
+      name: 'write-notices',
+      text: `
+      insert into match_notices (match_id, kept_since, notified)
+      select match_id, kept_since, notified::json
+      from unnest($1::uuid[], $2::bigint[], ${jsonTexts('$3')}) as written(match_id, kept_since, notified)
+      on conflict (match_id) do update set kept_since = excluded.kept_since, notified = excluded.notified`,
+      values: [
+        arrayLiteral(notices.map(({ matchId }) => matchId)),
+        arrayLiteral(notices.map(({ keptSince }) => keptSince)),
+        joinedJson(notices.map(({ notified }) => JSON.stringify(notified))),
+      ],
+    },
+  ];
+}
+
+/** A price or surface that an advert had, known by the event that changed it. */
+export interface FormerValue {
+  /** Of the event. */
+  readonly id: number;
+  readonly propertyUuid: Uuid;
+  readonly advertUuid: Uuid;
+  readonly field: ThresholdField;
+  readonly value: number;
+}
+
+/** Events of a property that are read: a crawler that changes an advert every minute slows nobody else. */
+const EVENTS_READ_MAX = 10_000;
+
+/**
+ * The known former values in the events of each property after one of them, in order. Served by events_property.
+ */
+export async function readFormerValues(
+  client: Queryable,
+  afterByProperty: ReadonlyMap<Uuid, number>,
+): Promise<readonly FormerValue[]> {
+  if (afterByProperty.size === 0) return [];
+  const { rows } = await client.query<FormerValue>({
+    name: 'read-former-values',
+    text: `
+      select id::float8, asked.property_uuid as "propertyUuid", advert_uuid as "advertUuid", field_name as field,
+        field_old_value::float8 as value
+      from unnest($1::uuid[], $2::bigint[]) as asked(property_uuid, after)
+      cross join lateral (
+        select * from events where events.property_uuid = asked.property_uuid and id > after order by id limit $3
+      ) as kept
+      where field_name = any($4) and field_old_value is not null
+      order by id`,
+    values: [
+      arrayLiteral([...afterByProperty.keys()]),
+      arrayLiteral([...afterByProperty.values()]),
+      EVENTS_READ_MAX,
+      arrayLiteral(THRESHOLD_FIELDS),
+    ],
+  });
+  return rows;
+}
+
+const ROWS_PER_BATCH = 2_000;
+
+/** Those whose match has gone. Reads each, in the order of the primary keys. */
+export async function* removeNotices(client: Queryable): Batches {
+  for (let isMore = true; isMore; ) {
+    const { rowCount } = await client.query(
+      `delete from match_notices where match_id in (
+         select match_id from match_notices n where not exists (select from matches where id = n.match_id) limit $1)`,
+      [ROWS_PER_BATCH],
+    );
+    yield { match_notices: rowCount ?? 0 };
+    isMore = rowCount === ROWS_PER_BATCH;
+  }
+}
