@@ -184,7 +184,8 @@ async function wreak(
     say('a copy is made');
     await disasters.copy();
     await part();
-    if (disaster === wanted[0]) unfounded.push(...auditUnrestored(scene.receiver.posts));
+    const hasForgotten = disaster !== wanted[0] || crawler.hasStreamForgotten;
+    if (!hasForgotten) unfounded.push(...auditUnrestored(scene.receiver.posts));
     say(disaster.name);
     await disaster.strike();
   }

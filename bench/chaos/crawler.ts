@@ -12,6 +12,8 @@ import type { IntakeMessageJson, SampleCrawler } from '../adverts/sample-adverts
 export interface ChaosCrawler {
   /** What the stream has taken, or will have when `ended` resolves; the messages of one property in their order. */
   readonly messages: readonly IntakeMessageJson[];
+  /** The stream has given a sequence twice: servers that lost their majority forgot what they had said to hold. */
+  readonly hasStreamForgotten: boolean;
   /** Publishes that had to be made again. */
   readonly retries: number;
   /** Publishes `count` messages more as soon as it can, all with the same `crawledAt`. */
@@ -46,6 +48,9 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   let retries = 0;
   let owed = 0;
   let isPaused = false;
+  /** By the sequence under which the stream said to hold them. */
+  const held = new Map<number, string>();
+  let hasStreamForgotten = false;
 
   function publishKept(message: IntakeMessageJson): void {
     messages.push(message);
@@ -69,7 +74,9 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
     };
     for (;;) {
       try {
-        await publish(broker, publication);
+        const { sequence } = await publish(broker, publication);
+        hasStreamForgotten ||= (held.get(sequence) ?? messageId) !== messageId;
+        held.set(sequence, messageId);
         waiting -= 1;
         return;
       } catch {
@@ -87,6 +94,9 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
     messages,
     get retries() {
       return retries;
+    },
+    get hasStreamForgotten() {
+      return hasStreamForgotten;
     },
     burst(count) {
       let crawledAt: string | null = null;

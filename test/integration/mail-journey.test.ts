@@ -3,8 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runVigie } from '../support/daemon.ts';
-import { startScene } from '../support/operator-scene.ts';
+import { connectDatabase } from '../support/database.ts';
+import { assertGone, everyFile, everyMessage, everyRow } from '../support/erasure.ts';
+import { startDaemonScene, startScene } from '../support/operator-scene.ts';
 import { restClient } from '../support/rest-client.ts';
+import { emptyDirectory } from '../support/servers.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -82,5 +85,49 @@ test('an advert goes out by webhook and by e-mail, until the recipient unsubscri
   const logged = JSON.stringify(scene.daemon.log);
   for (const secret of ['jo.recipient', String(link), password, encodeURIComponent(password)]) {
     assert.ok(!logged.includes(secret), secret);
+  }
+});
+
+test('who is erased is found nowhere: no row, message, dead letter, file, line of the log, or metric', async (t) => {
+  const address = 'jo.gone@example.org';
+  const smtp = await startSmtpReceiver(t);
+  smtp.scriptRecipient(address, { code: 451, text: `4.2.1 <${address}> is asked to wait` });
+  const dataDir = await emptyDirectory(t);
+  const scene = await startDaemonScene(t, { ...SETTINGS, VIGIE_SMTP_URL: smtp.url, VIGIE_DATA_DIR: dataDir });
+  scene.receiver.script('/hook', { type: 'answer', status: 500 });
+  const rest = restClient(scene.daemon, scene.key);
+  const written = await rest.request('PUT', scene.search.iri, {
+    title: `For ${address}`,
+    notificationRecipient: address,
+    context: { note: `copy to ${address}` },
+  });
+  assert.equal(written.body.emailStatus, 'active');
+  const database = connectDatabase(t, scene.servers.postgres.url);
+  await scene.publishAdverts(2);
+  await scene.publishPoison();
+  await until(
+    async () => (await database.query("select state from mail_items where state = 'retry_wait'")).rows.length,
+    (count) => count === 2,
+  );
+  await until(
+    async () => (await database.query('select from dead_letters')).rows.length,
+    (count) => count === 1,
+  );
+  const path = `/recipients/${encodeURIComponent(address)}`;
+  const held = await rest.request<{ emails: readonly unknown[] }>('GET', path);
+  assert.deepEqual([held.status, held.body.emails.length], [200, 1]);
+  const shown = await runVigie(['recipients', 'show', address], scene.servers);
+  assert.match(shown.stdout, /retry_wait|451/);
+  assert.ok((await everyRow(database)).includes(address));
+  const operated = ['admin', 'recipients', 'erase', address, '--address', scene.daemon.adminAddress];
+  assert.equal((await runVigie(operated, scene.servers)).code, 0);
+  assert.equal((await rest.request('DELETE', path)).status, 204);
+  const metrics = await (await fetch(`${scene.daemon.operationsUrl}/metrics`)).text();
+  assert.equal(await scene.daemon.end('SIGTERM'), 0);
+  const logged = JSON.stringify(scene.daemon.log) + scene.daemon.errors.join('');
+  const messages = await everyMessage(scene.servers.nats.url);
+  assert.ok(messages.includes('portal.example'));
+  for (const text of [await everyRow(database), messages, await everyFile(dataDir), logged, metrics]) {
+    assertGone(text, address);
   }
 });

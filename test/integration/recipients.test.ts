@@ -8,7 +8,7 @@ import { after, describe, it } from 'node:test';
 import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { Search } from '../../src/engine/domain/search.ts';
-import type { Database, DatabasePool } from '../../src/engine/store/database.ts';
+import type { DatabasePool } from '../../src/engine/store/database.ts';
 import { readRoutes } from '../../src/engine/store/search-routes.ts';
 import { readSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
@@ -18,6 +18,7 @@ import { unsubscribe } from '../../src/features/mail/mail-recipients.ts';
 import { eraseItems } from '../../src/features/recipients/erasure.ts';
 import { openErasureJournal, syncErasures } from '../../src/features/recipients/erasure-journal.ts';
 import { startTestApi } from '../support/api.ts';
+import { assertGone, everyRow } from '../support/erasure.ts';
 import { mailItemOf } from '../support/mail-scene.ts';
 import { runStatements } from '../support/statements.ts';
 import { until } from '../support/until.ts';
@@ -77,29 +78,6 @@ async function settle(mail: NonNullable<Awaited<ReturnType<typeof claim>>>, stat
     retryInMs: 0,
     isRecipientRefused: false,
   });
-}
-
-/** Every row of every table as text. */
-async function everyRow(from: Database = database): Promise<string> {
-  const { rows: tables } = await from.query<{ name: string }>(
-    "select format('%I', table_name) as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'",
-  );
-  const texts = await Promise.all(
-    tables.map(async ({ name }) => {
-      const { rows } = await from.query<{ row: string }>(`select t::text as row from ${name} t`);
-      return rows.map(({ row }) => `${name} ${row}`).join('\n');
-    }),
-  );
-  return texts.join('\n');
-}
-
-const hexOf = (text: string): string => Buffer.from(text).toString('hex');
-
-function assertGone(text: string, address: string): void {
-  for (const form of [address, encodeURIComponent(address), hexOf(address), Buffer.from(address).toString('base64')]) {
-    const at = text.toLowerCase().indexOf(form.toLowerCase());
-    assert.equal(at, -1, text.slice(Math.max(0, at - 200), at + 100));
-  }
 }
 
 describe('a recipient', () => {
@@ -166,10 +144,10 @@ describe('a recipient', () => {
       [`451 <${address}> is busy`, search.number],
     );
     await record(search);
-    assert.ok((await everyRow()).includes(address));
+    assert.ok((await everyRow(database)).includes(address));
     assert.equal((await api.call('DELETE', pathOf(address.toUpperCase()))).status, 204);
 
-    const rows = await everyRow();
+    const rows = await everyRow(database);
     assertGone(rows.replaceAll(near, ''), address);
     assert.ok(rows.includes(near));
     const after = (await api.call('GET', iri)).body;
@@ -213,7 +191,7 @@ describe('a recipient', () => {
       const status_code = ending === 'delivered' ? 250 : 451;
       assert.deepEqual(rows, [{ state: 'cancelled', endpoint: 'mailto:', letter: null, status_code }]);
       assert.equal(await claim(search), null);
-      assertGone(await everyRow(), address);
+      assertGone(await everyRow(database), address);
     }
   });
 
@@ -232,11 +210,11 @@ describe('a recipient', () => {
     await recorder.query('commit');
     recorder.release();
     assert.equal((await erasing).status, 204);
-    assertGone(await everyRow(), address);
+    assertGone(await everyRow(database), address);
     // What a transaction records that outlasts the erasure goes with retention.
     await runStatements(database, insertMailItems([mailItemOf(search, item.propertyUuid, new Date())], new Date(), 0));
     await eraseItems(database, 'key from mail_recipients where erased_at is not null');
-    assertGone(await everyRow(), address);
+    assertGone(await everyRow(database), address);
   });
 
   it('leaves what waits to the address that its search has by now', async () => {
@@ -257,7 +235,7 @@ describe('a recipient', () => {
     const { rows } = await database.query<{ id: Uuid }>("select id from clients where name = 'both'");
     const search = await searchOf(theirs['@id'], rows[0]?.id);
     await record(search);
-    const rowsOf = async () => (await everyRow()).split('\n').filter((row) => row.includes(address));
+    const rowsOf = async () => (await everyRow(database)).split('\n').filter((row) => row.includes(address));
     assert.notEqual(search.mail.key, (await searchOf(own['@id'])).mail.key);
     assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
     const left = await rowsOf();
@@ -437,9 +415,9 @@ describe('a restored database', () => {
       await database.query(`insert into ${table} overriding system value select * from before_${table}`);
       await database.query(`drop table before_${table}`);
     }
-    assert.ok((await everyRow()).includes(gone));
+    assert.ok((await everyRow(database)).includes(gone));
     assert.equal(await syncErasures(database, journal), 2);
-    for (const address of [gone, lifted]) assertGone(await everyRow(), address);
+    for (const address of [gone, lifted]) assertGone(await everyRow(database), address);
     const statusOf = async (address: string) => (await created(address)).emailStatus;
     assert.deepEqual([await statusOf(gone), await statusOf(lifted)], ['consent-missing', 'active']);
     assert.equal(await syncErasures(database, journal), 0);

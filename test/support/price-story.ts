@@ -51,16 +51,23 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
   cleanup.after(() => connection.close());
   const jetStream = connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS });
   let round = 0;
+  /** By the number under which the stream said to hold them. */
+  const held = new Map<number, string>();
+  let hasStreamForgotten = false;
 
   async function publishRound(): Promise<void> {
     const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
     for (let number = 0; number < PROPERTIES; number++) {
       const [property, advert] = [numberedUuid('property', number), numberedUuid('advert', number)];
       const message = JSON.stringify(upsert({ property, advert, crawledAt, price: 100_000 + round }));
+      const msgID = `${advert}-${round}`;
       const isHeld = async (): Promise<boolean> => {
         const { seq } = await jetStream
-          .publish(`adverts.${property}`, message, { msgID: `${advert}-${round}` })
+          .publish(`adverts.${property}`, message, { msgID })
           .catch(() => ({ seq: 0 }));
+        // Servers that lose their majority at once may forget what they had said to hold: its number is another's then.
+        hasStreamForgotten ||= seq > 0 && (held.get(seq) ?? msgID) !== msgID;
+        held.set(seq, msgID);
         // Its server may be cut off from the others; one of 2.10 then takes a repetition for stored, at 0.
         if (seq === 0) void connection.reconnect();
         return seq > 0;
@@ -114,7 +121,9 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
       const keyOf = ({ propertyUuid, channel }: { propertyUuid: string | null; channel: string }) =>
         `${propertyUuid} ${channel}`;
       const { posts } = receiver;
-      assert.deepEqual(await auditDeliveries({ database, posts, retryDelayMs: RETRY_DELAY_MS, expected, keyOf }), []);
+      const order = { mayJump: hasStreamForgotten };
+      const faults = await auditDeliveries({ database, posts, retryDelayMs: RETRY_DELAY_MS, expected, keyOf, order });
+      assert.deepEqual(faults, []);
     },
   };
 }

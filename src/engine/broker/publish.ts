@@ -73,12 +73,15 @@ export function publishAll({ connection }: Broker, publications: readonly Public
   });
 }
 
-/** Resolves with true when the stream already held this message id. */
-export async function publish(broker: Broker, publication: Publication): Promise<{ readonly isDuplicate: boolean }> {
+/** `isDuplicate`: the stream already held this message id, under this sequence. */
+export async function publish(
+  broker: Broker,
+  publication: Publication,
+): Promise<{ readonly isDuplicate: boolean; readonly sequence: number }> {
   const { subject, bytes, ...named } = publication;
   const acknowledgement = await broker.jetStream.publish(subject, bytes, { headers: headersOf(named) });
   if (acknowledgement.seq === 0) throw new BrokerUnavailableError(NOT_STORED);
-  return { isDuplicate: acknowledgement.duplicate };
+  return { isDuplicate: acknowledgement.duplicate, sequence: acknowledgement.seq };
 }
 
 function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 'headers'>): MsgHdrs {
