@@ -62,9 +62,7 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
       const message = JSON.stringify(upsert({ property, advert, crawledAt, price: 100_000 + round }));
       const msgID = `${advert}-${round}`;
       const isHeld = async (): Promise<boolean> => {
-        const { seq } = await jetStream
-          .publish(`adverts.${property}`, message, { msgID })
-          .catch(() => ({ seq: 0 }));
+        const { seq } = await jetStream.publish(`adverts.${property}`, message, { msgID }).catch(() => ({ seq: 0 }));
         // Servers that lose their majority at once may forget what they had said to hold: its number is another's then.
         hasStreamForgotten ||= seq > 0 && (held.get(seq) ?? msgID) !== msgID;
         held.set(seq, msgID);
