@@ -32,7 +32,6 @@ const ADMIN: CommandGroup = {
       'give up after this long; without it the daemon does after 30 s, ten minutes for long work',
     ),
     json: flag('the answer as JSON, for scripts'),
-    csv: flag('a list as CSV, for spreadsheets'),
   },
   notes: `Exit codes
   0 done             1 failed                       2 wrong command line or argument   3 not found
@@ -253,29 +252,6 @@ export const COMMANDS: CommandTable = {
       options: { client: OF_CLIENT },
       example: 'vigie recipients erase jo@example.org --client acme',
       run: (input) => runOfFeature('recipients erase', input),
-    },
-    {
-      words: 'listen',
-      summary: 'post what a client’s webhooks carry to a program on this machine, which needs no public address',
-      details: 'Each is signed as its webhook is, by the token of its search; what was answered is shown.',
-      options: {
-        forward: valued('URL', 'where to; it must be said'),
-        key: valued('KEY', 'an API key of the client; it must be said'),
-        api: valued('URL', 'the service; the default is VIGIE_API_ADDRESS'),
-        since: valued('TIME', 'ISO 8601, or an age such as 1h; from now on without it'),
-        search: valued('SEARCH', 'of this search alone'),
-        secret: valued('SECRET', 'sign with a secret of the client as well'),
-      },
-      example: 'vigie listen --key "$KEY" --forward http://localhost:3000/hooks --since 1h',
-      async run({ text, time }) {
-        const { listen } = await import('./listen.ts');
-        const options = { target: text('forward'), apiUrl: text('api'), key: text('key'), search: text('search') };
-        await listen(
-          await settings(),
-          { ...options, secret: text('secret'), since: time('since') },
-          await interruption(),
-        );
-      },
     },
   ],
   groups: [ADMIN],

@@ -130,7 +130,6 @@ const DEAD_LETTERS: readonly MethodCommand[] = [
     ...LETTERS,
     example: '--reason propertyType --dry-run',
     demanded: LETTER_CONDITIONS,
-    counted: { doing: 'requeueing', unit: 'messages', left: 'requeuedCount' },
     show: ({ requeuedCount, overtakenCount }, { validateOnly }) =>
       printFacts({
         [validateOnly === true ? 'would be requeued' : 'requeued']: requeuedCount ?? 0,

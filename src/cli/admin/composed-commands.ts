@@ -111,7 +111,7 @@ async function followed(client: AdminClient, name: string): Promise<JsonObject> 
   } catch (error) {
     if (!stopping.aborted) throw error;
     const { matched, done } = countsOf(recovery);
-    const goesOn = `and it goes on without you: vigie admin recoveries watch ${idOf(name)}`;
+    const goesOn = `and it goes on without you: vigie admin recoveries show ${idOf(name)}`;
     throw new InterruptedError(stopping, `${done} of ${matched} deliveries done, ${goesOn}`);
   } finally {
     progress.end();
@@ -156,21 +156,10 @@ const START: Command = {
   },
 };
 
-const WATCH: Command = {
-  words: 'recoveries watch',
-  args: 'ID',
-  summary: 'how far it is, until it has ended; Ctrl-C ends the watching alone',
-  example: 'vigie admin recoveries watch ID',
-  async run(client, { args: [id = ''], isJson }) {
-    show(await followed(client, `recoveries/${idOf(id)}`), isJson);
-  },
-};
-
 export const RECOVERY_COMMANDS: readonly Command[] = [
   START,
   commandOf({ words: 'recoveries list', method: 'ListRecoveries', example: '--client Acme', columns: COLUMNS }),
   commandOf({ words: 'recoveries show', method: 'GetRecovery', args: 'ID', example: 'ID' }),
-  WATCH,
   commandOf({ words: 'recoveries stop', method: 'StopRecovery', args: 'ID', example: 'ID' }),
 ];
 

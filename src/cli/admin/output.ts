@@ -1,7 +1,6 @@
 /** What `vigie admin` shows: tables for people, protobuf's JSON for scripts. */
 
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { csvCell } from '../../csv.ts';
 import { escapedJson, print, printable, styled } from '../terminal.ts';
 
 export interface Column {
@@ -43,12 +42,6 @@ export function printTable(rows: readonly JsonObject[], shown: readonly Column[]
       .trimEnd();
   print(styled('bold', line(shown.map(({ title }) => title))));
   for (const row of cells) print(line(row));
-}
-
-/** Nothing shortened. */
-export function printCsv(rows: readonly JsonObject[], shown: readonly Column[]): void {
-  print(shown.map(({ title }) => csvCell(title)).join(','));
-  for (const row of rows) print(shown.map(({ value }) => csvCell(full(value(row)))).join(','));
 }
 
 /**
