@@ -53,7 +53,8 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
   let round = 0;
   /** By the number under which the stream said to hold them. */
   const held = new Map<number, string>();
-  let hasStreamForgotten = false;
+  /** Numbers given twice: servers that lose their majority at once may forget what they had said to hold. */
+  const forgotten = new Set<number>();
 
   async function publishRound(): Promise<void> {
     const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
@@ -63,8 +64,7 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
       const msgID = `${advert}-${round}`;
       const isHeld = async (): Promise<boolean> => {
         const { seq } = await jetStream.publish(`adverts.${property}`, message, { msgID }).catch(() => ({ seq: 0 }));
-        // Servers that lose their majority at once may forget what they had said to hold: its number is another's then.
-        hasStreamForgotten ||= seq > 0 && (held.get(seq) ?? msgID) !== msgID;
+        if (seq > 0 && (held.get(seq) ?? msgID) !== msgID) forgotten.add(seq);
         held.set(seq, msgID);
         // Its server may be cut off from the others; one of 2.10 then takes a repetition for stored, at 0.
         if (seq === 0) void connection.reconnect();
@@ -78,7 +78,7 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
   async function untilTold(): Promise<void> {
     await until(
       async () => new Set(receiver.posts.map(({ id }) => id)).size,
-      (count) => count >= round * PROPERTIES,
+      (count) => count >= round * PROPERTIES - forgotten.size,
     );
   }
 
@@ -119,9 +119,14 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
       const keyOf = ({ propertyUuid, channel }: { propertyUuid: string | null; channel: string }) =>
         `${propertyUuid} ${channel}`;
       const { posts } = receiver;
-      const order = { mayJump: hasStreamForgotten };
+      const order = { mayJump: forgotten.size > 0 };
       const faults = await auditDeliveries({ database, posts, retryDelayMs: RETRY_DELAY_MS, expected, keyOf, order });
-      assert.deepEqual(faults, []);
+      const lost = faults.filter((fault) => fault.endsWith('do not exist'));
+      assert.ok(lost.length <= forgotten.size, lost.join('\n'));
+      assert.deepEqual(
+        faults.filter((fault) => !lost.includes(fault)),
+        [],
+      );
     },
   };
 }
