@@ -1,4 +1,4 @@
-/** What a client does with searches, matches, deliveries and secrets in the console, and what comes of it in the service. */
+/** What a client does with searches, matches and deliveries in the console, and what comes of it in the service. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -22,9 +22,7 @@ test('what is done in the console is done in the service', { timeout: 600_000 },
   await t.test('map and list show the search, the kind and the time that are chosen', () => filterMatches(scene));
   await t.test('a property tells how its price went, and what was sent where', () => readProperty(scene));
   await t.test('the time until the next attempt counts down', () => countDown(scene));
-  await t.test('what failed is sent again since a moment, and its progress is shown', () => recover(scene));
   await t.test('a webhook that is refused is shown with its answer', () => testWebhook(scene));
-  await t.test('a secret is made, replaced and deleted, and its value shown once', () => keepSecrets(scene));
 });
 
 interface Saved {
@@ -426,31 +424,6 @@ async function countDown({ page, receiver, publish, go, picture }: ConsoleScene)
   await page.do('evaluate', { expression: ahead(0) });
 }
 
-async function recover({ page, receiver, publish, picture }: ConsoleScene): Promise<void> {
-  await publish({ title: 'T3 plus tard', price: 195_000 }, { title: 'T4 plus tard', price: 199_000 });
-  const waiting = `document.querySelectorAll('.delivery[data-status=retry_wait]').length`;
-  await page.do('until', { expression: `${waiting} === 3` });
-  const before = receiver.posts.length;
-  let open = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  receiver.script('/ventes', { type: 'gated', gate, status: 200 });
-  await page.do('click', { selector: 'details.more summary' });
-  await page.do('click', { selector: '::-p-text(Send all again)' });
-  // While the receiver keeps the first ones waiting there is something to see, and no second recovery to ask for.
-  await page.do('until', { expression: `document.querySelector('progress')?.max === 3` });
-  await page.do('wait', { selector: '.progress button' });
-  assert.equal(await page.do('evaluate', { expression: `document.querySelector('form.line button').disabled` }), true);
-  await picture('recovery');
-  open();
-  await page.do('until', {
-    expression: `/finished[^]*3 of 3 sent again, 3 delivered, 0 failed/.test(document.querySelector('.progress').innerText)`,
-  });
-  await page.do('until', { expression: `${waiting} === 0` });
-  assert.equal(new Set(receiver.posts.slice(before).map(({ id }) => id)).size, 3);
-}
-
 async function testWebhook({ page, receiver, go }: ConsoleScene): Promise<void> {
   await go('endpoints');
   receiver.script('/nowhere', { type: 'answer', status: 404, body: 'no such <b>path</b>' });
@@ -463,42 +436,4 @@ async function testWebhook({ page, receiver, go }: ConsoleScene): Promise<void> 
   await page.do('wait', { selector: '.problem' });
   await page.do('gone', { selector: '.outcome' });
   assert.match(await page.do<string>('text', { selector: '.problem' }), /must be an absolute URL/);
-}
-
-interface Secret {
-  readonly hint: string;
-  readonly expiresAt: string | null;
-}
-
-async function keepSecrets({ page, rest, enter, go, picture }: ConsoleScene): Promise<void> {
-  const kept = async (): Promise<readonly Secret[]> =>
-    (await rest.request<{ 'hydra:member': Secret[] }>('GET', '/webhook-secrets')).body['hydra:member'];
-  const listed = async (count: number) =>
-    page.do('until', { expression: `document.querySelectorAll('#secrets ~ ul li').length === ${count}` });
-  await page.do('click', { selector: '::-p-text(Make a secret)' });
-  await page.do('wait', { selector: '.secret' });
-  const first = await page.do<string>('text', { selector: '.secret' });
-  assert.match(first, /^whsec_[\w+/]{42,}=?$/);
-  await listed(1);
-  await page.do('choose', { selector: 'select[name=overlapHours]', value: '168' });
-  await page.do('click', { selector: '::-p-text(Make a secret)' });
-  await listed(2);
-  await page.do('until', { expression: `document.querySelector('.secret').innerText !== ${JSON.stringify(first)}` });
-  const days = (await kept()).map(
-    ({ expiresAt }) => expiresAt && Math.round((Date.parse(expiresAt) - Date.now()) / 86_400_000),
-  );
-  assert.deepEqual(new Set(days), new Set([null, 7]));
-  await picture('secrets');
-  const value = await page.do<string>('text', { selector: '.secret' });
-  await enter();
-  await go('endpoints');
-  await listed(2);
-  const text = await page.do<string>('evaluate', { expression: 'document.body.innerText' });
-  assert.ok(!text.includes(value) && !text.includes(first));
-  for (const left of [1, 0]) {
-    await page.do('click', { selector: '#secrets ~ ul .danger' });
-    await page.do('click', { selector: 'dialog .danger' });
-    await listed(left);
-    assert.equal((await kept()).length, left);
-  }
 }

@@ -301,16 +301,15 @@ async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promi
 }
 
 /** The page's own words, and what the service answers in them; what few need is below, or folded away. */
-async function speakFrench({ page, rest, go }: ConsoleScene): Promise<void> {
-  await rest.request('POST', '/webhook-secrets', { overlapHours: 0 });
+async function speakFrench({ page, go }: ConsoleScene): Promise<void> {
   const says = async (...texts: readonly string[]): Promise<void> => {
     for (const text of texts)
       await page.do('until', { expression: `document.body.textContent.includes(${JSON.stringify(text)})` });
   };
   await go('deliveries');
-  await says('Carte', 'Recherches', 'Envois', 'Pourquoi ?', 'Se déconnecter', 'Renvoyer une période');
+  await says('Carte', 'Recherches', 'Envois', 'Pourquoi ?', 'Se déconnecter');
   await go('endpoints');
-  await says('Validité des anciens secrets', 'aucune');
+  await says('Secret de la recherche');
   await go('searches', 'new');
   await says('Toutes les 5 minutes');
   await page.do('click', { selector: '.save-bar .primary' });

@@ -22,10 +22,8 @@ export type {
   Match as MatchDocument,
   Preview as PreviewDocument,
   PropertyDocument,
-  Recovery as RecoveryDocument,
   Search as SearchDocument,
   SiteCategory,
-  WebhookSecret as SecretDocument,
   WebhookTest as WebhookTestDocument,
 } from './generated/documents.ts';
 

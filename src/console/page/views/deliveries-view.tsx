@@ -1,4 +1,4 @@
-/** The log of deliveries, newest first, read again every few seconds, and the form for recoveries. */
+/** The log of deliveries, newest first, read again every few seconds. */
 
 import { useAnswer } from '../answer.ts';
 import type { Collection, DeliveryDocument } from '../documents.ts';
@@ -9,7 +9,6 @@ import { useValue } from '../observable.ts';
 import { open, route } from '../route.ts';
 import { useWords, type Words } from '../words/language.ts';
 import { DeliveryRow } from './delivery-row.tsx';
-import { Recovery } from './recovery.tsx';
 
 const CHECK_EVERY_MS = 5_000;
 const PER_PAGE = 30;
@@ -49,7 +48,6 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
     <div class="wide">
       <h1>{words.views.deliveries}</h1>
       <DeliveryFilters asked={asked} onChange={(change) => choose({ ...asked, page: 1, ...change })} />
-      <Recovery onChange={page.again} />
       <Problem text={connection === 'lost' ? null : page.problem} again={page.again} />
       <Loading isShown={page.value === null && page.isLoading} />
       {page.value !== null && list.length === 0 && (

@@ -1,4 +1,4 @@
-/** The endpoints of webhooks: their state and pauses, a test, the signing secrets, and code that verifies signatures. */
+/** The endpoints of webhooks: their state and pauses, a test, and code that verifies signatures. */
 
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useMutation } from '../answer.ts';
@@ -10,7 +10,6 @@ import { useValue } from '../observable.ts';
 import { randomId } from '../random-id.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
-import { WebhookSecrets } from './webhook-secrets.tsx';
 import { WebhookTest } from './webhook-test.tsx';
 
 const CHECK_EVERY_MS = 10_000;
@@ -49,7 +48,6 @@ export function EndpointsView() {
       </section>
       <WebhookTest endpoints={named} />
       <Verification searches={list} />
-      <WebhookSecrets />
     </div>
   );
 }

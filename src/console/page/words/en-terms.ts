@@ -88,13 +88,6 @@ export const enTerms: typeof frTerms = {
     cancelled: 'cancelled',
   },
   channels: { match: 'new property', event: 'event', email: 'e-mail' },
-  recoveryStates: {
-    counting: 'counting',
-    running: 'running',
-    paused: 'paused',
-    finished: 'finished',
-    stopped: 'stopped',
-  },
   criteria: {
     liveAdvert: 'Live advert, outside excluded categories',
     transactionType: 'Sale or rent',

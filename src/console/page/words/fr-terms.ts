@@ -95,13 +95,6 @@ export const frTerms = {
     cancelled: 'annulé',
   },
   channels: { match: 'nouveau bien', event: 'événement', email: 'e-mail' },
-  recoveryStates: {
-    counting: 'décompte',
-    running: 'en cours',
-    paused: 'en pause',
-    finished: 'terminé',
-    stopped: 'arrêté',
-  },
   criteria: {
     liveAdvert: 'Annonce en ligne, hors catégories exclues',
     transactionType: 'Vente ou location',

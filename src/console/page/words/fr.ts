@@ -219,15 +219,6 @@ export const fr = {
   newer: 'Plus récents',
   older: 'Plus anciens',
   pageOf: (page: number, last: number) => `Page ${page} sur ${last}`,
-  recover: 'Renvoyer une période',
-  recoverHint: 'Renvoie, dans l’ordre, ce qui a échoué ou attend depuis un moment donné.',
-  sinceWhen: 'Depuis',
-  includeDelivered: 'aussi ce qui a été livré',
-  recoverNow: 'Tout renvoyer',
-  stop: 'Arrêter',
-  recoverySaid: (since: string, sent: number, matched: number, delivered: number, failed: number) =>
-    `Depuis le ${since}. Renvoyés : ${sent} sur ${matched} ; livrés : ${delivered} ; échoués : ${failed}.`,
-
   whichAdvert: 'Adresse de l’annonce, ou identifiant du bien ou de l’annonce',
   whichAdvertHint: 'Collez l’adresse telle qu’elle est dans le navigateur.',
   explain: 'Expliquer',
@@ -270,17 +261,7 @@ export const fr = {
   copyCode: 'Copier le code',
   copied: 'Copié',
   selected: 'Sélectionné : Ctrl+C le copie',
-  copySecret: 'Copier le secret',
   codeIn: (language: string) => `Code de vérification en ${language}`,
-  secrets: 'Secrets de tous vos webhooks',
-  secretsHint: 'Ils signent chaque webhook en plus du secret de sa recherche ; trois au plus à la fois.',
-  overlap: 'Validité des anciens secrets',
-  overlaps: { 0: 'aucune', 1: 'une heure', 24: '24 heures', 168: '7 jours', 720: '30 jours' },
-  secretOnce: 'Notez-le : il n’est montré qu’une fois.',
-  madeOn: (at: string) => `créé le ${at}`,
-  expires: (at: string) => `expire le ${at}`,
-  makeSecret: 'Créer un secret',
-  removeSecretQuestion: (hint: string) => `Supprimer le secret ${hint} ? Plus rien ne sera signé par lui.`,
 };
 
 export type Words = typeof fr;
