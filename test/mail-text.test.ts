@@ -328,7 +328,8 @@ test('the items of changes that one batch recorded are in the order of the chang
   const pairs = Array.from({ length: 20 }, () => ({
     route: { clientId: client, generation: 0, mail, subscribedEvents: ['ad.update.price', 'property.ad.update'] },
     match: { id: client, searchNumber: 1, updatedAt: new Date('2026-03-10T08:15:00Z') },
-    change: { events: cheaper?.events, propertyUuid: PROPERTY },
+    change: { propertyUuid: PROPERTY },
+    events: cheaper?.events,
     hasBegun: false,
   }));
   const items = newMailItems(pairs as unknown as Parameters<typeof newMailItems>[0]);
