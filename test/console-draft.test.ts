@@ -8,6 +8,7 @@ import {
   ContextError,
   changesOf,
   criteriaOf,
+  type Draft,
   draftOf,
   NEW_DRAFT,
   withPricePercent,
@@ -54,6 +55,7 @@ const SAVED = {
   ...{ endpointRecipient: 'https://client.example/', eventEndpoint: null, subscribedEvents: [], context: { user: 7 } },
   eventThresholds: { price: { percent: 5, since: 'told' }, surface: { amount: 3 } },
   hidePropertyContact: false,
+  orMissing: ['budget', 'areas', 'expressions'],
 } as unknown as SearchDocument;
 
 test('a search that is opened and saved as it is changes nothing, and means what it meant', () => {
@@ -81,6 +83,21 @@ test('a threshold on the price is set, changed and cleared, and leaves the other
   const falling = { price: { percent: 5, direction: 'down' as const } };
   assert.deepEqual(withPricePercent(falling, Number.NaN), { price: { direction: 'down' } });
   assert.equal(withPricePercent({ price: { percent: 5 } }, Number.NaN), null);
+});
+
+test('a new search accepts that the home is not described; what is cleared is not accepted', () => {
+  const asked = (draft: Partial<Draft>) => bodyOf({ ...NEW_DRAFT, ...draft }).orMissing;
+  assert.deepEqual(asked({}), []);
+  assert.deepEqual(asked({ floorMin: '0', budgetMax: '1', energyCategories: ['A'], lastFloor: true }), [
+    ...['floor', 'lastFloor', 'energy'],
+  ]);
+  assert.deepEqual(asked({ condominiumFeesMax: '0', elevator: 'false', orMissing: ['elevator', 'condominiumFees'] }), [
+    'elevator',
+  ]);
+  const saved = draftOf(SAVED);
+  assert.deepEqual(bodyOf(saved).orMissing, SAVED.orMissing);
+  const cleared = bodyOf({ ...saved, budgetMax: '', floorMax: '2', groups: [] });
+  assert.deepEqual(cleared.orMissing, ['areas']);
 });
 
 test('what is no number, or no JSON, is not made into one', () => {

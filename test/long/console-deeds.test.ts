@@ -12,6 +12,7 @@ test('what is done in the console is done in the service', { timeout: 600_000 },
   await scene.page.do('look', { width: 1280, height: 800, scheme: 'light' });
   await scene.enter();
   await t.test('what will be sent and what will not is said, in the editor and in the list', () => foresee(scene));
+  await t.test('a home that is asked for is shown in chips, and may be unknown', () => describeHome(scene));
   await t.test('what somebody else has saved meanwhile is shown, and not overwritten', () => meetConflict(scene));
   await t.test('a change that was saved is said to be, whatever comes after it', () => saveOnce(scene));
   await t.test('a search is copied, silent, and otherwise the same', () => copySearch(scene));
@@ -34,6 +35,38 @@ interface Saved {
 async function savedSearches({ rest }: ConsoleScene): Promise<readonly Saved[]> {
   const { body } = await rest.request<{ 'hydra:member': Saved[] }>('GET', '/searches?order[title]=asc');
   return body['hydra:member'];
+}
+
+async function describeHome({ page, rest, go, picture }: ConsoleScene): Promise<void> {
+  await go('searches', 'new');
+  await page.do('fill', { selector: 'input[name=title]', text: 'Lumineux' });
+  await page.do('wait', { selector: '.preview[data-settled=true]' });
+  await picture('new-search');
+  await page.do('click', { selector: 'summary::-p-text(floor, energy, features)' });
+  await page.do('fill', { selector: 'input[name=floorMin]', text: '1' });
+  for (const label of ['Energy class', 'With']) await page.do('click', { selector: `[aria-label="${label}"] button` });
+  const unknown = (name: string) => `input[aria-label="${name}: Also when it is not stated"]`;
+  for (const name of ['Floor', 'Energy class', 'With']) {
+    assert.ok(await page.do('evaluate', { expression: `document.querySelector('${unknown(name)}').checked` }), name);
+  }
+  await page.do('click', { selector: unknown('With') });
+  await picture('home');
+  assert.deepEqual(await page.do('axe'), []);
+  await page.do('click', { selector: 'summary::-p-text(floor, energy, features)' });
+  const chips = `[...document.querySelectorAll('.chip-static')].map(({ innerText }) => innerText.split('\\n')[0]).join('|')`;
+  await page.do('until', { expression: `${chips} === 'Floor (minimum): 1|Energy class: A|With: Balcony'` });
+  await picture('home-chips');
+  await page.do('click', { selector: '.chip-static button' });
+  await page.do('until', { expression: `${chips} === 'Energy class: A|With: Balcony'` });
+  await page.do('evaluate', { expression: SAVE });
+  await page.do('wait', { selector: 'a[href^="#/deliveries/"]' });
+  const id = (await page.do<string>('evaluate', { expression: 'location.hash' })).split('/').at(-1);
+  const { body } = await rest.request<Saved>('GET', `/searches/${id}`);
+  assert.deepEqual(
+    [body.floorMin, body.energyCategories, body.includedFeatures, body.orMissing],
+    [null, 'A', ['balcony'], ['energy']],
+  );
+  await rest.request('DELETE', body['@id']);
 }
 
 /** Of a service without a mail server. */

@@ -122,11 +122,11 @@ async function excludeCity(page: RemotePage): Promise<void> {
   assert.ok(await isFocused(page, 'details [role=combobox]'));
 }
 
-const MORE_CRITERIA = 'details.more:has(input[name=pricePerMeterMin])';
+const MORE_CRITERIA = 'details:has(input[name=pricePerMeterMin])';
 
 async function unfold({ page }: ConsoleScene): Promise<void> {
   await page.do('click', { selector: 'button[lang=fr]' });
-  await page.do('wait', { selector: '::-p-text(Autres critères)' });
+  await page.do('wait', { selector: '::-p-text(Autres montants)' });
   await enterOn(page, `${MORE_CRITERIA} summary`);
   await write(page, 'input[name=pricePerMeterMin]', '9000');
   await write(page, 'input[name=pricePerMeterMax]', '1000');

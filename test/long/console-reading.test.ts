@@ -140,7 +140,7 @@ async function readSearches(scene: ConsoleScene, id: string): Promise<void> {
       ['button', /^Remove Toulon/],
     ] as const),
     ...([
-      ['group', /^What$/],
+      ['group', /^The home$/],
       ['textbox', /^Budget/],
       ['group', /^Words of/],
       ['group', /^Notifications$/],

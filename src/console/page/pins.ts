@@ -18,6 +18,11 @@ export interface Pin {
   readonly pricePerMeter: number | null;
   readonly surface: number | null;
   readonly room: number | null;
+  readonly floor: number | null;
+  /** The energy classes that its adverts state. */
+  readonly energy: readonly string[];
+  /** In the words of its adverts. */
+  readonly features: readonly string[];
   readonly propertyType: number | null;
   readonly picture: string | null;
   readonly transactionType: number | null;
@@ -95,6 +100,8 @@ export function pinOf({ '@id': match, search, property, createdAt, updatedAt, pr
     pricePerMeter: propertyDocument?.pricePerMeter ?? null,
     surface: propertyDocument?.surface ?? null,
     room: propertyDocument?.room ?? null,
+    floor: propertyDocument?.floor ?? null,
+    ...homeOf(propertyDocument?.adverts ?? []),
     propertyType: propertyDocument?.propertyType ?? null,
     picture: propertyDocument?.pictures[0] ?? null,
     transactionType: propertyDocument?.transactionType ?? null,
@@ -104,6 +111,16 @@ export function pinOf({ '@id': match, search, property, createdAt, updatedAt, pr
     updatedAtMs: Date.parse(updatedAt),
     x: place === null ? null : worldX(place.lon),
     y: place === null ? null : worldY(latitudeOf(place.lat)),
+  };
+}
+
+const FEATURES_MAX = 12;
+
+/** What its adverts state, each once. */
+export function homeOf(adverts: PropertyDocument['adverts']): Pick<Pin, 'energy' | 'features'> {
+  return {
+    energy: [...new Set(adverts.flatMap(({ energy }) => energy?.category ?? []))],
+    features: [...new Set(adverts.flatMap(({ features }) => features))].slice(0, FEATURES_MAX),
   };
 }
 

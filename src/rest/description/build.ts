@@ -5,7 +5,7 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { ENERGY_CATEGORIES, EVENT_KINDS } from '../../engine/domain/codes.ts';
-import { plainCriteria } from '../../engine/domain/criterion-table.ts';
+import { ASKED_CRITERIA, plainCriteria } from '../../engine/domain/criterion-table.ts';
 import { FEATURE_VOCABULARY } from '../../engine/domain/feature-vocabulary.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { eachFlag, PROPERTY_FLAGS } from '../../engine/domain/property-flags.ts';
@@ -48,6 +48,7 @@ const LISTS = {
   ENERGY_CATEGORIES,
   FLAG_CRITERIA: plainCriteria('flag').map(({ name }) => name),
   REQUIREMENTS: plainCriteria('requirement').map(({ name }) => name),
+  CRITERION_MEMBERS: Object.fromEntries(ASKED_CRITERIA.map(({ name, members }) => [name, Object.keys(members)])),
 };
 const labels = (language: 'fr' | 'en') => JSON.stringify(eachFlag((name) => PROPERTY_FLAGS[name].label[language]));
 

@@ -41,9 +41,9 @@ export function Conflict({ saved, mine, onKeepSaved, onKeepMine, onLeave }: Conf
         <tbody>
           {differingMembers(theirs, mine).map((member) => (
             <tr key={member}>
-              <th scope="row">{nameOf(member, words)}</th>
-              <td>{textOf(theirs, member, words, formats) || '–'}</td>
-              <td>{textOf(mine, member, words, formats) || '–'}</td>
+              <th scope="row">{memberName(member, words)}</th>
+              <td>{memberText(theirs, member, words, formats) || '–'}</td>
+              <td>{memberText(mine, member, words, formats) || '–'}</td>
             </tr>
           ))}
         </tbody>
@@ -52,7 +52,7 @@ export function Conflict({ saved, mine, onKeepSaved, onKeepMine, onLeave }: Conf
   );
 }
 
-function nameOf(member: keyof Draft, words: Words): string {
+export function memberName(member: keyof Draft, words: Words): string {
   if (member === 'shapes') return words.polygons;
   if (member === 'groups') return words.wordsLegend;
   if (isFlag(member)) return words.flags[member];
@@ -70,7 +70,7 @@ function isRange(member: keyof Draft): member is RangeMember {
 }
 
 /** Empty: not set. */
-function textOf(draft: Draft, member: keyof Draft, words: Words, formats: Formats): string {
+export function memberText(draft: Draft, member: keyof Draft, words: Words, formats: Formats): string {
   const coded = (names: readonly string[], codes: readonly (string | number)[]): string =>
     codes.flatMap((code) => (code === '' ? [] : (names[Number(code)] ?? []))).join(', ');
   const special: Partial<Record<keyof Draft, () => string>> = {

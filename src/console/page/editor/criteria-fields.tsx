@@ -1,40 +1,45 @@
-/** The fields for criteria: sale or rent, property types, ranges and sellers. */
+/** The fields for criteria: of the home, of money, of the advert. What few need is folded; what is set shows as chips. */
 
+import { type ComponentChildren, Fragment } from 'preact';
 import { Field, Fold, Violation } from '../elements.tsx';
-import {
-  ENERGY_CATEGORIES,
-  LETTER_MEMBERS,
-  RANGE_CRITERIA,
-  RANGE_MEMBERS,
-  REQUIREMENTS,
-} from '../generated/documents.ts';
+import { ENERGY_CATEGORIES, LETTER_MEMBERS, RANGE_MEMBERS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
+import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
-import { type Draft, FEATURE_NAMES, type FlagMember, isUnset, type RangeCriterion, type RangeMember } from './draft.ts';
-import type { FieldsProps } from './place-fields.tsx';
+import { memberName, memberText } from './conflict.tsx';
+import {
+  type Draft,
+  FEATURE_NAMES,
+  type FlagMember,
+  HOME_CRITERIA,
+  type HomeCriterion,
+  isAsked,
+  isUnset,
+  NEW_DRAFT,
+  type RangeCriterion,
+  type RangeMember,
+  type RequirementMember,
+} from './draft.ts';
+import { Chosen, type FieldsProps } from './place-fields.tsx';
 
-interface CriteriaFieldsProps extends FieldsProps {
+interface HomeFieldsProps extends FieldsProps {
   /** What is preselected in a new search says so. */
   readonly isNew: boolean;
 }
 
-export function CriteriaFields(props: CriteriaFieldsProps) {
-  return (
-    <>
-      <FirstCriteria {...props} />
-      <HomeCriteria {...props} />
-      <MoreCriteria {...props} />
-    </>
-  );
-}
+const HOME: readonly (keyof Draft)[] = [
+  ...membersOf(['landSurface', 'floor', 'constructionYear']),
+  ...LETTER_MEMBERS,
+  ...(['furnished', 'lastFloor', 'elevator', 'includedFeatures', 'excludedFeatures'] as const),
+];
 
-function FirstCriteria(props: CriteriaFieldsProps) {
+export function HomeFields(props: HomeFieldsProps) {
   const words = useWords();
   const { draft, change, violations } = props;
   return (
     <fieldset>
-      <legend>{words.what}</legend>
+      <legend>{words.home}</legend>
       <div class="chips" role="group" aria-label={words.members.transactionType}>
         {(['0', '1', ''] as const).map((code) => (
           <button
@@ -57,16 +62,160 @@ function FirstCriteria(props: CriteriaFieldsProps) {
         onChange={(propertyTypes) => change({ propertyTypes })}
       />
       <Violation text={violations.of('propertyTypes')} />
-      {FIRST_RANGES.map((name) => (
+      {(['surface', 'room', 'bedroom'] as const).map((name) => (
         <Range key={name} {...props} name={name} />
       ))}
+      <FoldedCriteria {...props} title={words.moreHome} members={HOME}>
+        <HomeDetails {...props} />
+      </FoldedCriteria>
     </fieldset>
   );
 }
 
-const FIRST_RANGES: readonly RangeCriterion[] = ['budget', 'surface', 'room', 'bedroom'];
-const HOME_RANGES: readonly RangeCriterion[] = ['floor', 'constructionYear', 'condominiumFees', 'rentalCharges'];
-const MORE_RANGES = RANGE_CRITERIA.filter((name) => !FIRST_RANGES.includes(name) && !HOME_RANGES.includes(name));
+function HomeDetails(props: FieldsProps) {
+  const words = useWords();
+  const { draft, change, violations } = props;
+  return (
+    <>
+      <Range {...props} name="floor" />
+      <Check {...props} member="lastFloor" />
+      <OrMissing {...props} criterion="lastFloor" />
+      <Flag {...props} member="elevator" />
+      {LETTER_MEMBERS.map((member) => (
+        <Fragment key={member}>
+          <div class="field">
+            <span class="label">{words.members[member]}</span>
+            <Codes
+              label={words.members[member]}
+              names={ENERGY_CATEGORIES}
+              chosen={draft[member].map((letter) => ENERGY_CATEGORIES.findIndex((one) => one === letter))}
+              onChange={(codes) => change({ [member]: codes.map((code) => ENERGY_CATEGORIES[code] as string) })}
+            />
+            <Violation text={violations.of(member)} />
+          </div>
+          <OrMissing {...props} criterion={member === 'energyCategories' ? 'energy' : 'greenHouseGas'} />
+        </Fragment>
+      ))}
+      {(['includedFeatures', 'excludedFeatures'] as const).map((member) => (
+        <Fragment key={member}>
+          <div class="field">
+            <span class="label">{words.members[member]}</span>
+            <Codes
+              label={words.members[member]}
+              names={FEATURE_NAMES.map((name) => words.features[name])}
+              chosen={draft[member].map((name) => FEATURE_NAMES.indexOf(name))}
+              onChange={(codes) => change({ [member]: codes.flatMap((code) => FEATURE_NAMES[code] ?? []) })}
+            />
+            <Violation text={violations.of(member)} />
+          </div>
+          {member === 'includedFeatures' && <OrMissing {...props} criterion={member} />}
+        </Fragment>
+      ))}
+      <Range {...props} name="constructionYear" />
+      <Range {...props} name="landSurface" />
+      <Flag {...props} member="furnished" />
+    </>
+  );
+}
+
+const MONEY_RANGES = ['pricePerMeter', 'advertPrice', 'condominiumFees', 'rentalCharges'] as const;
+const MONEY: readonly (keyof Draft)[] = [...membersOf(MONEY_RANGES), 'withCoherentPrice'];
+
+export function MoneyFields(props: FieldsProps) {
+  const words = useWords();
+  return (
+    <fieldset>
+      <legend>{words.money}</legend>
+      <Range {...props} name="budget" />
+      <FoldedCriteria {...props} title={words.moreMoney} members={MONEY}>
+        {MONEY_RANGES.map((name) => (
+          <Range key={name} {...props} name={name} />
+        ))}
+        <Check {...props} member="withCoherentPrice" />
+      </FoldedCriteria>
+    </fieldset>
+  );
+}
+
+const ADVERT: readonly (keyof Draft)[] = [
+  ...(['publisherTypes', 'includedSiteCategories', 'excludedSiteCategories'] as const),
+  ...(['withVirtualTour', 'hidePropertyContact'] as const),
+];
+
+/** Criteria of the advert itself, beside its words. */
+export function AdvertCriteria(props: FieldsProps) {
+  const words = useWords();
+  const { draft, change } = props;
+  return (
+    <FoldedCriteria {...props} title={words.moreCriteria} members={ADVERT}>
+      <div class="field">
+        <span class="label">{words.members.publisherTypes}</span>
+        <Codes
+          label={words.members.publisherTypes}
+          names={words.publisherTypes}
+          chosen={draft.publisherTypes}
+          onChange={(publisherTypes) => change({ publisherTypes })}
+        />
+      </div>
+      <SiteCategories {...props} member="includedSiteCategories" />
+      <SiteCategories {...props} member="excludedSiteCategories" />
+      <Check {...props} member="withVirtualTour" />
+      <Check {...props} member="hidePropertyContact" />
+    </FoldedCriteria>
+  );
+}
+
+interface FoldedProps extends FieldsProps {
+  readonly title: string;
+  readonly members: readonly (keyof Draft)[];
+  readonly children: ComponentChildren;
+}
+
+/** What is set of them is shown beside the fold, to be cleared there. */
+function FoldedCriteria({ draft, change, violations, title, members, children }: FoldedProps) {
+  const words = useWords();
+  const formats = useFormats();
+  const set = members.filter((member) => !isUnset(draft, [member]));
+  return (
+    <>
+      <Fold title={title} isNeeded={violations.ofAny(members)}>
+        {children}
+      </Fold>
+      <Chosen
+        label={title}
+        places={set.map((member) => ({
+          value: member,
+          label: words.named(memberName(member, words), memberText(draft, member, words, formats)),
+        }))}
+        violation={undefined}
+        onChange={(left) => {
+          const [cleared] = set.filter((member) => left.every(({ value }) => value !== member));
+          if (cleared !== undefined) change({ [cleared]: NEW_DRAFT[cleared] });
+        }}
+      />
+    </>
+  );
+}
+
+/** Whether homes whose adverts do not state it are found too; shown where the search asks for it. */
+function OrMissing({ draft, change, criterion }: FieldsProps & { readonly criterion: HomeCriterion }) {
+  const words = useWords();
+  const { orMissing } = draft;
+  if (!isAsked(draft, criterion)) return null;
+  const others = orMissing.filter((name) => name !== criterion);
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        aria-label={words.named(words.criteria[criterion], words.members.orMissing)}
+        checked={orMissing.includes(criterion)}
+        onChange={({ currentTarget }) => change({ orMissing: currentTarget.checked ? [...others, criterion] : others })}
+      />
+      {words.members.orMissing}
+    </label>
+  );
+}
+
 const UNITS: Readonly<Record<RangeCriterion, string>> = {
   budget: '€',
   advertPrice: '€',
@@ -80,110 +229,35 @@ const UNITS: Readonly<Record<RangeCriterion, string>> = {
   condominiumFees: '€',
   rentalCharges: '€',
 };
-const HOME: readonly (keyof Draft)[] = [
-  ...membersOf(HOME_RANGES),
-  ...LETTER_MEMBERS,
-  'lastFloor',
-  'elevator',
-  'includedFeatures',
-  'excludedFeatures',
-];
 
-function HomeCriteria(props: FieldsProps) {
+function Flag(props: FieldsProps & { readonly member: FlagMember }) {
+  const { draft, change, violations, member } = props;
   const words = useWords();
-  const { draft, change, violations } = props;
   return (
-    <Fold class="more" title={words.home} isNeeded={!isUnset(draft, HOME) || violations.ofAny(HOME)}>
-      <Range {...props} name="floor" />
-      <Check {...props} member="lastFloor" />
-      <Flag {...props} member="elevator" />
-      {LETTER_MEMBERS.map((member) => (
-        <div key={member} class="field">
-          <span class="label">{words.members[member]}</span>
-          <Codes
-            label={words.members[member]}
-            names={ENERGY_CATEGORIES}
-            chosen={draft[member].map((letter) => ENERGY_CATEGORIES.findIndex((one) => one === letter))}
-            onChange={(codes) => change({ [member]: codes.map((code) => ENERGY_CATEGORIES[code] as string) })}
-          />
-          <Violation text={violations.of(member)} />
-        </div>
-      ))}
-      {(['includedFeatures', 'excludedFeatures'] as const).map((member) => (
-        <div key={member} class="field">
-          <span class="label">{words.members[member]}</span>
-          <Codes
-            label={words.members[member]}
-            names={FEATURE_NAMES.map((name) => words.features[name])}
-            chosen={draft[member].map((name) => FEATURE_NAMES.indexOf(name))}
-            onChange={(codes) => change({ [member]: codes.flatMap((code) => FEATURE_NAMES[code] ?? []) })}
-          />
-          <Violation text={violations.of(member)} />
-        </div>
-      ))}
-      {HOME_RANGES.slice(1).map((name) => (
-        <Range key={name} {...props} name={name} />
-      ))}
-    </Fold>
+    <>
+      <Field label={words.flags[member]} violation={violations.of(member)}>
+        {(ids) => (
+          <select
+            {...ids}
+            value={draft[member]}
+            onChange={({ currentTarget }) => change({ [member]: currentTarget.value })}
+          >
+            <option value="">{words.either}</option>
+            <option value="true">{words.yes}</option>
+            <option value="false">{words.no}</option>
+          </select>
+        )}
+      </Field>
+      <OrMissing {...props} criterion={member} />
+    </>
   );
 }
 
-const CHECKED = [...REQUIREMENTS.filter((name) => name !== 'lastFloor'), 'hidePropertyContact'] as const;
-
-const MORE: readonly (keyof Draft)[] = [
-  ...membersOf(MORE_RANGES),
-  ...(['publisherTypes', 'includedSiteCategories', 'excludedSiteCategories'] as const),
-  'furnished',
-  ...CHECKED,
-];
-
-function MoreCriteria(props: FieldsProps) {
-  const words = useWords();
-  const { draft, change, violations } = props;
-  return (
-    <Fold class="more" title={words.moreCriteria} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
-      {MORE_RANGES.map((name) => (
-        <Range key={name} {...props} name={name} />
-      ))}
-      <Flag {...props} member="furnished" />
-      <div class="field">
-        <span class="label">{words.members.publisherTypes}</span>
-        <Codes
-          label={words.members.publisherTypes}
-          names={words.publisherTypes}
-          chosen={draft.publisherTypes}
-          onChange={(publisherTypes) => change({ publisherTypes })}
-        />
-      </div>
-      <SiteCategories {...props} member="includedSiteCategories" />
-      <SiteCategories {...props} member="excludedSiteCategories" />
-      {CHECKED.map((member) => (
-        <Check key={member} {...props} member={member} />
-      ))}
-    </Fold>
-  );
-}
-
-function Flag({ draft, change, violations, member }: FieldsProps & { readonly member: FlagMember }) {
-  const words = useWords();
-  return (
-    <Field label={words.flags[member]} violation={violations.of(member)}>
-      {(ids) => (
-        <select
-          {...ids}
-          value={draft[member]}
-          onChange={({ currentTarget }) => change({ [member]: currentTarget.value })}
-        >
-          <option value="">{words.either}</option>
-          <option value="true">{words.yes}</option>
-          <option value="false">{words.no}</option>
-        </select>
-      )}
-    </Field>
-  );
-}
-
-function Check({ draft, change, member }: FieldsProps & { readonly member: (typeof CHECKED)[number] | 'lastFloor' }) {
+function Check({
+  draft,
+  change,
+  member,
+}: FieldsProps & { readonly member: RequirementMember | 'hidePropertyContact' }) {
   const words = useWords();
   return (
     <label class="check">
@@ -202,7 +276,8 @@ function membersOf(names: readonly RangeCriterion[]): readonly RangeMember[] {
   return RANGE_MEMBERS.filter((member) => names.some((name) => member === `${name}Min` || member === `${name}Max`));
 }
 
-function Range({ draft, change, violations, name }: FieldsProps & { readonly name: RangeCriterion }) {
+function Range(props: FieldsProps & { readonly name: RangeCriterion }) {
+  const { draft, change, violations, name } = props;
   const words = useWords();
   const bound = (member: RangeMember, label: string) => (
     <Field key={member} label={label} violation={violations.of(member)}>
@@ -219,13 +294,17 @@ function Range({ draft, change, violations, name }: FieldsProps & { readonly nam
     </Field>
   );
   const title = `${words.members[name]}${UNITS[name] === '' ? '' : ` (${UNITS[name]})`}`;
+  const home = HOME_CRITERIA.find((criterion) => criterion === name);
   return (
-    <div class="pair" role="group" aria-label={title}>
-      {membersOf([name]).map((member, at) => {
-        const end = member.endsWith('Min') ? words.min : words.max;
-        return bound(member, at === 0 ? `${title}, ${end}` : end);
-      })}
-    </div>
+    <>
+      <div class="pair" role="group" aria-label={title}>
+        {membersOf([name]).map((member, at) => {
+          const end = member.endsWith('Min') ? words.min : words.max;
+          return bound(member, at === 0 ? `${title}, ${end}` : end);
+        })}
+      </div>
+      {home !== undefined && <OrMissing {...props} criterion={home} />}
+    </>
   );
 }
 

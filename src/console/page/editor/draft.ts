@@ -2,6 +2,7 @@
 
 import { cityLabel, type LocationDocument, type Ring, type SearchDocument } from '../documents.ts';
 import {
+  CRITERION_MEMBERS,
   FEATURE_LABELS,
   FLAG_CRITERIA,
   LETTER_MEMBERS,
@@ -84,6 +85,22 @@ function each<Name extends string, Value>(names: readonly Name[], valueOf: (name
   return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, Value>;
 }
 
+/** Criteria that a new search accepts unknown values of: few adverts state all of them. */
+export const HOME_CRITERIA = [
+  'landSurface',
+  'furnished',
+  'floor',
+  'lastFloor',
+  'elevator',
+  'energy',
+  'greenHouseGas',
+  'includedFeatures',
+  'constructionYear',
+  'condominiumFees',
+  'rentalCharges',
+] as const satisfies Draft['orMissing'];
+export type HomeCriterion = (typeof HOME_CRITERIA)[number];
+
 export const NEW_DRAFT: Draft = {
   ...each([...RANGE_MEMBERS, ...FLAG_CRITERIA], () => ''),
   ...each(REQUIREMENTS, (name) => name === 'withCoherentPrice'),
@@ -94,7 +111,7 @@ export const NEW_DRAFT: Draft = {
   publisherTypes: [],
   includedFeatures: [],
   excludedFeatures: [],
-  orMissing: [],
+  orMissing: HOME_CRITERIA,
   hidePropertyContact: false,
   lat: '',
   lon: '',
@@ -133,6 +150,17 @@ export function withPricePercent(
 /** Whether these members are as in a new search. */
 export function isUnset(draft: Draft, members: readonly (keyof Draft)[]): boolean {
   return members.every((member) => JSON.stringify(draft[member]) === JSON.stringify(NEW_DRAFT[member]));
+}
+
+const FIELD_OF: Readonly<Record<string, keyof Draft>> = { geoShapes: 'shapes', expressions: 'groups' };
+
+/** Whether the search sets the criterion. A bound of 0 is none, except of floors. */
+export function isAsked(draft: Draft, criterion: Draft['orMissing'][number]): boolean {
+  return CRITERION_MEMBERS[criterion].some((member) => {
+    const value = draft[FIELD_OF[member] ?? (member as keyof Draft)];
+    if (typeof value !== 'string') return Array.isArray(value) ? value.length > 0 : value === true;
+    return value.trim() !== '' && (criterion === 'floor' || Number(numeral(value)) !== 0);
+  });
 }
 
 /** The members that differ. */
@@ -239,7 +267,7 @@ export function bodyOf(draft: Draft): Body {
     publisherTypes: oneOrSeveral(draft.publisherTypes),
     includedFeatures: draft.includedFeatures,
     excludedFeatures: draft.excludedFeatures,
-    orMissing: draft.orMissing,
+    orMissing: draft.orMissing.filter((name) => isAsked(draft, name)),
     hidePropertyContact: draft.hidePropertyContact,
     lat: decimalOrNull(draft.lat),
     lon: decimalOrNull(draft.lon),

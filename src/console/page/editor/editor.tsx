@@ -13,7 +13,7 @@ import { hrefOf, open } from '../route.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useWords, type Words } from '../words/language.ts';
 import { Conflict } from './conflict.tsx';
-import { CriteriaFields } from './criteria-fields.tsx';
+import { AdvertCriteria, HomeFields, MoneyFields } from './criteria-fields.tsx';
 import { type Body, bodyOf, type ChangeDraft, ContextError, criteriaOf, type Draft, wordCriteriaOf } from './draft.ts';
 import { type HeldSearch, keepMade, readHeld, removeHeld, saveHeld, takeMade } from './held-search.ts';
 import { destinationsOf, NotificationFields } from './notification-fields.tsx';
@@ -91,8 +91,11 @@ function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | n
       <Preview state={preview} />
       {sharedMap !== null && <Sketch sharedMap={sharedMap} draft={draft} preview={preview.preview} />}
       <PlaceFields {...fields} />
-      <CriteriaFields {...fields} isNew={saved === null} />
-      <WordFields {...fields} found={wordCriteria && wordPreview.preview} />
+      <HomeFields {...fields} isNew={saved === null} />
+      <MoneyFields {...fields} />
+      <WordFields {...fields} found={wordCriteria && wordPreview.preview}>
+        <AdvertCriteria {...fields} />
+      </WordFields>
       <NotificationFields {...fields} search={destinationsOf(draft, saved)} />
       {violations.others.map((text) => (
         <Problem key={text} text={text} />

@@ -77,7 +77,7 @@ interface ChosenProps<Place> {
 
 const CHOSEN_SHOWN_MAX = 50;
 
-function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
+export function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
   label,
   places,
   violation,
@@ -109,7 +109,7 @@ function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
   );
 }
 
-/** Moves the focus to the next chosen place, the previous one, or the field that adds places. */
+/** Moves the focus to the next chosen one, the previous one, the field that adds places, or what is folded. */
 function goOnBeside(button: HTMLButtonElement): void {
   const chip = button.parentElement;
   const [next, previous] = [chip?.nextElementSibling, chip?.previousElementSibling];
@@ -117,7 +117,8 @@ function goOnBeside(button: HTMLButtonElement): void {
   const above = fields.filter(
     (field) => (field.compareDocumentPosition(button) & Node.DOCUMENT_POSITION_FOLLOWING) > 0,
   );
-  (next?.querySelector('button') ?? previous?.querySelector('button') ?? above.at(-1))?.focus();
+  const fold = button.closest('fieldset')?.querySelector('summary');
+  (next?.querySelector('button') ?? previous?.querySelector('button') ?? above.at(-1) ?? fold)?.focus();
 }
 
 type Tool = 'circle' | 'polygon' | null;

@@ -3,6 +3,7 @@
  * many properties have such texts.
  */
 
+import type { ComponentChildren } from 'preact';
 import type { PreviewDocument } from '../documents.ts';
 import { Violation } from '../elements.tsx';
 import { useFormats } from '../words/formats.ts';
@@ -15,9 +16,10 @@ const NEW_WORD: Word = { word: '', includes: true, strict: false };
 interface WordFieldsProps extends FieldsProps {
   /** Found by these words alone; null while that is unknown. */
   readonly found: PreviewDocument | null;
+  readonly children: ComponentChildren;
 }
 
-export function WordFields({ draft, change, violations, found }: WordFieldsProps) {
+export function WordFields({ draft, change, violations, found, children }: WordFieldsProps) {
   const words = useWords();
   const formats = useFormats();
   const { groups } = draft;
@@ -54,6 +56,7 @@ export function WordFields({ draft, change, violations, found }: WordFieldsProps
         )}
       </p>
       <Violation text={violations.of('expressions')} />
+      {children}
     </fieldset>
   );
 }

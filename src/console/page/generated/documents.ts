@@ -618,6 +618,8 @@ export const FLAG_CRITERIA = ["furnished","elevator"] as const;
 
 export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice","lastFloor"] as const;
 
+export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedCities":["excludedCities"],"expressions":["expressions"],"liveAdvert":["excludedSiteCategories"]} as const;
+
 const fr = {"elevator":"Ascenseur","furnished":"Meublé"};
 
 export const FLAG_LABELS: Readonly<Record<'fr' | 'en', typeof fr>> = { fr, en: {"elevator":"Elevator","furnished":"Furnished"} };

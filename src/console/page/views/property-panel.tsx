@@ -16,7 +16,7 @@ import { Icon, Loading, Problem } from '../elements.tsx';
 import { FLAG_LABELS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
-import { placeOf } from '../pins.ts';
+import { homeOf, placeOf } from '../pins.ts';
 import type { Rest } from '../rest.ts';
 import { hrefOf } from '../route.ts';
 import { safeLink } from '../safe-link.ts';
@@ -162,6 +162,7 @@ function answerOf(value: boolean | null, words: Words): string | null {
 function Facts({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
   const formats = useFormats();
+  const { energy, features } = homeOf(document.adverts);
   const shown: readonly (readonly [string, string | null])[] = [
     [
       words.transaction,
@@ -176,6 +177,8 @@ function Facts({ document }: { readonly document: PropertyDocument }) {
     [words.members.room, document.room === null ? null : String(document.room)],
     [words.members.bedroom, document.bedroom === null ? null : String(document.bedroom)],
     [words.floor, document.floor === null ? null : String(document.floor)],
+    [words.energy, energy.join(', ') || null],
+    [words.members.includedFeatures, features.join(', ') || null],
     ...FLAG_NAMES.map((name) => [words.flags[name], answerOf(document[name], words)] as const),
     [words.seen, document.lastCrawledAt === null ? null : formats.moment(document.lastCrawledAt)],
   ];

@@ -205,6 +205,7 @@ function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
 
 const NEW_MS = 86_400_000;
 const SEARCHES_SHOWN = 2;
+const FEATURES_SHOWN = 4;
 
 interface ResultRowProps {
   readonly result: Result;
@@ -217,10 +218,12 @@ function ResultRow({ result, searches, nowMs }: ResultRowProps) {
   const { pin } = result;
   const words = useWords();
   const formats = useFormats();
-  const { price, priceBefore, surface, room } = pin;
+  const { price, priceBefore, surface, room, floor, energy, features } = pin;
   const facts = [
     surface === null ? null : `${formats.number(surface)} m²`,
     room === null ? null : words.rooms(room),
+    floor === null ? null : words.atFloor(floor),
+    energy.length === 0 ? null : `${words.energy} ${energy.join(', ')}`,
     pin.cityName,
     formats.moment(new Date(pin.createdAtMs).toISOString()),
   ];
@@ -246,6 +249,7 @@ function ResultRow({ result, searches, nowMs }: ResultRowProps) {
       </span>
       <span class="row-title">{pin.title ?? words.untitled}</span>
       <span class="row-more">{facts.filter((fact) => fact !== null).join(' · ')}</span>
+      {features.length > 0 && <span class="row-more">{features.slice(0, FEATURES_SHOWN).join(' · ')}</span>}
       {searches !== null && <span class="row-more">{[...titles.slice(0, SEARCHES_SHOWN), ...others].join(' · ')}</span>}
     </a>
   );
