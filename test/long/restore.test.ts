@@ -197,7 +197,7 @@ describe('a service that was restored goes on like the original', { concurrency:
     });
   }
 
-  test('PostgreSQL older than a disaster of NATS that it has lived through since', async (t) => {
+  test('PostgreSQL older than a disaster of NATS that it has lived through since, in another cluster, twice', async (t) => {
     const scene = await openScene(t);
     const { servers, cleanup, messages, publishRounds, untilRecorded } = scene;
     const first = await scene.start(servers);
@@ -214,14 +214,22 @@ describe('a service that was restored goes on like the original', { concurrency:
     await untilRecorded(emptied, messages);
     assert.equal(await second.end('SIGKILL'), null);
 
-    const disasterAt = Date.now();
     const postgres = await startTestPostgres(cleanup);
-    await restoreDatabase(postgres, copy);
     const restored = { postgres, nats: emptied.nats };
-    const third = await scene.start(restored);
-    await publishRounds(restored, 3);
-    await audit(scene, restored, search, messages, (at) => at > copy.takenAt && at < disasterAt);
-    assert.equal(await third.end('SIGTERM'), 0);
+    // The same copy twice: what was told after the first restoration is forgotten as well.
+    for (const isLast of [false, true]) {
+      const disasterAt = Date.now();
+      await restoreDatabase(postgres, copy);
+      // All clusters of the tests are copies of one, and have its identity: here it comes into another one.
+      const database = connectDatabase(cleanup, postgres.url);
+      await database.query(`update intake_position set database_identity = 'the first'`);
+      const third = await scene.start(restored);
+      await publishRounds(restored, 3);
+      await untilRecorded(restored, messages);
+      assert.ok(third.log.some(({ message }) => String(message).includes('numbered on far above')));
+      if (isLast) await audit(scene, restored, search, messages, (at) => at > copy.takenAt && at < disasterAt);
+      assert.equal(await third.end('SIGTERM'), 0);
+    }
   });
 
   test('the embedded PostgreSQL from a backup made under load, in another directory, NATS intact', async (t) => {
