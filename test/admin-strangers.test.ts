@@ -18,7 +18,7 @@ import { service } from 'grpc-health-check';
 import type { AdminDependencies } from '../src/grpc/dependencies.ts';
 import { type AdminServer, type AdminServerSettings, startAdminServer } from '../src/grpc/server.ts';
 import { AdminStub } from './support/admin.ts';
-import { until } from './support/until.ts';
+import { until, untilIs } from './support/until.ts';
 
 const TOKEN = 'token-of-this-test';
 const CHECK = '/grpc.health.v1.Health/Check';
@@ -142,10 +142,7 @@ test('questions for health that are never sent are few, and end by themselves', 
   const held = Array.from({ length: 32 }, () => beginCall(session, CHECK));
   assert.equal(await statusOfEnd(beginCall(session, CHECK)), status.RESOURCE_EXHAUSTED);
   for (const stream of held) stream.close(constants.NGHTTP2_CANCEL);
-  await until(
-    () => checkHealth(healthClient(patient), '').catch(() => null),
-    (answer) => answer === 'SERVING',
-  );
+  await untilIs(() => checkHealth(healthClient(patient), '').catch(() => null), 'SERVING');
   const impatient = openSession(await startServer(t, { healthQuestionMs: 1 }));
   assert.equal(await statusOfEnd(beginCall(impatient, CHECK)), status.DEADLINE_EXCEEDED);
 });
@@ -157,10 +154,7 @@ test('a connection has at most 64 calls under way, whatever the other side belie
   const streams = Array.from({ length: 80 }, () =>
     beginCall(session, '/vigie.admin.v1.AdminService/GetStatus', headers),
   );
-  await until(
-    async () => streams.filter(({ closed }) => closed).length,
-    (closed) => closed === 16,
-  );
+  await untilIs(() => streams.filter(({ closed }) => closed).length, 16);
   const refused = streams.filter(({ closed }) => closed);
   for (const { rstCode } of refused) assert.equal(rstCode, constants.NGHTTP2_REFUSED_STREAM);
   assert.equal(session.remoteSettings.maxConcurrentStreams, 64);
@@ -188,10 +182,7 @@ test('strangers make room for each other, and never take the place of those who 
     await once(socket, 'connect');
   }
   const isOpen = ({ destroyed, readyState }: Socket) => !destroyed && readyState === 'open';
-  await until(
-    async () => strangers.filter(isOpen).length,
-    (open) => open === 16,
-  );
+  await untilIs(() => strangers.filter(isOpen).length, 16);
   assert.ok(strangers.slice(-16).every(isOpen), 'the longest there went first');
   assert.equal((await ask())?.code, status.INVALID_ARGUMENT, 'on the connection of the beginning');
   assert.equal(await checkHealth(healthClient(server), ''), 'SERVING', 'who comes last is heard');

@@ -6,7 +6,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createHttpServer, type ServerBounds } from '../src/roles/http-server.ts';
-import { until } from './support/until.ts';
+import { until, untilIs } from './support/until.ts';
 
 interface Open {
   readonly port: number;
@@ -80,7 +80,7 @@ test('connections beyond the maximum are closed, and have room again when others
   assert.equal(third.received(), '');
   assert.equal(await connections(), 2);
   first.socket.destroy();
-  await until(connections, (count) => count === 1);
+  await untilIs(connections, 1);
   const fourth = open(WHOLE);
   await until(
     async () => fourth.received(),

@@ -13,7 +13,7 @@ import { type AdminServer, startAdminServer } from '../../src/grpc/server.ts';
 import { AdminStub } from '../support/admin.ts';
 import { connectDatabase } from '../support/database.ts';
 import { startTestPostgres } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 type ServerError = ServiceError | null;
 
@@ -117,7 +117,7 @@ test('a caller that cancels takes its statement with it', async () => {
       end = resolve;
     });
     const call = stub.listDeadLetters(LETTERS, metadata, (error) => end(error));
-    await until(runningStatements, (running) => running === 1);
+    await untilIs(runningStatements, 1);
     call.cancel();
     assert.equal((await ended)?.code, status.CANCELLED);
     await until(runningStatements, isDone);

@@ -17,7 +17,7 @@ import { AdminStub, factOf, genericCall, type WatchedActivity } from '../support
 import { ROOT } from '../support/checkout.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
 import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 let scene: OperatorScene;
 let property: string;
@@ -343,18 +343,12 @@ test('clients and keys', async () => {
   assert.equal((await post()).status, 201);
   const limited = await update({ matchesPerAdvertMax: 1 }, []);
   assert.deepEqual([limited.matchesPerAdvertMax, limited.searchTotals.matchesPerAdvert], [1, 1]);
-  await until(
-    async () => (await post()).status,
-    (answered) => answered === 403,
-  );
+  await untilIs(async () => (await post()).status, 403);
   const { name } = created.apiKey;
   assert.equal((await succeed('ListApiKeys', { parent: client.name })).apiKeys[0].prefix, created.apiKey.prefix);
   await succeed('RevokeApiKey', { name });
   await fail('RevokeApiKey', { name }, 'not_found', 'ResourceInfo');
-  await until(
-    async () => (await ask()).status,
-    (answered) => answered === 401,
-  );
+  await untilIs(async () => (await ask()).status, 401);
   await fail('CreateApiKey', { parent: `clients/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
   await succeed('DeleteClient', { name: client.name });
   await fail('DeleteClient', { name: client.name }, 'not_found', 'ResourceInfo');

@@ -26,7 +26,7 @@ import { createSearch, deleteSearch, updateSearch } from '../../src/engine/store
 import { countFitting } from '../../src/features/recoveries/recovery-steps.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const ENDPOINT = 'https://endpoint.example/hook';
 const HOLDER = 1;
@@ -125,13 +125,13 @@ test('rows follow page by page, also what a slow recorder commits late; then the
   await tell(false);
   startWork();
   const left = async () => (await statesHeld()).filter((state) => state === 'queued').length;
-  await until(left, (count) => count === 0);
+  await untilIs(left, 0);
   await tell(true);
   // As if all of that had been a minute ago, and one transaction had only now ended.
   await seedDeliveries(database, { ...search, generation: 0 }, [ENDPOINT]);
   await database.query(`update searches set silenced_at = clock_timestamp() - interval '61 seconds'`);
   const mark = async () => (await database.query('select silenced_at from searches')).rows[0].silenced_at;
-  await until(mark, (silencedAt) => silencedAt === null);
+  await untilIs(mark, null);
   assert.equal(await left(), 0);
   assert.equal((await statesHeld()).filter((state) => state === 'failed').length, 1);
   const { id, clientId, number: searchNumber } = search;
@@ -193,5 +193,5 @@ test('a client goes with its keys, its name and all its searches', async (t) => 
     limit: 1,
   } as const;
   const total = async () => (await listSearches(database, id, query)).total;
-  await until(total, (searches) => searches === 0);
+  await untilIs(total, 0);
 });

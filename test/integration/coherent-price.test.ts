@@ -22,7 +22,7 @@ import { knownProperties, openRecording, type RecordingScene } from '../support/
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const VAR: Market = { departmentCode: '83', transactionType: 0, isLand: false };
 const NEAR_THE_BORDER = 20_000;
@@ -199,9 +199,9 @@ test('a fresh market has its median beside the intake, and the next leader begin
   const search = { title: 'coherent', notificationEnabled: true, endpointRecipient: 'https://hooks.example.com/' };
   await client.createSearch({ ...search, withCoherentPrice: true });
   await Promise.all(Array.from({ length: MARKET_SIZE_MIN }, (_, number) => publish(number, 150_000)));
-  await until(
+  await untilIs(
     async () => (await database.query<{ median: number }>('select median from market_medians')).rows[0]?.median,
-    (median) => median === 3_000,
+    3_000,
   );
   assert.equal(await first.end('SIGTERM'), 0);
   const [dear, fair] = [MARKET_SIZE_MIN, MARKET_SIZE_MIN + 1];

@@ -14,7 +14,7 @@ import { runVigie, spawnVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 /** Nothing listens there. */
 const NOWHERE = { postgres: { url: 'postgres://127.0.0.1:1/none' }, nats: { url: 'nats://127.0.0.1:1' } };
@@ -73,10 +73,7 @@ test('publishing that is broken off says what the stream holds, exit code 130', 
     const ids = { property: numberedUuid('property', number), advert: numberedUuid('advert', number) };
     command.stdin.write(`${JSON.stringify(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 1 }))}\n`);
   }
-  await until(
-    async () => (await broker.manager.streams.info('ADVERTS').catch(() => null))?.state.messages,
-    (held) => held === 3,
-  );
+  await untilIs(async () => (await broker.manager.streams.info('ADVERTS').catch(() => null))?.state.messages, 3);
   command.kill('SIGINT');
   assert.deepEqual(await exit, [130, null]);
   assert.equal(await stdout, '3 published, 0 already there, 0 refused\n');

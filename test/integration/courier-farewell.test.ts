@@ -8,7 +8,7 @@ import type { Database } from '../../src/engine/store/database.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { quietSupervisor } from '../support/supervisor.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 test('a claim that could not be given back at a farewell is found by the next courier', async (t) => {
   const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000, attemptTimeoutMs: 1_000, silentMarginMs: 500 });
@@ -41,13 +41,10 @@ test('a claim that could not be given back at a farewell is found by the next co
     ...{ endpointPauseDays: 3, onEndpointDead: () => undefined },
     onTransientError: () => undefined,
   });
-  await until(
-    async () => isDown,
-    (is) => is,
-  );
+  await untilIs(() => isDown, true);
   await courier.drain();
   const stateOf = async () => (await database.query('select state from delivery_states')).rows[0].state;
   assert.equal(await stateOf(), 'sending');
   await stage.start();
-  await until(stateOf, (state) => state === 'retry_wait', 60_000);
+  await untilIs(stateOf, 'retry_wait', 60_000);
 });

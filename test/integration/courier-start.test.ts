@@ -8,7 +8,7 @@ import { beat, declareDead, registerCourier, removeCouriers } from '../../src/en
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const RETRY_DELAY_MS = 1_000;
@@ -40,10 +40,7 @@ test('the retries of a stream that was deleted are made all the same, by the sam
   receiver.script('/0', { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
   await stage.start();
   const { streams } = stage.broker.manager;
-  await until(
-    async () => (await streams.info(stage.broker.names.retriesStream)).state.messages,
-    (messages) => messages === 1,
-  );
+  await untilIs(async () => (await streams.info(stage.broker.names.retriesStream)).state.messages, 1);
   await streams.delete(stage.broker.names.retriesStream);
   await stage.untilAllEnded();
   assert.equal(receiver.posts.length, COUNT + 1);
@@ -58,10 +55,7 @@ test('overdue retries without a message are all sent, as fast as they are found'
   await putInState(stage.database, ids, 'retry_wait', 1, new Date(Date.now() - 60_000));
   const startedAt = performance.now();
   await stage.start();
-  await until(
-    async () => stage.repairs.missing.reduce((sum, count) => sum + count, 0),
-    (count) => count === ids.length,
-  );
+  await untilIs(() => stage.repairs.missing.reduce((sum, count) => sum + count, 0), ids.length);
   const tookMs = performance.now() - startedAt;
   assert.ok(tookMs < (pages * 500) / 2, `${tookMs} ms: two pages a second are too few`);
   await stage.untilAllEnded();
@@ -79,14 +73,8 @@ test('a message that waits is waited for, whatever the row says; one of an earli
   await putInState(database, [tried.id], 'retry_wait', 2);
   await publishRetries(broker, [{ ...held, dueAtMs: Date.now() + 3_600_000 }, tried]);
   await stage.start();
-  await until(
-    () => countOpen(database),
-    (open) => open === 2,
-  );
-  await until(
-    async () => (await broker.manager.streams.info(broker.names.retriesStream)).state.messages,
-    (messages) => messages === 1,
-  );
+  await untilIs(() => countOpen(database), 2);
+  await untilIs(async () => (await broker.manager.streams.info(broker.names.retriesStream)).state.messages, 1);
   assert.deepEqual(stage.repairs.missing, [1]);
   const { rows } = await database.query(`select id from delivery_states where state = 'retry_wait' order by id`);
   assert.deepEqual(
@@ -107,10 +95,7 @@ test('what a courier died with counts as an aborted attempt, and what it had not
   const [sent] = await seedDeliveries(stage.database, alerted, [receiver.urlOf('/sent')]);
   await putInState(stage.database, [sent?.id as string], 'delivered', 1);
   await stage.start();
-  await until(
-    () => countOpen(stage.database),
-    (open) => open === 2,
-  );
+  await untilIs(() => countOpen(stage.database), 2);
   await stage.untilAllEnded();
   assert.deepEqual(stage.repairs.aborted, [2]);
   assert.equal(receiver.posts.length, COUNT);
@@ -155,8 +140,5 @@ test('a courier whose number another process has, as after a restore, takes one 
   await stage.start();
   await stage.untilAllEnded();
   await stage.database.query('update couriers set process = gen_random_uuid()');
-  await until(
-    async () => (await stage.database.query('select from couriers')).rowCount,
-    (count) => count === 2,
-  );
+  await untilIs(async () => (await stage.database.query('select from couriers')).rowCount, 2);
 });

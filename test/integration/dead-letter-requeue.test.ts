@@ -9,7 +9,7 @@ import { ADVERTS_STREAM, advertSubject } from '../../src/engine/broker/topology.
 import { genericCall } from '../support/admin.ts';
 import { connectDatabase } from '../support/database.ts';
 import { metricOf, type OperatorScene, startScene } from '../support/operator-scene.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 const LETTER_ID = 1_000;
 
@@ -75,10 +75,7 @@ test('a second copy beyond the duplicate window changes nothing and sends nothin
   await scene.receiver.until((posts) => posts.length === 1);
   // Another message id is what the stream sees once its window has passed.
   await publish(broker, { subject, messageId: randomUUID(), bytes });
-  await until(
-    () => metricOf(scene.daemon, 'vigie_changes_total'),
-    (count) => count === 2,
-  );
+  await untilIs(() => metricOf(scene.daemon, 'vigie_changes_total'), 2);
   assert.equal(await metricOf(scene.daemon, 'vigie_events_total'), 1);
   assert.equal(await metricOf(scene.daemon, 'vigie_deliveries_total'), 1);
   assert.equal(scene.receiver.posts.length, 1);
@@ -91,10 +88,7 @@ test('a letter that a later message of its advert has overtaken is not requeued,
   const later = JSON.parse(overtaken.toString());
   later.crawledAt = new Date(Date.parse(later.crawledAt) + 1).toISOString();
   await publish(broker, { subject, messageId: randomUUID(), bytes: Buffer.from(JSON.stringify(later)) });
-  await until(
-    () => metricOf(scene.daemon, 'vigie_changes_total'),
-    (count) => count === 1,
-  );
+  await untilIs(() => metricOf(scene.daemon, 'vigie_changes_total'), 1);
   await insertLetter(subject, overtaken);
   const { requeuedCount = 0, overtakenCount } = await callRequeue(scene);
   assert.deepEqual([requeuedCount, overtakenCount], [0, 1]);

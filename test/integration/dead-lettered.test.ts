@@ -12,7 +12,7 @@ import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, type TestCrawler, upsert } from '../support/intake.ts';
 import { startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const PROPERTIES = 24;
 /** Long enough that the next try is another one, and no longer. */
@@ -33,9 +33,9 @@ const everyProperty = (minute: number) => Array.from({ length: PROPERTIES }, (_,
 
 async function recordAll(crawler: TestCrawler, database: pg.Pool): Promise<void> {
   await crawler.publish(...everyProperty(1));
-  await until(
+  await untilIs(
     async () => (await database.query<{ count: string }>('select count(*) from properties')).rows[0]?.count,
-    (count) => count === String(PROPERTIES),
+    String(PROPERTIES),
   );
 }
 
@@ -171,10 +171,7 @@ test('an instance that knows better takes over while the other rests, and both a
     () => readPrices(database),
     (prices) => JSON.stringify(prices) === JSON.stringify(recorded),
   );
-  await until(
-    () => countLetterProperties(database),
-    (count) => count === 12,
-  );
+  await untilIs(() => countLetterProperties(database), 12);
   assert.equal((await readyOf(strict)).status, 503);
   await until(
     () => runVigie(['admin', 'status', '--json', '--address', patient.adminAddress], servers),

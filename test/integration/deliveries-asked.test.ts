@@ -17,7 +17,7 @@ import { openDeliveryStage } from '../support/courier.ts';
 import { createGate } from '../support/gate.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { runStatements } from '../support/statements.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const announced: DueDelivery[] = [];
@@ -357,9 +357,9 @@ describe('deliveries that are asked for again while they are being sent', () => 
     await settling.query('begin');
     await settling.query('delete from open_deliveries');
     const asked = resendDelivery(stage.database, search.clientId, due.id);
-    await until(
+    await untilIs(
       async () => (await stage.database.query(`select from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount,
-      (count) => count === 1,
+      1,
     );
     await settling.query('commit');
     settling.release();

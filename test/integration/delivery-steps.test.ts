@@ -24,7 +24,7 @@ import {
 } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { simulateClock } from '../support/simulated-clock.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 const URL = 'https://e.test/';
 /** As `putInState` claims. */
@@ -218,9 +218,9 @@ test('what is resent at the moment in which retention removes it stays, and is d
   await transaction(database, async (connection) => {
     await resend(connection, await lockForResending(connection, search.clientId, ids.slice(0, 1)));
     removed = removeDeliveries(database, new Date(Date.now() + 60_000)).next();
-    await until(
+    await untilIs(
       async () => (await database.query(`select from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount,
-      (waiting) => waiting === 1,
+      1,
     );
   });
   await removed;

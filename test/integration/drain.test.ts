@@ -15,7 +15,7 @@ import { createGate } from '../support/gate.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const ANNOUNCE_MS = 3_000;
@@ -159,12 +159,12 @@ function ask(url: string, key: string, agent: Agent): Promise<Answer> {
 
 /** Until nobody listens there. */
 async function untilRefused(url: string): Promise<void> {
-  await until(
+  await untilIs(
     () =>
       fetch(`${url}/`).then(
         () => false,
         () => true,
       ),
-    (isRefused) => isRefused,
+    true,
   );
 }

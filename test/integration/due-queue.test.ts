@@ -9,7 +9,7 @@ import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 async function openScene(t: TestContext, clock: () => Date = () => new Date()) {
   const { url } = await startTestPostgres(t);
@@ -48,10 +48,7 @@ test('what a resend moves to another endpoint waits no longer for a slot of the 
   assert.ok(fetched && announced);
   for (const due of [fetched, announced]) store.admit([{ ...due, endpointKey: 'former' }]);
   assert.deepEqual(store.admit([announced]), []);
-  await until(
-    async () => round.queue(fetched.endpointKey).waiting,
-    (waiting) => waiting === 2,
-  );
+  await untilIs(() => round.queue(fetched.endpointKey).waiting, 2);
   assert.equal(round.waiting, 2);
   assert.equal(round.queue('former').hasWork(true), false);
   await store.stop();

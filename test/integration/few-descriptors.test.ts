@@ -9,7 +9,7 @@ import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const FEW = 256;
@@ -43,10 +43,7 @@ test('with 256 descriptors none of 400 requests hangs, and adverts are taken in 
   const crawler = await connectCrawler(t, servers.nats.url);
   const ids = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
   await crawler.publish(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 200_000 }));
-  await until(
-    async () => receiver.posts.length,
-    (count) => count === 1,
-  );
+  await untilIs(() => receiver.posts.length, 1);
   const answers = await asking;
   assert.ok(answers.includes('ECONNRESET'), 'what is too much is closed at once');
   assert.ok(answers.some((answer) => typeof answer === 'number'));

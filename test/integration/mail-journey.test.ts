@@ -9,7 +9,7 @@ import { startDaemonScene, startScene } from '../support/operator-scene.ts';
 import { restClient } from '../support/rest-client.ts';
 import { emptyDirectory } from '../support/servers.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const SETTINGS = {
   VIGIE_MAIL_FROM: 'Vigie <alerts@vigie.example>',
@@ -45,10 +45,7 @@ test('an advert goes out by webhook and by e-mail, until the recipient unsubscri
   const written = await rest.request('PUT', scene.search.iri, { notificationRecipient: address });
   assert.equal(written.body.emailStatus, 'active');
   await scene.publishAdverts(3);
-  await until(
-    async () => smtp.mails.length,
-    (count) => count === 1,
-  );
+  await untilIs(() => smtp.mails.length, 1);
   const [mail] = smtp.mails;
   assert.deepEqual([mail?.to, users], [address, [`me:${password}`]]);
   assert.equal(mail?.parsed.subject, '3 biens pour « Toulon »');

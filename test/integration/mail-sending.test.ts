@@ -15,7 +15,7 @@ import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
 import { resolveToulon } from '../support/adverts.ts';
 import { openMailScene } from '../support/mail-scene.ts';
 import { startTestPostgres, type TestPostgres } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const JO = 'jo@example.org';
 
@@ -290,10 +290,7 @@ test('beyond twenty e-mails a day the rest is gathered into one of the next morn
   const past = scene.start({ clock: () => daysAgo });
   for (let mail = 1; mail <= 2; mail++) {
     await scene.record(search, 1);
-    await until(
-      async () => scene.smtp.mails.length,
-      (count) => count === mail,
-    );
+    await untilIs(() => scene.smtp.mails.length, mail);
   }
   await past.drain();
   assert.deepEqual(await scene.counts(), [2, 2]);
@@ -388,10 +385,7 @@ test('an outcome that PostgreSQL cannot take is recorded when it is back', async
   scene.smtp.scriptMessage('hang');
   await scene.record(await scene.newSearch(client, JO), 1);
   scene.start({ attemptTimeoutMs: 3_000, retryDelayMs: 600_000 });
-  await until(
-    async () => scene.smtp.recipients.length,
-    (count) => count === 1,
-  );
+  await untilIs(() => scene.smtp.recipients.length, 1);
   for (const server of servers) {
     await server.kill();
     await server.restart();

@@ -15,7 +15,7 @@ import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { createGate } from '../support/gate.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import type { Cleanup } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const LATER_MS = 3_600_000;
@@ -95,7 +95,7 @@ test('a pause lets go at once what its endpoint held back', async (t) => {
   // Recorded in an hour: they do not grow too old to wait within this test.
   const [, other] = await seedAgo(-LATER_MS, '/busy', '/other');
   const readWaiting = async () => (await database.query('select from open_deliveries where lane = 0')).rowCount;
-  await until(readWaiting, (count) => count === 1);
+  await untilIs(readWaiting, 1);
   const url = receiver.urlOf('/busy');
   assert.deepEqual(await pauseEndpoint(database, urlKeyOf(url), url), [other]);
   await untilPosted('/other');

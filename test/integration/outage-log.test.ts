@@ -6,7 +6,7 @@ import { type RunningService, runVigie } from '../support/daemon.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const FAILURES = 6;
 
@@ -21,7 +21,7 @@ test('PostgreSQL being away is a line for each kind of work, not for each attemp
   const since = async (outage: () => Promise<void>) => {
     const { length } = daemon.log;
     await outage();
-    await until(readiness(daemon), (status) => status === 200);
+    await untilIs(readiness(daemon), 200);
     return daemon.log.slice(length).filter(({ level }) => Number(level) >= 40);
   };
 
@@ -42,7 +42,7 @@ test('PostgreSQL being away is a line for each kind of work, not for each attemp
 
   const withoutNats = await since(async () => {
     await servers.nats.kill();
-    await until(readiness(daemon), (status) => status === 503);
+    await untilIs(readiness(daemon), 503);
     const { code, stdout } = await runVigie(['admin', 'status', '--address', daemon.adminAddress], servers);
     assert.equal(code, 0, 'an operator can look all the same');
     assert.match(stdout, /NATS cannot be reached/);
@@ -63,7 +63,7 @@ test('a NATS server that is frozen is one line, whatever work waits for its answ
   const pid = Number(servers.nats.pid);
   process.kill(pid, 'SIGSTOP');
   try {
-    await until(readiness(daemon), (status) => status === 503);
+    await untilIs(readiness(daemon), 503);
     await until(
       async () => told().length,
       (count) => count > 0,
@@ -71,6 +71,6 @@ test('a NATS server that is frozen is one line, whatever work waits for its answ
   } finally {
     process.kill(pid, 'SIGCONT');
   }
-  await until(readiness(daemon), (status) => status === 200);
+  await untilIs(readiness(daemon), 200);
   assert.equal(told().length, 1, JSON.stringify(told()));
 });

@@ -12,7 +12,7 @@ import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { brokerNames } from '../../src/engine/domain/namespace.ts';
 import { createGate } from '../support/gate.ts';
 import { startTestNats } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const ENDPOINT_KEY = '0123456789abcdef';
 const REQUEST_TIMEOUT = 408;
@@ -89,17 +89,11 @@ test('so it is for a stream that was replaced while the stage was paused', async
     await publishAll(broker, [
       { subject: retrySubject(broker, ENDPOINT_KEY, ID), messageId: text, bytes: Buffer.from(text) },
     ]);
-    await until(
-      async () => pulled.length,
-      (length) => length === count,
-    );
+    await untilIs(() => pulled.length, count);
   };
   await publishAndPull('old');
   gate.close();
-  await until(
-    async () => gate.busyCount,
-    (count) => count === 0,
-  );
+  await untilIs(() => gate.busyCount, 0);
   await broker.manager.streams.delete(names.retriesStream);
   await ensureRetries(broker);
   gate.open();
@@ -187,8 +181,5 @@ test('no request of an idle pull ends before the next one waits', async (t) => {
     ensure: async () => undefined,
   });
   t.after(() => pull.stop());
-  await until(
-    async () => followed,
-    (count) => count === 3,
-  );
+  await untilIs(() => followed, 3);
 });

@@ -21,7 +21,7 @@ import {
   randomMembers,
   sampleMessages,
 } from '../support/question-scene.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 /** The long tests take more of both. */
 const SEARCHES = Number(process.env.QUESTIONS_SEARCHES ?? 15);
@@ -249,10 +249,10 @@ describe('questions', () => {
         const { signal } = leaving;
         return fetch(`${other.baseUrl}/searches/preview`, { method: 'POST', body: '{}', headers, signal });
       });
-      await until(countWaiting, (count) => count === 2);
+      await untilIs(countWaiting, 2);
       leaving.abort();
       for (const one of asked) await assert.rejects(one);
-      await until(countWaiting, (count) => count === 0);
+      await untilIs(countWaiting, 0);
     });
     // Both places of the client are free again, once the service has heard of its statements' ends.
     await until(

@@ -10,7 +10,7 @@ import { startInOrder } from '../../src/engine/broker/replay.ts';
 import { ADVERTS_STREAM, advertSubject, ensureIntake } from '../../src/engine/broker/topology.ts';
 import { createGate } from '../support/gate.ts';
 import { startTestNats } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 const COUNT = 2_000;
 const SUBJECT = advertSubject('11111111-0000-4000-8000-000000000000');
@@ -28,10 +28,7 @@ async function openScene(t: TestContext) {
   await publishNumbers(broker, 1, COUNT);
   const left: PulledMessage[] = [];
   const dead = pullInto(broker, async (message) => void left.push(message));
-  await until(
-    async () => left.length,
-    (count) => count === COUNT,
-  );
+  await untilIs(() => left.length, COUNT);
   await dead.stop();
   return { server, broker, left };
 }
@@ -70,10 +67,7 @@ test('what is in flight comes first, without the messages that are gone, in a fe
   });
   const pull = pullInto(broker, inOrder.admit);
   t.after(() => pull.stop());
-  await until(
-    async () => read.length,
-    (count) => count === COUNT + 10 - 2,
-  );
+  await untilIs(() => read.length, COUNT + 10 - 2);
   assert.deepEqual(
     read,
     Array.from({ length: COUNT + 10 }, (_, position) => position + 1).filter((number) => number !== 1 && number !== 3),
@@ -102,10 +96,7 @@ test('a reading that breaks off goes on where it was', async (t) => {
     onTransientError: (what) => void broken.push(what),
   });
   t.after(async () => inOrder.stop());
-  await until(
-    async () => read.length,
-    (count) => count === COUNT,
-  );
+  await untilIs(() => read.length, COUNT);
   assert.deepEqual(
     read,
     Array.from({ length: COUNT }, (_, position) => position + 1),
@@ -129,10 +120,7 @@ test('one that is stopped hands nothing on', async (t) => {
     onOtherStream: () => assert.fail('the stream is the same'),
     onTransientError: failOn,
   });
-  await until(
-    async () => handedOn,
-    (count) => count === 1,
-  );
+  await untilIs(() => handedOn, 1);
   inOrder.stop();
   const admitted = inOrder.admit(left.at(-1) as PulledMessage);
   release();
@@ -153,10 +141,7 @@ test('a stream that an operator made a work queue is read in order too', async (
   await publishNumbers(broker, 1, 10);
   const left: PulledMessage[] = [];
   const dead = pullInto(broker, async (message) => void left.push(message));
-  await until(
-    async () => left.length,
-    (count) => count === 10,
-  );
+  await untilIs(() => left.length, 10);
   await dead.stop();
   for (const message of left.slice(0, 2)) await message.settle({ type: 'ack' });
   const read: number[] = [];
@@ -169,9 +154,6 @@ test('a stream that an operator made a work queue is read in order too', async (
     onTransientError: failOn,
   });
   t.after(async () => inOrder.stop());
-  await until(
-    async () => read.length,
-    (count) => count === 8,
-  );
+  await untilIs(() => read.length, 8);
   assert.deepEqual(read, [3, 4, 5, 6, 7, 8, 9, 10]);
 });

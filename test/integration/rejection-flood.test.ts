@@ -12,7 +12,7 @@ import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
 import { startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const REFUSED = 20_000;
 const GOOD = 400;
@@ -94,10 +94,7 @@ test('a stream of refusals that does not answer stands in nobody’s way either'
   await broker.manager.streams.delete('REJECTED');
   await broker.manager.streams.add({ name: 'FOREIGN', subjects: ['adverts-rejected.>'], no_ack: true });
   await publishAll(broker, [...flood.slice(0, 5_000), ...good]);
-  await until(
-    () => count('properties'),
-    (recorded) => recorded === GOOD,
-  );
+  await untilIs(() => count('properties'), GOOD);
   const seen = await until(samples, (now) => (now.get('vigie_rejections_total{result="unpublished"}') ?? 0) >= 5_000);
   assert.equal(seen.get('vigie_rejections_total{result="published"}'), 0);
 });

@@ -12,7 +12,7 @@ import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
 import { type Cleanup, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const property = numberedUuid('property', 1);
 const goodOf = (number: number) =>
@@ -166,9 +166,9 @@ test('a message that a bug keeps from being recorded is told, without the words 
   const heard = listen(connection, property);
   const good = goodOf(5);
   await send(connection, good, `adverts.${property}`);
-  await until(
+  await untilIs(
     async () => (await database.query(`update properties set state = '{}' where uuid = $1`, [property])).rowCount,
-    (count) => count === 1,
+    1,
   );
   await send(connection, { ...good, crawledAt: '2026-03-10T09:10:00Z' }, 'adverts.elsewhere');
   const [told] = await until(
@@ -207,14 +207,8 @@ test('where no rejection can be published intake goes on, with a warning and a c
   const database = connectDatabase(t, servers.postgres.url);
   for (let number = 0; number < 20; number++) await send(connection, `nonsense ${number}`);
   await send(connection, good);
-  await until(
-    async () => (await database.query('select 1 from properties')).rowCount,
-    (count) => count === 1,
-  );
-  await until(
-    () => countOf(daemon, 'vigie_rejections_total{result="unpublished"}'),
-    (count) => count === 20,
-  );
+  await untilIs(async () => (await database.query('select 1 from properties')).rowCount, 1);
+  await untilIs(() => countOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 20);
   assert.equal((await database.query('select 1 from dead_letters')).rowCount, 20, 'they are all kept');
   const warnings = daemon.log.filter(({ what }) => what === 'publish rejections');
   assert.equal(warnings.length, 1, 'one line, not twenty');
@@ -237,15 +231,9 @@ test('a refusal that an outage of NATS keeps from being told is told after it', 
   const blocker = await database.connect();
   await blocker.query('begin; lock table dead_letters');
   await send(connection, 'nonsense');
-  await until(
-    async () => (await database.query(`select 1 from pg_locks where not granted`)).rowCount,
-    (count) => count === 1,
-  );
+  await untilIs(async () => (await database.query(`select 1 from pg_locks where not granted`)).rowCount, 1);
   await servers.nats.kill();
-  await until(
-    async () => daemon.log.some(({ status }) => status === 'disconnected'),
-    (isSeen) => isSeen,
-  );
+  await untilIs(() => daemon.log.some(({ status }) => status === 'disconnected'), true);
   await blocker.query('commit');
   blocker.release();
   // On a busy machine the leader may have resigned before that: then the message comes again after the outage.

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { BODY_BYTES_MAX } from '../../src/rest/json-body.ts';
 import { VIOLATIONS_MAX } from '../../src/rest/problem.ts';
 import { startTestApi } from '../support/api.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const api = await startTestApi({ after });
 
@@ -305,9 +305,6 @@ describe('a page of large searches', () => {
     );
     assert.deepEqual(heads.toSorted(), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 429']);
     for (const { socket } of unread) socket.destroy();
-    await until(
-      async () => (await api.call('GET', '/searches', undefined, { key })).status,
-      (answered) => answered === 200,
-    );
+    await untilIs(async () => (await api.call('GET', '/searches', undefined, { key })).status, 200);
   });
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { test } from 'node:test';
 import { startTestApi, type TestApi } from '../support/api.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 const AT_ONCE = 400;
 
@@ -89,10 +89,7 @@ for (const { what, lock, sentOf } of WAITING) {
       return send({ key: api.key, method, path: path.replace('{id}', id), ...rest }, () => void sent++);
     });
     try {
-      await until(
-        async () => sent,
-        (count) => count === AT_ONCE,
-      );
+      await untilIs(() => sent, AT_ONCE);
       for (const body of [{ title: 'own' }, OUTLINED]) {
         assert.equal(await send({ key: neighbour, method: 'POST', path: '/searches', body }), 201);
       }

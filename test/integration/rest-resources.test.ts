@@ -13,7 +13,7 @@ import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
 import { seedMatch, seedProperty } from '../support/seeded-matches.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 const POINTS: readonly PointOfInterest[] = [
   {
@@ -401,25 +401,16 @@ describe('the webhook tester', () => {
     const keys = await Promise.all(Array.from({ length: 17 }, (_, n) => gated.newClient(`tester ${n}`)));
     const [first = '', ...others] = keys;
     const underWay = Array.from({ length: 4 }, () => test(first));
-    await until(
-      async () => waiting.length,
-      (count) => count === 4,
-    );
+    await untilIs(() => waiting.length, 4);
     const refused = await test(first);
     assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [429, '5']);
     for (const key of others.slice(0, 15)) underWay.push(...Array.from({ length: 4 }, () => test(key)));
-    await until(
-      async () => waiting.length,
-      (count) => count === 64,
-    );
+    await untilIs(() => waiting.length, 64);
     assert.equal((await test(others[15] as string)).status, 429);
     for (const answer of waiting) answer();
     assert.deepEqual(new Set((await Promise.all(underWay)).map(({ status }) => status)), new Set([200]));
     const again = test(first);
-    await until(
-      async () => waiting.length,
-      (count) => count === 65,
-    );
+    await untilIs(() => waiting.length, 65);
     waiting.at(-1)?.();
     assert.equal((await again).status, 200);
   });

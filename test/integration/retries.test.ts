@@ -10,7 +10,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const HOUR_MS = 3_600_000;
@@ -90,10 +90,7 @@ test('a message of an earlier attempt, which a killed server keeps, does not hol
       database.query(`update open_deliveries set due_at = now() - interval '6 s' where lane = ${LANE.waiting_retry}`),
     ({ rowCount }) => rowCount === 1,
   );
-  await until(
-    async () => receiver.posts.length,
-    (count) => count === 2,
-  );
+  await untilIs(() => receiver.posts.length, 2);
 });
 
 async function connectNats(cleanup: Cleanup, { nats }: TestServers): Promise<NatsConnection> {

@@ -12,7 +12,7 @@ import { connectDatabase, queryOnce } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 async function reasonOf({ operationsUrl }: RunningService): Promise<string | undefined> {
   const { checks } = (await (await fetch(`${operationsUrl}/readyz`)).json()) as {
@@ -59,10 +59,7 @@ test('of two databases on one NATS the first takes all, and the second says whos
   const [inProduction, inStaging] = [connectDatabase(t, first.url), connectDatabase(t, second.url)];
   const held = async (database: typeof inProduction) =>
     Number((await database.query('select count(*) from properties')).rows[0].count);
-  await until(
-    async () => (await held(inProduction)) + (await held(inStaging)),
-    (count) => count === 200,
-  );
+  await untilIs(async () => (await held(inProduction)) + (await held(inStaging)), 200);
   assert.equal(await held(inStaging), 0, 'nothing went to the other database');
   assert.equal(await reasonOf(production), undefined);
   const reason = (await reasonOf(staging)) ?? '';
@@ -84,16 +81,10 @@ test('of two databases on one NATS the first takes all, and the second says whos
   assert.equal(await reasonOf(staging), reason, 'a trial changes nothing');
   const adopted = await adopt();
   assert.equal(adopted.stdout, trial.stdout.replaceAll('would take', 'took'));
-  await until(
-    () => reasonOf(staging),
-    (now) => now === undefined,
-  );
+  await untilIs(() => reasonOf(staging), undefined);
   // What the stream holds is new to this database.
   await crawler.publish(...advertsFrom(200, 10));
-  await until(
-    () => held(inStaging),
-    (count) => count === 210,
-  );
+  await untilIs(() => held(inStaging), 210);
   assert.match((await adopt()).stdout, /^nothing here is another/);
 });
 
@@ -105,10 +96,7 @@ test('a copy that is started beside its running original takes nothing, and says
   const held = async (database: typeof original) =>
     Number((await database.query('select count(*) from properties')).rows[0].count);
   await crawler.publish(...advertsFrom(0, 5));
-  await until(
-    () => held(original),
-    (count) => count === 5,
-  );
+  await untilIs(() => held(original), 5);
   assert.equal(await former.end('SIGTERM'), 0);
   const name = new URL(postgres.url).pathname.slice(1);
   await queryOnce(
@@ -122,10 +110,7 @@ test('a copy that is started beside its running original takes nothing, and says
   const ofCopy = await startHere(t, { nats, postgres: { url: copyUrl } });
   await crawler.publish(...advertsFrom(5, 50));
   const copy = connectDatabase(t, copyUrl);
-  await until(
-    async () => (await held(connectDatabase(t, postgres.url))) + (await held(copy)),
-    (count) => count === 60,
-  );
+  await untilIs(async () => (await held(connectDatabase(t, postgres.url))) + (await held(copy)), 60);
   assert.equal(await held(copy), 5, 'it has what it was copied with');
   assert.equal(await reasonOf(ofOriginal), undefined);
   assert.match(

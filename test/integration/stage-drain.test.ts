@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { runVigie } from '../support/daemon.ts';
 import { createGate } from '../support/gate.ts';
 import { metricOf, startScene } from '../support/operator-scene.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 const DUE = 40;
 
@@ -14,10 +14,7 @@ test('a drained stage waits for attempts under way, and not for deliveries that 
   const { gate, open: answer } = createGate();
   receiver.script('/hook', { type: 'gated', gate, status: 200 });
   await publishAdverts(DUE);
-  await until(
-    () => metricOf(daemon, 'vigie_deliveries_total'),
-    (created) => created === DUE,
-  );
+  await untilIs(() => metricOf(daemon, 'vigie_deliveries_total'), DUE);
   await receiver.until((posts) => posts.length > 0);
   const admin = (...args: string[]) =>
     runVigie(['admin', ...args, '--address', daemon.adminAddress, '--json'], servers);

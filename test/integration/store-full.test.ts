@@ -15,7 +15,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const MEGABYTE = 1_048_576;
@@ -63,9 +63,9 @@ test('the stream of adverts takes a part of the store, leaves the rest, and says
   for await (const each of broker.manager.streams.list())
     assert.ok(!each.config.name.startsWith('VIGIE'), 'nothing is left of the search for room');
   const told: number = (await nats.stop(), await nats.restart(), state.messages);
-  await until(
+  await untilIs(
     async () => (await broker.manager.streams.info(ADVERTS_STREAM).catch(() => null))?.state.messages,
-    (held) => held === told,
+    told,
   );
 });
 
@@ -88,10 +88,7 @@ test('a stream of adverts that leaves rejections no room is told, with the comma
   await streams.update(name, { max_bytes: Number(bytes) });
   const crawler = await connectCrawler(t, nats.url);
   await crawler.publish('no JSON');
-  await until(
-    async () => (await streams.info('REJECTED').catch(() => null))?.state.messages,
-    (held) => held === 1,
-  );
+  await untilIs(async () => (await streams.info('REJECTED').catch(() => null))?.state.messages, 1);
 });
 
 test('what every durable has behind it goes, oldest first, and only as much as makes room', async (t) => {
@@ -108,10 +105,7 @@ test('what every durable has behind it goes, oldest first, and only as much as m
     const batch = { max_messages: count, expires: 5_000 };
     const messages = await (await broker.jetStream.consumers.get(ADVERTS_STREAM, consumer)).fetch(batch);
     for await (const message of messages) message.ack();
-    await until(
-      async () => (await consumers.info(ADVERTS_STREAM, consumer)).num_ack_pending,
-      (pending) => pending === 0,
-    );
+    await untilIs(async () => (await consumers.info(ADVERTS_STREAM, consumer)).num_ack_pending, 0);
   };
   await publishUntilRefused(broker.jetStream, 'adverts.a');
   const full = (await held()).last_seq;

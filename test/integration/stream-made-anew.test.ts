@@ -11,7 +11,7 @@ import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const PROPERTIES = 20;
 
@@ -67,13 +67,13 @@ for (const [how, remake] of Object.entries(REMADE)) {
     await takeIn(1);
     await takeIn(2);
     await remake(broker);
-    await until(
+    await untilIs(
       () =>
         broker.manager.streams.info(ADVERTS_STREAM).then(
           () => true,
           () => false,
         ),
-      (isThere) => isThere,
+      true,
     );
     const rows = await takeIn(3);
     assert.equal(await countEvents(), PROPERTIES * 5);

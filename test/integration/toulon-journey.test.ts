@@ -12,7 +12,7 @@ import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { HAS_TOULON, readToulon, type ToulonMessage } from '../support/toulon.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const ALL_EVENTS = [
@@ -98,10 +98,7 @@ test('two snapshots of Toulon become exactly the known events, matches and webho
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`^${snapshot.length} published, 0 already there, 0 refused`));
   }
-  await until(
-    () => recordedChanges(daemon),
-    (count) => count === toulon.first.length + toulon.second.length,
-  );
+  await untilIs(() => recordedChanges(daemon), toulon.first.length + toulon.second.length);
   await until(
     async () => (await database.query('select state, count(*)::int from delivery_states group by state')).rows,
     (rows) => rows.length === 1 && rows[0].state === 'delivered',

@@ -21,7 +21,7 @@ import { covers, inspectTopology } from '../../src/engine/broker/topology-inspec
 import { startTopologyWatch } from '../../src/engine/maintenance/topology-watch.ts';
 import { startTestNats, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 let broker: Broker;
 
@@ -186,10 +186,7 @@ test('a change is found while the daemon works, told once, and told again when i
     (reason) => reason !== null,
   );
   await broker.manager.streams.update('ADVERTS', { ...config, max_msg_size: -1 });
-  await until(
-    async () => watch.reason,
-    (reason) => reason === null,
-  );
+  await untilIs(() => watch.reason, null);
   assert.deepEqual(told, ['stream ADVERTS max_msg_size is 200 bytes', '']);
 });
 

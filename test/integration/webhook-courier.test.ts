@@ -9,7 +9,7 @@ import { openDeliveryStage } from '../support/courier.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { createGate } from '../support/gate.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const RETRY_DELAY_MS = 250;
@@ -86,7 +86,7 @@ for (const [what, endpoints, deadline] of [
       return alerts[0].is;
     };
     // Written once a second.
-    await until(isLastSuccess, (is) => is === (endpoints === ENDPOINTS ? true : null));
+    await untilIs(isLastSuccess, endpoints === ENDPOINTS ? true : null);
     assert.equal(untrusted.posts.length, 0);
   });
 }
@@ -170,7 +170,7 @@ test('a flood holds up nobody, announced or not', async (t) => {
     );
     return rows[0].count;
   };
-  await until(delivered, (count) => count === 3);
+  await untilIs(delivered, 3);
   // An announcement that comes late finds its row served.
   stage.announcer.announce(behind);
   assert.equal(receiver.posts.filter(({ path }) => path !== '/flooded').length, 3);

@@ -11,7 +11,7 @@ import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const STORE_BYTES = 64 * 1_048_576;
 const MESSAGE = Buffer.alloc(500_000, 'x');
@@ -33,7 +33,7 @@ test('a full NATS at the start leaves requests and explanations served, and inta
   await crawler.publish(advert(1, 200_000));
   const database = connectDatabase(t, postgres.url);
   const held = async () => Number((await database.query('select count(*) from properties')).rows[0].count);
-  await until(held, (count) => count === 1);
+  await untilIs(held, 1);
   assert.equal(await former.end('SIGTERM'), 0);
 
   const broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
@@ -73,6 +73,6 @@ test('a full NATS at the start leaves requests and explanations served, and inta
   await streams.delete('ELSE');
   await until(readiness, ({ status }) => status === 200);
   await crawler.publish(advert(2, 100_000));
-  await until(held, (count) => count === 2);
+  await untilIs(held, 2);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });

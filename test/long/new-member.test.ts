@@ -9,7 +9,7 @@ import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid } from '../support/intake.ts';
 import { startTestServers, temporaryDirectory } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 
 const PROPERTIES = 10;
 
@@ -79,9 +79,9 @@ test('the next release, which knows more members, tells of no stored advert that
     crawler.publish(...Array.from({ length: PROPERTIES }, (_, number) => crawled(number, minute, advert)));
   const kindsAfter = async (minute: number): Promise<readonly string[]> => {
     const untilSeen = `select count(*)::integer as count from properties, json_each_text(crawls) where value like '%T08:0${minute}:00%'`;
-    await until(
+    await untilIs(
       async () => (await database.query<{ count: number }>(untilSeen)).rows[0]?.count,
-      (count) => count === PROPERTIES,
+      PROPERTIES,
       RECOVERY_MAX_MS,
     );
     const { rows } = await database.query<{ kind: string }>('select distinct kind from events order by kind');

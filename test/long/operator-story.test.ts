@@ -6,7 +6,7 @@ import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
 import { metricOf, type OperatorScene, startDaemonScene } from '../support/operator-scene.ts';
 import { startPrometheus } from '../support/prometheus.ts';
 import type { Cleanup } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 
 test('after an outage a recovery sends exactly the missing deliveries, under their own ids', async (t) => {
   const scene = await startDaemonScene(t, { VIGIE_RETRY_DELAY_MS: '100' });
@@ -21,10 +21,7 @@ test('after an outage a recovery sends exactly the missing deliveries, under the
   const missedProperties = await scene.publishAdverts(4);
 
   await alarm.rings();
-  await until(
-    () => metricOf(daemon, 'vigie_deliveries_exhausted_total'),
-    (count) => count === 4,
-  );
+  await untilIs(() => metricOf(daemon, 'vigie_deliveries_exhausted_total'), 4);
 
   const { deliveries: failed } = await admin(
     'deliveries',
@@ -61,10 +58,7 @@ test('after an outage a recovery sends exactly the missing deliveries, under the
   for (const { id, body } of resent)
     assert.deepEqual(body, receiver.postsOf(id)[0]?.body, 'the bytes of the first attempt');
 
-  await until(
-    () => metricOf(daemon, 'vigie_failed_deliveries'),
-    (count) => count === 0,
-  );
+  await untilIs(() => metricOf(daemon, 'vigie_failed_deliveries'), 0);
   const accepted = receiver.posts.filter(({ status }) => status === 200).map(({ id }) => id);
   assert.equal(new Set(accepted).size, accepted.length, 'nothing was accepted twice');
   assert.equal(accepted.length, 8);

@@ -10,7 +10,7 @@ import type { AuditedDelivery } from '../support/order-auditor.ts';
 import { readRecoveries } from '../support/order-auditor.ts';
 import { firstPosts, openOrderScene } from '../support/order-scene.ts';
 import { restClient } from '../support/rest-client.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import type { Behaviour } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 100;
@@ -81,15 +81,12 @@ test('two instances that die and freeze keep the order, that of recoveries too, 
     daemon.process.kill('SIGSTOP');
     if (fault === 'freeze') await receiver.until((posts) => posts.length > received + WAVE_PROPERTIES, RECOVERY_MAX_MS);
     else {
-      await until(
-        async () => (await database.query('select from couriers')).rowCount,
-        (couriers) => couriers === 1,
-      );
+      await untilIs(async () => (await database.query('select from couriers')).rowCount, 1);
     }
     daemon.process.kill('SIGCONT');
   }
 
-  await until(
+  await untilIs(
     async () => {
       await recover(daemons[0], Number.POSITIVE_INFINITY);
       const { rows } = await database.query<{ ended: number }>(
@@ -97,7 +94,7 @@ test('two instances that die and freeze keep the order, that of recoveries too, 
       );
       return rows[0]?.ended;
     },
-    (ended) => ended === properties * (CUTS + 1),
+    properties * (CUTS + 1),
     RECOVERY_MAX_MS,
   );
   for (const daemon of daemons) assert.equal(await daemon.end('SIGTERM'), 0);

@@ -15,7 +15,7 @@ import { startPostgresPair } from '../support/postgres-pair.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestNats } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 test('a standby is promoted after its primary was killed, and the deliveries go on', async (t) => {
   const cleanup = lastFirst(t);
@@ -36,10 +36,7 @@ test('a standby is promoted after its primary was killed, and the deliveries go 
   await whileDown;
   await pair.promote();
   tookMs['promoted'] = await story.tell(2);
-  await until(
-    async () => (await fetch(`${daemon.operationsUrl}/readyz`)).status,
-    (status) => status === 200,
-  );
+  await untilIs(async () => (await fetch(`${daemon.operationsUrl}/readyz`)).status, 200);
   assert.equal((await restClient(daemon, key).request('GET', '/searches')).status, 200);
   // A standby that comes second in the URL's order, or first, is passed over.
   await pair.rejoin();

@@ -28,7 +28,7 @@ import { numberedUuid } from '../support/intake.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
 import { quietSupervisor } from '../support/supervisor.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const TERM = '0';
@@ -259,14 +259,14 @@ for (const when of ['before it took effect', 'after it took effect'] as const) {
     assert.equal(receiver.posts.length, due.length);
     for (const name of ['claim', 'settle']) assert.ok((failed.get(name) ?? 0) >= 2, name);
     assert.deepEqual(stage.repairs, { missing: [], aborted: [] });
-    await until(
+    await untilIs(
       async () =>
         (
           await stage.database.query(
             'select last_alert_at = (select max(finished_at) from delivery_states) as is from searches',
           )
         ).rows[0].is,
-      (isNoted) => isNoted === true,
+      true,
       RECOVERY_MAX_MS,
     );
   });

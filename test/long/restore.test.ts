@@ -28,7 +28,7 @@ import {
   type TestServers,
   temporaryDirectory,
 } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
@@ -126,11 +126,7 @@ async function audit(
   const expected = replay(messages, [search], resolvePlace);
   await untilRecorded(on, messages).catch(() => undefined);
   assert.deepEqual(await auditRecords(database, expected), []);
-  await until(
-    () => countOpen(database),
-    (open) => open === 0,
-    RECOVERY_MAX_MS,
-  );
+  await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
   const known = new Set(
     (await database.query<{ id: string }>('select id from delivery_states')).rows.map(({ id }) => id),
   );

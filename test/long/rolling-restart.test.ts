@@ -9,7 +9,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { startLoadBalancer } from '../support/load-balancer.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
@@ -38,9 +38,9 @@ test('three daemons are restarted one after the other under load: nothing aborte
     subscribedEvents: ['ad.update.price'],
   });
   for (const each of instances) {
-    await until(
+    await untilIs(
       async () => (await (await fetch(`${each.operationsUrl}/metrics`)).text()).match(/^vigie_searches (\d+)$/m)?.[1],
-      (searches) => searches === '1',
+      '1',
     );
   }
   const balancer = startLoadBalancer(key, { clients: 8, path: '/searches' });
@@ -65,10 +65,7 @@ test('three daemons are restarted one after the other under load: nothing aborte
   const codes: (number | null)[] = [];
   const tookMs: number[] = [];
   for (const each of instances) {
-    await until(
-      async () => balancer.readyCount,
-      (count) => count === 3,
-    );
+    await untilIs(() => balancer.readyCount, 3);
     const signalledAt = performance.now();
     codes.push(await each.end('SIGTERM'));
     tookMs.push(Math.round(performance.now() - signalledAt));
@@ -77,11 +74,7 @@ test('three daemons are restarted one after the other under load: nothing aborte
   isRolling = false;
   await published;
   await balancer.stop();
-  await until(
-    () => countOpen(database),
-    (open) => open === 0,
-    RECOVERY_MAX_MS,
-  );
+  await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
   const { rows } = await database.query("select count(*)::integer as aborted from attempts where error = 'aborted'");
   const doubled = receiver.posts.filter(({ id }) => receiver.postsOf(id).length > 1).length;
   t.diagnostic(`${receiver.posts.length} webhooks, ${balancer.answered} requests; ended in ${tookMs.join(', ')} ms`);

@@ -18,7 +18,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
@@ -75,11 +75,7 @@ async function openScene(t: TestContext) {
       RECOVERY_MAX_MS,
     );
     assert.deepEqual(await auditRecords(database, expected), []);
-    await until(
-      () => countOpen(database),
-      (open) => open === 0,
-      RECOVERY_MAX_MS,
-    );
+    await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
     const { posts } = receiver;
     assert.deepEqual(
       await auditDeliveries({
@@ -110,10 +106,7 @@ test('two full instances write what one would, match what was saved on either, a
   for (const instance of instances) await save(instance, key, members);
   for (const instance of instances) {
     // Only one of them matches, whichever it is: it must know both.
-    await until(
-      () => metric(instance, 'vigie_searches'),
-      (searches) => searches === 2,
-    );
+    await untilIs(() => metric(instance, 'vigie_searches'), 2);
   }
   await publishRounds(12);
   const readShares = () => Promise.all(instances.map(deliveredBy));
@@ -155,15 +148,9 @@ test('the lead goes from one instance to the other and back under load, and no l
   for (let change = 0; change < LEAD_CHANGES; change++) {
     const [leader, other] = change % 2 === 0 ? instances : instances.toReversed();
     leader?.process.kill('SIGSTOP');
-    await until(
-      () => metric(other, 'vigie_intake_leads'),
-      (leads) => leads === 1,
-    );
+    await untilIs(() => metric(other, 'vigie_intake_leads'), 1);
     leader?.process.kill('SIGCONT');
-    await until(
-      () => metric(leader, 'vigie_intake_leads'),
-      (leads) => leads === 0,
-    );
+    await untilIs(() => metric(leader, 'vigie_intake_leads'), 0);
   }
   isChanging = false;
   await published;
@@ -209,10 +196,7 @@ async function rollRoles(
   const key = await createApiKey(servers);
   await save(thoseOf('api')[0] as Daemon, key, members);
   for (const intake of thoseOf('intake,feeds')) {
-    await until(
-      () => metric(intake, 'vigie_searches'),
-      (searches) => searches === 1,
-    );
+    await untilIs(() => metric(intake, 'vigie_searches'), 1);
   }
   let received = 0;
   let isRolling = true;

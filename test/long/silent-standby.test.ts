@@ -11,7 +11,7 @@ import { queryOnce } from '../support/database.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { lastFirst, startTestNats } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 
 const SILENT_MS = 45_000;
 const CLIENT_PATIENCE_MS = 15_000;
@@ -72,11 +72,7 @@ test('a synchronous standby that is silent for 45 s: nothing is done twice, and 
   assert.equal(found.length, 1);
   await story.tell(1);
   assert.deepEqual(await term(), before, 'the lead stayed where it was');
-  await until(
-    async () => (await fetch(`${daemon.operationsUrl}/readyz`)).status,
-    (status) => status === 200,
-    RECOVERY_MAX_MS,
-  );
+  await untilIs(async () => (await fetch(`${daemon.operationsUrl}/readyz`)).status, 200, RECOVERY_MAX_MS);
   await story.audit(primary);
   assert.deepEqual(
     daemon.log.filter(({ isBug }) => isBug === true),

@@ -16,7 +16,7 @@ import { nextVersion } from '../support/next-version.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 30;
@@ -164,10 +164,7 @@ async function operator({ servers }: Scene, args: readonly string[], on: Daemon)
 
 /** Couriers write down once a second which endpoints they have met. */
 async function untilListed({ database }: Scene, url: string): Promise<void> {
-  await until(
-    async () => (await database.query('select from endpoints where url = $1', [url])).rowCount,
-    (count) => count === 1,
-  );
+  await untilIs(async () => (await database.query('select from endpoints where url = $1', [url])).rowCount, 1);
 }
 
 /** Attempts at the endpoint that an operator has paused for all clients. */
@@ -190,11 +187,7 @@ async function audit(t: TestContext, { database, receiver, messages, searches }:
     (events) => events >= count,
     RECOVERY_MAX_MS,
   );
-  await until(
-    () => countOpen(database),
-    (open) => open === 0,
-    RECOVERY_MAX_MS,
-  );
+  await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
   const { posts } = receiver;
   const audited = { database, posts, retryDelayMs: RETRY_DELAY_MS, order: {} };
   assert.deepEqual(await auditDeliveries({ ...audited, expected: expected.deliveries, keyOf: deliveryKeyOf }), []);

@@ -8,7 +8,7 @@ import { connectDatabase } from './database.ts';
 import { connectCrawler, numberedUuid, upsert } from './intake.ts';
 import { restClient } from './rest-client.ts';
 import { lastFirst, startTestServers } from './servers.ts';
-import { RECOVERY_MAX_MS, until } from './until.ts';
+import { RECOVERY_MAX_MS, until, untilIs } from './until.ts';
 import { type ReceivedPost, startWebhookReceiver } from './webhook-receiver.ts';
 
 /** A search that hears of every match and price, at a receiver that notes when it has answered. */
@@ -60,11 +60,7 @@ export async function openOrderScene(t: TestContext) {
       (recorded) => recorded >= count,
       RECOVERY_MAX_MS,
     );
-    await until(
-      () => countOpen(database),
-      (open) => open === 0,
-      RECOVERY_MAX_MS,
-    );
+    await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
   };
   return { cleanup, servers, receiver, database, start, save, publish, untilAllDelivered };
 }

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { type PostgresServer, startPostgres } from '../../src/local/postgres.ts';
 import { CACHE, type Cleanup, copyTestCluster, TEST_SETTINGS, type TestServer, temporaryDirectory } from './servers.ts';
-import { until } from './until.ts';
+import { untilIs } from './until.ts';
 
 const run = promisify(execFile);
 
@@ -105,17 +105,14 @@ export async function startPostgresPair(cleanup: Cleanup, directories: readonly 
     },
     async detach() {
       const { server } = primary;
-      await until(
+      await untilIs(
         async () =>
           (await on(server, 'select replay_lsn = pg_current_wal_lsn() as same from pg_stat_replication')).rows[0]?.same,
-        (isSame) => isSame === true,
+        true,
       );
       await on(standby.server, `alter system set primary_conninfo = ''`);
       await on(standby.server, 'select pg_reload_conf()');
-      await until(
-        async () => (await on(server, 'select from pg_stat_replication')).rowCount,
-        (count) => count === 0,
-      );
+      await untilIs(async () => (await on(server, 'select from pg_stat_replication')).rowCount, 0);
     },
     async promote() {
       await on(standby.server, 'select pg_promote()');
@@ -189,9 +186,9 @@ async function copyCluster({ dataDir: source, server }: Member, dataDir: string)
 async function untilSynchronous(primary: PostgresServer): Promise<void> {
   await on(primary, `alter system set synchronous_standby_names = '${STANDBY_NAME}'`);
   await on(primary, 'select pg_reload_conf()');
-  await until(
+  await untilIs(
     async () => (await on(primary, 'select sync_state from pg_stat_replication')).rows[0]?.sync_state,
-    (state) => state === 'sync',
+    'sync',
   );
 }
 

@@ -12,7 +12,7 @@ import { auditDeliveries } from './delivery-auditor.ts';
 import { numberedUuid, upsert } from './intake.ts';
 import { restClient } from './rest-client.ts';
 import type { Cleanup } from './servers.ts';
-import { until } from './until.ts';
+import { until, untilIs } from './until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
 
 const PROPERTIES = 20;
@@ -107,10 +107,7 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
     },
     async audit(databaseUrl) {
       const database = connectDatabase(cleanup, databaseUrl);
-      await until(
-        () => countOpen(database),
-        (open) => open === 0,
-      );
+      await untilIs(() => countOpen(database), 0);
       const properties = Array.from({ length: PROPERTIES }, (_, number) => numberedUuid('property', number));
       const expected = properties.flatMap((uuid) => [
         `${uuid} match`,

@@ -4,6 +4,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 
 /** Long enough for messages whose acknowledgement was lost with a server: JetStream's `ack_wait`, twice. */
 export const GIVE_UP_MS = 240_000;
@@ -36,6 +37,13 @@ export async function until<T>(
     over.abort();
   }
   throw givenUp(giveUpMs, holds, last);
+}
+
+/** Until what `look` sees is `value`, to the last member. */
+export async function untilIs<T>(look: () => T | Promise<T>, value: T, giveUpMs = GIVE_UP_MS): Promise<void> {
+  const holds = (seen: T): boolean => isDeepStrictEqual(seen, value);
+  const named = Object.assign(holds, { toString: () => `${look.toString()} to be ${JSON.stringify(value)}` });
+  await until(async () => look(), named, giveUpMs);
 }
 
 /** `condition`: its source names it. */
