@@ -37,62 +37,23 @@ function told(events: readonly AdvertEvent[]): readonly Told[] {
 
 const UPDATE: Told = { kind: 'property.ad.update', field: null };
 
+/** A change of one field, told before the update. */
+function toldOf(
+  fieldName: 'price' | 'surface' | 'pictures',
+  fieldOldValue: string,
+  fieldNewValue: string | null,
+  percent: number | null,
+) {
+  const field = { fieldName, fieldOldValue, fieldNewValue, percentVariation: percent };
+  return [{ kind: `ad.update.${fieldName}`, field }, UPDATE] as const;
+}
+
 const FIELD_CHANGES: readonly [what: string, after: Partial<AdvertContent>, events: readonly Told[]][] = [
-  [
-    'the price falls',
-    { price: 240_000 },
-    [
-      {
-        kind: 'ad.update.price',
-        field: { fieldName: 'price', fieldOldValue: '250000', fieldNewValue: '240000', percentVariation: -4 },
-      },
-      UPDATE,
-    ],
-  ],
-  [
-    'the price disappears',
-    { price: null },
-    [
-      {
-        kind: 'ad.update.price',
-        field: { fieldName: 'price', fieldOldValue: '250000', fieldNewValue: null, percentVariation: null },
-      },
-      UPDATE,
-    ],
-  ],
-  [
-    'the surface grows',
-    { surface: 64.5 },
-    [
-      {
-        kind: 'ad.update.surface',
-        field: { fieldName: 'surface', fieldOldValue: '62', fieldNewValue: '64.5', percentVariation: 4.03 },
-      },
-      UPDATE,
-    ],
-  ],
-  [
-    'a picture is added',
-    { pictures: ['1.jpg', '2.jpg', '3.jpg'] },
-    [
-      {
-        kind: 'ad.update.pictures',
-        field: { fieldName: 'pictures', fieldOldValue: '2', fieldNewValue: '3', percentVariation: null },
-      },
-      UPDATE,
-    ],
-  ],
-  [
-    'the pictures change places',
-    { pictures: ['2.jpg', '1.jpg'] },
-    [
-      {
-        kind: 'ad.update.pictures',
-        field: { fieldName: 'pictures', fieldOldValue: '2', fieldNewValue: '2', percentVariation: null },
-      },
-      UPDATE,
-    ],
-  ],
+  ['the price falls', { price: 240_000 }, toldOf('price', '250000', '240000', -4)],
+  ['the price disappears', { price: null }, toldOf('price', '250000', null, null)],
+  ['the surface grows', { surface: 64.5 }, toldOf('surface', '62', '64.5', 4.03)],
+  ['a picture is added', { pictures: ['1.jpg', '2.jpg', '3.jpg'] }, toldOf('pictures', '2', '3', null)],
+  ['the pictures change places', { pictures: ['2.jpg', '1.jpg'] }, toldOf('pictures', '2', '2', null)],
   ['the title changes', { title: 'T3 rénové' }, [UPDATE]],
   ['the phone of the contact changes', { contact: { ...CONTENT.contact, phone: '+33 4' } }, [UPDATE]],
   ['the remote pictures change', { picturesRemote: ['r.jpg'] }, [UPDATE]],

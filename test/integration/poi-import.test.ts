@@ -7,14 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { importPointFile, importPointsOfInterest } from '../../src/cli/import/import.ts';
 import { ImportFileError } from '../../src/cli/import/import-file.ts';
-import { distanceKm } from '../../src/engine/domain/geo.ts';
-import { FACILITIES, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
-import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
+import { type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
-import { listPointSources, readPoints, replacePointSource } from '../../src/engine/store/points-of-interest.ts';
+import { listPointSources, replacePointSource } from '../../src/engine/store/points-of-interest.ts';
 import { SHARED_DATA } from '../support/checkout.ts';
 import { runVigie } from '../support/daemon.ts';
 import { startTestPostgres } from '../support/servers.ts';
@@ -32,40 +29,6 @@ describe('points of interest imported into PostgreSQL', unlessReal, async () => 
     importPointsOfInterest(source === undefined ? { path } : { path, source }, {
       replaceSource: (name, batches) => replacePointSource(database, name, batches),
     });
-
-  it('are found by radius as a scan of all of them finds them', async () => {
-    const random = createRandom(5);
-    const features = Array.from({ length: 500 }, () => ({
-      type: 'Feature',
-      properties: { amenity: random.pick(FACILITIES) },
-      geometry: { type: 'Point', coordinates: [-2 + random.uniform(), 47.7 + random.uniform()] },
-    }));
-    const directory = await mkdtemp(join(tmpdir(), 'vigie-poi-'));
-    after(() => rm(directory, { recursive: true }));
-    const town = join(directory, 'town.geojson');
-    await writeFile(town, JSON.stringify({ type: 'FeatureCollection', features }));
-    for (const path of [town, join(REAL, DIRECTORY)]) await importFile(path);
-    const points: PointOfInterest[] = [];
-    await readPoints(database, (some) => void points.push(...some));
-    assert.equal(points.length, 500 + 996);
-    const index = await buildPointIndex(points);
-    for (let i = 0; i < 500; i++) {
-      const { lat, lon } = random.pick(points);
-      const radiusKm = random.pick([0.2, 1, 3, 20, 50]);
-      const facilities = random.chance(0.3) ? [] : [random.pick(FACILITIES), random.pick(FACILITIES)];
-      const expected = points
-        .filter(({ facility }) => facilities.length === 0 || facilities.includes(facility))
-        .map((point) => distanceKm(lat, lon, point.lat, point.lon))
-        .filter((apart) => apart <= radiusKm)
-        .sort((a, b) => a - b)
-        .slice(0, 1_000);
-      const found = index.within({ lat, lon, radiusKm, facilities, limit: 1_000 });
-      assert.deepEqual(
-        found.map((point) => distanceKm(lat, lon, point.lat, point.lon)),
-        expected,
-      );
-    }
-  });
 
   it('are replaced by the next file of the source, and kept when that file is broken', async () => {
     const before = await importFile(join(REAL, DIRECTORY), 'town');
