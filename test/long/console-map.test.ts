@@ -65,8 +65,10 @@ async function searchNamed(rest: RestClient, title: string): Promise<string> {
 const extentOf = (pane: 'below' | 'pins', colour: string, opacityMin = 200): string => `(() => {
   const canvas = document.querySelector('.leaflet-${pane}-pane canvas');
   const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-  const hex = getComputedStyle(document.documentElement).getPropertyValue('--map-${colour}').trim();
-  const wanted = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  const probe = document.body.appendChild(document.createElement('i'));
+  probe.style.color = 'var(--map-${colour})';
+  const wanted = getComputedStyle(probe).color.match(/\\d+/g).map(Number);
+  probe.remove();
   const map = document.querySelector('.map').getBoundingClientRect();
   const own = canvas.getBoundingClientRect();
   const found = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };

@@ -44,12 +44,12 @@ const unlessMonaco = { skip: existsSync(MONACO) ? false : 'the real file is not 
 
 /** How many pixels of the tiles are as good as in each colour of the page's; letters have edges of all shades. */
 const PAINTED = `(() => {
-  const style = getComputedStyle(document.documentElement);
   const named = ['road', 'building', 'green', 'label'].map((name) => {
-    const probe = document.createElement('canvas').getContext('2d');
-    probe.fillStyle = style.getPropertyValue('--map-' + name);
-    probe.fillRect(0, 0, 1, 1);
-    return [name, probe.getImageData(0, 0, 1, 1).data];
+    const probe = document.body.appendChild(document.createElement('i'));
+    probe.style.color = 'var(--map-' + name + ')';
+    const colour = getComputedStyle(probe).color.match(/\\d+/g).map(Number);
+    probe.remove();
+    return [name, colour];
   });
   const counts = { road: 0, building: 0, green: 0, label: 0 };
   for (const tile of document.querySelectorAll('canvas.leaflet-tile-loaded')) {

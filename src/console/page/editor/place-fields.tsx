@@ -92,6 +92,7 @@ export function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
           {text}
           <button
             type="button"
+            class="quiet"
             aria-label={words.removeOne(text)}
             onClick={({ currentTarget, detail }) => {
               // On press, not on click: the focus is not lost with the button.

@@ -23,8 +23,13 @@ const NAMES = [
   ...(['area', 'chosen', 'sale', 'rent', 'expired', 'rim'] as const),
 ];
 
+/** As the browser resolves them for the reader's scheme. */
 export function readColours(): Colours {
-  const style = getComputedStyle(document.documentElement);
-  const read = NAMES.map((name) => [name, style.getPropertyValue(`--map-${name}`).trim()] as const);
+  const probe = document.body.appendChild(document.createElement('i'));
+  const read = NAMES.map((name) => {
+    probe.style.color = `var(--map-${name})`;
+    return [name, getComputedStyle(probe).color] as const;
+  });
+  probe.remove();
   return Object.fromEntries(read) as unknown as Colours;
 }

@@ -61,7 +61,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
         <a href={hrefOf('map', idOf(delivery.match))}>{words.openProperty}</a>
         {channel !== 'email' && <Resending delivery={delivery} onChange={onChange} />}
       </p>
-      <p class="row-more small">{addresseeOf(endpoint)}</p>
+      <p class="row-more">{addresseeOf(endpoint)}</p>
       {isOpen && (
         <>
           <Attempts delivery={delivery} />
