@@ -40,8 +40,8 @@ const HEKTOR = [
   { name: '2026-03-19_1847', lines: 102, expired: 1, prices: 1 },
 ] as const;
 
-function gunzip(name: string): Buffer {
-  return gunzipSync(readFileSync(join(FOLDER, `hektor_${name}.csv.gz`)));
+function gunzip(name: string, agency = 'hektor'): Buffer {
+  return gunzipSync(readFileSync(join(FOLDER, `${agency}_${name}.csv.gz`)));
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- states as PostgreSQL has them
@@ -68,41 +68,65 @@ async function statesOf({ database }: Pick<FeedScene, 'database'>): Promise<Read
   );
 }
 
-test('seven snapshots of an agency are its adverts after each, and a second reading publishes nothing', {
+/** What is true of each file beside the one before: counted over their fields 2, 11 and 16 by other means. */
+const LUBERON = [
+  { name: '2026-02-18_0041', lines: 22, expired: 0, prices: 0, surfaces: 0 },
+  { name: '2026-02-18_2049', lines: 71, expired: 2, prices: 1, surfaces: 1 },
+  { name: '2026-02-19_1629', lines: 102, expired: 3, prices: 0, surfaces: 0 },
+] as const;
+const AGENCIES = [
+  { source: 'hektor', files: HEKTOR, created: 106 },
+  { source: 'luberon', files: LUBERON, created: 107 },
+] as const;
+
+test('ten snapshots of two agencies are their adverts after each, and a second reading publishes nothing', {
   skip,
 }, async (t) => {
   const scene = await startFeedScene(t);
   const folder = await emptyDirectory(t);
-  let events = { expired: 0, prices: 0 };
-  for (const { name, lines, expired, prices } of HEKTOR) {
-    const path = join(folder, `${name}.csv`);
-    await writeFile(path, gunzip(name));
-    const feed = (...options: string[]) =>
-      runVigie(['feed', 'saint-raphael', '--format', 'poliris', ...options, path], scene.servers);
-    const tried = await feed('--dry-run');
-    const before = await streamed(scene);
-    const first = await feed();
-    assert.deepEqual([tried.code, first.code], [0, 0], first.stderr);
-    assert.match(first.stdout, new RegExp(`^saint-raphael: ${lines} adverts; \\d+ new, \\d+ changed, ${expired} gone`));
-    assert.equal(
-      tried.stdout.trim().split('\n').at(-1),
-      first.stdout.trim().replace('saint-raphael', 'saint-raphael would bring'),
-    );
-    assert.equal(tried.stdout.includes('price '), prices === 1);
-    const published = await streamed(scene);
-    assert.ok(published > before);
-    await recorded(scene);
-    assert.equal(await liveCount(scene), lines, name);
-    const now = {
-      expired: await eventCount(scene, 'ad.update.expired'),
-      prices: await eventCount(scene, 'ad.update.price'),
-    };
-    assert.deepEqual([now.expired - events.expired, now.prices - events.prices], [expired, prices], name);
-    events = now;
-    assert.match((await feed()).stdout, new RegExp(`${lines} adverts; 0 new, 0 changed, 0 gone, ${lines} unchanged`));
-    assert.equal(await streamed(scene), published);
+  const [counted, live] = [{ expired: 0, prices: 0, surfaces: 0, created: 0 }, new Map<string, number>()];
+  const kinds = {
+    expired: 'ad.update.expired',
+    prices: 'ad.update.price',
+    surfaces: 'ad.update.surface',
+    created: 'property.ad.create',
+  } as const;
+  for (const { source, files, created } of AGENCIES) {
+    for (const { name, lines, ...changes } of files) {
+      const path = join(folder, `${name}.csv`);
+      await writeFile(path, gunzip(name, source));
+      const feed = (...options: string[]) =>
+        runVigie(['feed', source, '--format', 'poliris', ...options, path], scene.servers);
+      const tried = await feed('--dry-run');
+      const before = await streamed(scene);
+      const first = await feed();
+      assert.deepEqual([tried.code, first.code], [0, 0], first.stderr);
+      const { expired, prices } = changes;
+      assert.match(first.stdout, new RegExp(`^${source}: ${lines} adverts; \\d+ new, \\d+ changed, ${expired} gone`));
+      assert.equal(
+        tried.stdout.trim().split('\n').at(-1),
+        first.stdout.trim().replace(source, `${source} would bring`),
+      );
+      assert.equal(tried.stdout.includes('price '), prices === 1);
+      const published = await streamed(scene);
+      assert.ok(published > before);
+      await recorded(scene);
+      live.set(source, lines);
+      assert.equal(
+        await liveCount(scene),
+        [...live.values()].reduce((sum, count) => sum + count),
+        name,
+      );
+      for (const [change, count] of Object.entries({ surfaces: 0, ...changes }) as ['prices', number][]) {
+        counted[change] += count;
+        assert.equal(await eventCount(scene, kinds[change]), counted[change], `${name}: ${change}`);
+      }
+      assert.match((await feed()).stdout, new RegExp(`${lines} adverts; 0 new, 0 changed, 0 gone, ${lines} unchanged`));
+      assert.equal(await streamed(scene), published);
+    }
+    counted.created += created;
+    assert.equal(await eventCount(scene, kinds.created), counted.created, source);
   }
-  assert.equal(await eventCount(scene, 'property.ad.create'), 106);
   const letters = await scene.database.query('select 1 from dead_letters');
   assert.equal(letters.rowCount, 0);
 });
