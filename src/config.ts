@@ -186,7 +186,7 @@ const FIXED = Object.freeze({
   retryPausesMs: Object.freeze([2_000, 8_000, 20_000]),
   /** Below the 10,000 file descriptors that distributions allow, with room for endpoints and servers. */
   apiConnectionsMax: 4_096,
-  /** For a client without limits of its own (`vigie admin clients update`): most have some hundred searches. */
+  /** For a client without limits of its own (`vigie admin clients set`): most have some hundred searches. */
   searchLimits: Object.freeze({
     searches: 100_000,
     polygonCorners: 500_000,

@@ -1,11 +1,13 @@
 /** Clients of the REST API and their keys. */
 
+import { z } from 'zod';
 import { CLIENT_LIMIT_RANGES, type SearchLimits } from '../engine/domain/search-limits.ts';
 import {
   type ApiKey as ApiKeyRow,
   type ClientLimits,
   ClientNameTakenError,
   type Client as ClientRow,
+  type ClientSettings,
   ClientUnknownError,
   createClient as createClientRow,
   createApiKey as createKeyRow,
@@ -13,7 +15,7 @@ import {
   listClients as listClientRows,
   listApiKeys as listKeyRows,
   revokeApiKey as revokeKeyRow,
-  updateClientLimits,
+  updateClientSettings,
 } from '../engine/store/clients.ts';
 import { readAllSearchTotals, readSearchTotals } from '../engine/store/search-totals.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -33,11 +35,15 @@ import type {
 import { apiKeyOfName, clientIdOf, displayNameOf, nameOf, uuidOfName } from './names.ts';
 import { pageOfList } from './paging.ts';
 
-export async function createClient({ client }: CreateClientRequest, { database }: AdminDependencies): Promise<Client> {
+export async function createClient(
+  { client }: CreateClientRequest,
+  { database, isMailAvailable }: AdminDependencies,
+): Promise<Client> {
   if (client === undefined) throw invalidArgument('client', 'must be set');
   const name = displayNameOf('client.display_name', client.displayName);
   try {
-    return clientMessage(await createClientRow(database, { name, ...limitsOf(client, LIMITS) }), NO_SEARCHES);
+    const created = await createClientRow(database, { name, ...settingsOf(client, SETTINGS) });
+    return clientMessage(created, NO_SEARCHES, isMailAvailable);
   } catch (error) {
     if (error instanceof ClientNameTakenError) throw alreadyExists('Client', name, error.message);
     throw error;
@@ -46,18 +52,20 @@ export async function createClient({ client }: CreateClientRequest, { database }
 
 export async function updateClient(
   { client, updateMask = [] }: UpdateClientRequest,
-  { database, keysChanged }: AdminDependencies,
+  { database, keysChanged, isMailAvailable }: AdminDependencies,
 ): Promise<Client> {
   if (client === undefined) throw invalidArgument('client', 'must be set');
-  const id = uuidOfName('client.name', 'clients', client.name);
+  const id = await clientIdOf('client.name', client.name, database);
   const paths = updateMask.map(snakeCase);
-  const unknown = paths.find((path) => !LIMITS.some((limit) => snakeCase(limit) === path));
-  if (unknown !== undefined) throw invalidArgument('update_mask', `must name limits; ${unknown} is none`);
-  const isMeant = (limit: Limit) => (paths.length > 0 ? paths.includes(snakeCase(limit)) : client[limit] !== undefined);
-  const updated = await updateClientLimits(database, id, limitsOf(client, LIMITS.filter(isMeant)));
+  const unknown = paths.find((path) => !SETTINGS.some((setting) => snakeCase(setting) === path));
+  if (unknown !== undefined)
+    throw invalidArgument('update_mask', `must name limits, or notice_address; ${unknown} is none`);
+  const isMeant = (setting: Setting) =>
+    paths.length > 0 ? paths.includes(snakeCase(setting)) : client[setting] !== undefined;
+  const updated = await updateClientSettings(database, id, settingsOf(client, SETTINGS.filter(isMeant)));
   if (updated === null) throw notFound('Client', client.name);
   keysChanged();
-  return clientMessage(updated, await readSearchTotals(database, id));
+  return clientMessage(updated, await readSearchTotals(database, id), isMailAvailable);
 }
 
 /** JSON clients write paths in camel case. */
@@ -67,11 +75,12 @@ function snakeCase(path: string): string {
 
 export async function listClients(
   request: ListClientsRequest,
-  { database }: AdminDependencies,
+  { database, isMailAvailable }: AdminDependencies,
 ): Promise<ListClientsResponse> {
   const { rows, nextPageToken } = pageOfList(await listClientRows(database), request, 'clients');
   const totals = await readAllSearchTotals(database);
-  return { clients: rows.map((client) => clientMessage(client, totals.get(client.id) ?? NO_SEARCHES)), nextPageToken };
+  const clients = rows.map((client) => clientMessage(client, totals.get(client.id) ?? NO_SEARCHES, isMailAvailable));
+  return { clients, nextPageToken };
 }
 
 export async function deleteClient(
@@ -121,29 +130,43 @@ export async function revokeApiKey(
 }
 
 type Limit = keyof ClientLimits;
+type Setting = keyof ClientSettings;
 
 const LIMITS = Object.keys(CLIENT_LIMIT_RANGES) as readonly Limit[];
+const SETTINGS: readonly Setting[] = [...LIMITS, 'noticeAddress'];
+/** As of a search's recipient. */
+const Address = z.email().max(254);
 
 const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 };
 
 /** Null for one that the client does not have. */
-function limitsOf(client: Client, limits: readonly Limit[]): Partial<ClientLimits> {
-  const entries = limits.map((limit) => {
-    const value = client[limit];
-    const { min, max } = CLIENT_LIMIT_RANGES[limit];
+function settingsOf(client: Client, settings: readonly Setting[]): Partial<ClientSettings> {
+  const entries = settings.map((setting) => {
+    if (setting === 'noticeAddress') return [setting, noticeAddressOf(client)];
+    const value = client[setting];
+    const { min, max } = CLIENT_LIMIT_RANGES[setting];
     const isAllowed = value === undefined || (value >= min && value <= max);
-    if (!isAllowed) throw invalidArgument(`client.${snakeCase(limit)}`, `must be ${min} to ${max}`);
-    return [limit, value ?? null];
+    if (!isAllowed) throw invalidArgument(`client.${snakeCase(setting)}`, `must be ${min} to ${max}`);
+    return [setting, value ?? null];
   });
   return Object.fromEntries(entries);
 }
 
-function clientMessage(client: ClientRow, totals: SearchLimits): Client {
+function noticeAddressOf({ noticeAddress = '' }: Client): string | null {
+  if (noticeAddress === '') return null;
+  if (!Address.safeParse(noticeAddress).success)
+    throw invalidArgument('client.notice_address', 'must be an e-mail address such as ops@example.org, or empty');
+  return noticeAddress;
+}
+
+function clientMessage(client: ClientRow, totals: SearchLimits, isMailAvailable: boolean): Client {
   return {
     name: nameOf.client(client.id),
     displayName: client.name,
     ...(Object.fromEntries(LIMITS.map((limit) => [limit, client[limit] ?? undefined])) as Pick<Client, Limit>),
     createTime: client.createdAt,
+    noticeAddress: client.noticeAddress ?? undefined,
+    noticesUnavailable: client.noticeAddress !== null && !isMailAvailable,
     searchTotals: {
       searchCount: totals.searches,
       polygonCornerCount: totals.polygonCorners,

@@ -59,6 +59,8 @@ export interface AdminDependencies {
   readonly isIndexed: (number: SearchNumber) => boolean | null;
   /** Announces due deliveries to the couriers. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
+  /** Whether there is a mail server. */
+  readonly isMailAvailable: boolean;
   /** Makes an item of an e-mail due now; null when there is none. */
   readonly requeueMail: (id: Uuid) => Promise<Requeued | null>;
   /** Publishes a message to the stream again, once however often it is requested. */

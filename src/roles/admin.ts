@@ -40,6 +40,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       keysChanged: () => announceChange(broker, 'keys'),
       isIndexed: (number) => matcher?.has(number) ?? null,
       announceDue: announcer.announce,
+      isMailAvailable: config.mail !== null,
       requeueMail: async (id) => (await FEATURES.find(({ requeue }) => requeue)?.requeue?.(database, id)) ?? null,
       async republish({ id, subject, headers, body, streamNumber, sequence }) {
         // A repeated message id would count as a duplicate, and NATS's own headers apply only once.

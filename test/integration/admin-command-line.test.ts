@@ -212,10 +212,15 @@ test('limits of a client are shown with what it has, changed, and undone', async
   const shown = async () =>
     (await admin('clients', 'list')).stdout.split('\n').find((line) => line.startsWith(id)) ?? '';
   assert.match(await shown(), / Limitée( +default){4} +0 of 5 +0 of default +0 of default /);
-  await admin('clients', 'update', id, '--searches', 'default', '--polygon-corners', '0');
+  await admin('clients', 'set', id, '--searches', 'default', '--polygon-corners', '0');
   assert.match(await shown(), / 0 of default +0 of 0 +0 of default /);
-  await fails(['clients', 'update', id], 2, /say which ones: --per-second/);
-  await fails(['clients', 'update', id, '--searches', 'many'], 2, /--searches takes a whole number, or default/);
+  await fails(['clients', 'set', id], 2, /say which ones: --per-second/);
+  const { stdout: said } = await admin('clients', 'set', 'Limitée', '--notice-address', 'ops@client.example');
+  assert.match(said, /nothing is sent to it until VIGIE_SMTP_URL names a mail server/);
+  assert.match(await shown(), /ops@client\.example/);
+  await admin('clients', 'set', 'Limitée', '--notice-address', '');
+  assert.doesNotMatch(await shown(), /@/);
+  await fails(['clients', 'set', id, '--searches', 'many'], 2, /--searches takes a whole number, or default/);
 });
 
 test('a revoked key is refused by the time that the command ends', async () => {

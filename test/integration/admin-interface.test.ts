@@ -331,6 +331,19 @@ test('clients and keys', async () => {
   await fail('UpdateClient', mask, 'invalid_argument', 'BadRequest');
   await update({ searchesMax: undefined }, ['searchesMax', 'polygonCornersMax']);
 
+  const notified = await succeed('UpdateClient', {
+    client: { name: 'Agence du port', noticeAddress: 'ops@client.example' },
+    updateMask: 'noticeAddress',
+  });
+  assert.equal(notified.noticeAddress, 'ops@client.example');
+  assert.equal(notified.noticesUnavailable, true, 'there is no mail server');
+  const { clients } = await succeed('ListClients');
+  assert.equal(clients[0].noticeAddress, 'ops@client.example');
+  const wrong = { name: client.name, noticeAddress: 'ops@client example' };
+  await fail('UpdateClient', { client: wrong }, 'invalid_argument', 'BadRequest');
+  const none = await update({ noticeAddress: '' }, ['noticeAddress']);
+  assert.deepEqual([none.noticeAddress, none.noticesUnavailable], [undefined, undefined]);
+
   const created = await succeed('CreateApiKey', { parent: client.name, displayName: 'first' });
   const ask = () => fetch(`${scene.daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': created.key } });
   assert.equal((await ask()).status, 200);

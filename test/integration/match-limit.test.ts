@@ -11,7 +11,7 @@ import { satisfies } from '../../src/engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../src/engine/domain/ids.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { sampleMatches } from '../../src/engine/intake/match-sampling.ts';
-import { createClient, findClientByName, updateClientLimits } from '../../src/engine/store/clients.ts';
+import { createClient, findClientByName, updateClientSettings } from '../../src/engine/store/clients.ts';
 import { migrate } from '../../src/engine/store/database.ts';
 import { followMedians } from '../../src/engine/store/market-medians.ts';
 import { correctMatchTotals, readSearchTotals } from '../../src/engine/store/search-totals.ts';
@@ -90,7 +90,7 @@ describe('a client', () => {
     }
     const [first = '', second = ''] = paths;
     // Of another process, which knows the limit at once.
-    await updateClientLimits(api.database, await clientNamed('full'), { matchesPerAdvertMax: 1 });
+    await updateClientSettings(api.database, await clientNamed('full'), { matchesPerAdvertMax: 1 });
     const other = await startTestApi(
       { after },
       {

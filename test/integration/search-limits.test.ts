@@ -5,7 +5,7 @@ import { after, describe, it } from 'node:test';
 import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { weightOf } from '../../src/engine/domain/search-limits.ts';
-import { createClient, updateClientLimits } from '../../src/engine/store/clients.ts';
+import { createClient, updateClientSettings } from '../../src/engine/store/clients.ts';
 import { readSearchTotals } from '../../src/engine/store/search-totals.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
 import { startTestApi } from '../support/api.ts';
@@ -67,7 +67,7 @@ describe('a client with limits of its own', () => {
     const call = (method: string, path: string, body?: object) => api.call(method, path, body, { key });
     const { headers } = await call('POST', '/searches', { title: 'x', geoShapes: square });
     const path = headers.get('Location') as string;
-    await updateClientLimits(api.database, await clientOf(key), { searchesMax: 0, polygonCornersMax: 1 });
+    await updateClientSettings(api.database, await clientOf(key), { searchesMax: 0, polygonCornersMax: 1 });
     assert.equal((await call('PUT', path, { title: 'y', geoShapes: square })).status, 200);
     assert.equal((await call('PUT', path, { budgetMax: 5 })).status, 200);
     // The key's limits are remembered for some seconds: another instance knows the new ones.

@@ -114,6 +114,7 @@ export const GROUPS = {
     'integration/search-limits',
   ],
   mail: [
+    'integration/endpoint-notices',
     'integration/mail-contents',
     'integration/mail-journey',
     'integration/mail-recipients',

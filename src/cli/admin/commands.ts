@@ -152,7 +152,7 @@ const LIMITS = [
   ...['rate_limit_per_second', 'rate_limit_burst', 'write_limit_per_second', 'write_limit_burst'],
   ...['searches_max', 'polygon_corners_max', 'excluded_words_max', 'matches_per_advert_max'],
 ];
-const CLIENT = { omitted: ['create_time', 'search_totals', 'update_mask'] };
+const CLIENT = { omitted: ['create_time', 'search_totals', 'notices_unavailable', 'update_mask'] };
 
 const REFERENCE: readonly MethodCommand[] = [
   { words: 'clients list', method: 'ListClients', show: showClients },
@@ -167,13 +167,15 @@ const REFERENCE: readonly MethodCommand[] = [
     show: ({ name }) => print(idOf(name)),
   },
   {
-    words: 'clients update',
+    words: 'clients set',
     method: 'UpdateClient',
     args: 'CLIENT',
-    demanded: ['*', ...LIMITS],
+    demanded: ['*', ...LIMITS, 'notice_address'],
     omitted: [...CLIENT.omitted, 'display_name'],
-    example: 'CLIENT --per-second 50 --burst default',
-    show: () => undefined,
+    example: 'Acme --per-second 50 --burst default --notice-address ops@example.org',
+    show({ noticesUnavailable }) {
+      if (noticesUnavailable === true) print('nothing is sent to it until VIGIE_SMTP_URL names a mail server');
+    },
   },
   { words: 'clients delete', method: 'DeleteClient', args: 'CLIENT', example: 'Acme' },
   { words: 'site-categories list', method: 'ListSiteCategories', columns: 'NAME=displayName' },
@@ -212,7 +214,7 @@ function showClients(answer: JsonObject): void {
     limit('CORNERS', 'polygonCornersMax', 'polygonCornerCount'),
     limit('EXCLUDED WORDS', 'excludedWordsMax', 'excludedWordCount'),
     limit('MATCHES PER ADVERT', 'matchesPerAdvertMax', 'matchesPerAdvert'),
-    ...columns('CREATED=createTime'),
+    ...columns('NOTICES=noticeAddress CREATED=createTime'),
   ]);
   printMore(answer);
 }

@@ -23,7 +23,12 @@ export interface ClientLimits {
   readonly matchesPerAdvertMax: number | null;
 }
 
-export interface Client extends ClientLimits {
+export interface ClientSettings extends ClientLimits {
+  /** Is notified by e-mail of endpoints that fail; null: nobody is. */
+  readonly noticeAddress: string | null;
+}
+
+export interface Client extends ClientSettings {
   readonly id: Uuid;
   readonly name: string;
   readonly createdAt: Date;
@@ -59,55 +64,56 @@ const LIMIT_COLUMNS = `rate_limit_per_second as "rateLimitPerSecond", rate_limit
   write_limit_per_second as "writeLimitPerSecond", write_limit_burst as "writeLimitBurst",
   searches_max as "searchesMax", polygon_corners_max as "polygonCornersMax", excluded_words_max as "excludedWordsMax",
   matches_per_advert_max as "matchesPerAdvertMax"`;
-const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, created_at as "createdAt"`;
+const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, notice_address as "noticeAddress", created_at as "createdAt"`;
 const KEY_COLUMNS = `id, client_id as "clientId", name, prefix, created_at as "createdAt", revoked_at as "revokedAt"`;
 
-export type NewClient = Partial<ClientLimits> & { readonly name: string };
+export type NewClient = Partial<ClientSettings> & { readonly name: string };
 
 /** Throws `ClientNameTakenError`. */
-export async function createClient(database: Queryable, { name, ...limits }: NewClient): Promise<Client> {
+export async function createClient(database: Queryable, { name, ...settings }: NewClient): Promise<Client> {
   // Served by the unique index on name.
   const { rows } = await database.query<Client>(
     `insert into clients (id, name, rate_limit_per_second, rate_limit_burst, write_limit_per_second,
-       write_limit_burst, searches_max, polygon_corners_max, excluded_words_max, matches_per_advert_max)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+       write_limit_burst, searches_max, polygon_corners_max, excluded_words_max, matches_per_advert_max, notice_address)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      on conflict (name) do nothing returning ${CLIENT_COLUMNS}`,
-    [randomUuid(), name, ...limitValues(limits)],
+    [randomUuid(), name, ...valuesOf(settings)],
   );
   const [created] = rows;
   if (created === undefined) throw new ClientNameTakenError(`a client named ${JSON.stringify(name)} exists`);
   return created;
 }
 
-/** Changes the limits that are given; null when there is no such client. Served by the primary key. */
-export async function updateClientLimits(
+/** Changes what is given; null when there is no such client. Served by the primary key. */
+export async function updateClientSettings(
   database: Queryable,
   id: Uuid,
-  limits: Partial<ClientLimits>,
+  settings: Partial<ClientSettings>,
 ): Promise<Client | null> {
   const { rows } = await database.query<Client>(
     `update clients set
-       rate_limit_per_second = case when $10 then $2 else rate_limit_per_second end,
-       rate_limit_burst = case when $11 then $3 else rate_limit_burst end,
-       write_limit_per_second = case when $12 then $4 else write_limit_per_second end,
-       write_limit_burst = case when $13 then $5 else write_limit_burst end,
-       searches_max = case when $14 then $6 else searches_max end,
-       polygon_corners_max = case when $15 then $7 else polygon_corners_max end,
-       excluded_words_max = case when $16 then $8 else excluded_words_max end,
-       matches_per_advert_max = case when $17 then $9 else matches_per_advert_max end
+       rate_limit_per_second = case when $11 then $2 else rate_limit_per_second end,
+       rate_limit_burst = case when $12 then $3 else rate_limit_burst end,
+       write_limit_per_second = case when $13 then $4 else write_limit_per_second end,
+       write_limit_burst = case when $14 then $5 else write_limit_burst end,
+       searches_max = case when $15 then $6 else searches_max end,
+       polygon_corners_max = case when $16 then $7 else polygon_corners_max end,
+       excluded_words_max = case when $17 then $8 else excluded_words_max end,
+       matches_per_advert_max = case when $18 then $9 else matches_per_advert_max end,
+       notice_address = case when $19 then $10 else notice_address end
      where id = $1 returning ${CLIENT_COLUMNS}`,
-    [id, ...limitValues(limits), ...LIMITS.map((limit) => limits[limit] !== undefined)],
+    [id, ...valuesOf(settings), ...SETTINGS.map((setting) => settings[setting] !== undefined)],
   );
   return rows[0] ?? null;
 }
 
-const LIMITS = [
+const SETTINGS = [
   ...['rateLimitPerSecond', 'rateLimitBurst', 'writeLimitPerSecond', 'writeLimitBurst'],
-  ...['searchesMax', 'polygonCornersMax', 'excludedWordsMax', 'matchesPerAdvertMax'],
-] as readonly (keyof ClientLimits)[];
+  ...['searchesMax', 'polygonCornersMax', 'excludedWordsMax', 'matchesPerAdvertMax', 'noticeAddress'],
+] as readonly (keyof ClientSettings)[];
 
-function limitValues(limits: Partial<ClientLimits>): (number | null)[] {
-  return LIMITS.map((limit) => limits[limit] ?? null);
+function valuesOf(settings: Partial<ClientSettings>): (number | string | null)[] {
+  return SETTINGS.map((setting) => settings[setting] ?? null);
 }
 
 /** By name, without deleted clients. A sequential scan: there are hundreds of clients. */
@@ -156,7 +162,7 @@ export async function createApiKey(
 export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     `with deleted as (
-       update clients set deleted_at = now(), name = 'deleted ' || id
+       update clients set deleted_at = now(), name = 'deleted ' || id, notice_address = null
        where id = $1 and deleted_at is null returning id
      ), revoked as (
        update api_keys set revoked_at = now() from deleted where client_id = deleted.id and revoked_at is null

@@ -107,15 +107,25 @@ export async function pauseDeadEndpoints(
         order by key for update
       )
       update endpoints e set failures_paused_at = clock_timestamp() from dead
-      where e.key = any(array(select key from dead)) and e.key = dead.key and (
-        exists (select from endpoints o where o.last_success_at >= dead.failing_since)
-        or not exists (
-          select from endpoints o
-          where o.key <> dead.key and greatest(o.last_success_at, o.last_failure_at) >= dead.failing_since))
+      where e.key = any(array(select key from dead)) and e.key = dead.key and ${isFaultOfItsOwn('dead')}
       returning e.key, dead.failing_since as "failingSince", e.failure_streak as "failureCount"`,
     values: [arrayLiteral(keys), days],
   });
   return rows;
+}
+
+/** As SQL, of a row with `key` and `failing_since`: the network is not ours. */
+export function isFaultOfItsOwn(row: string): string {
+  return `(exists (select from endpoints o where o.last_success_at >= ${row}.failing_since)
+    or not exists (
+      select from endpoints o
+      where o.key <> ${row}.key and greatest(o.last_success_at, o.last_failure_at) >= ${row}.failing_since))`;
+}
+
+/** As SQL: half of the way to its pause, in failures and in time. */
+export function isHalfDead(endpoint: string, days: string): string {
+  return `(${days}::integer > 0 and ${endpoint}.failure_streak >= ${DEAD_FROM_FAILURES / 2}
+    and ${endpoint}.last_failure_at - ${endpoint}.failing_since >= ${days}::integer * interval '12 hours')`;
 }
 
 /** Served by index `endpoints_paused`. */

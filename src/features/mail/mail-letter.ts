@@ -147,8 +147,9 @@ export interface MailMessage {
   readonly from: Mailbox;
   /** The recipient's address. */
   readonly to: string;
-  readonly text: MailText;
-  readonly unsubscribeUrl: string;
+  readonly text: Pick<MailText, 'subject' | 'text'> & Partial<MailText>;
+  /** Null: it is no recipient of a search. */
+  readonly unsubscribeUrl: string | null;
 }
 
 /**
@@ -163,12 +164,11 @@ export function messageBytes({ id, from, to, text, unsubscribeUrl }: MailMessage
     to: { name: '', address: to },
     subject: text.subject,
     text: text.text,
-    html: text.html,
+    ...(text.html === undefined ? {} : { html: text.html }),
     messageId: `<${id}@${domain}>`,
     date: createdAtOf(id),
     headers: {
-      'List-Unsubscribe': `<${unsubscribeUrl}>`,
-      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      ...(unsubscribeUrl === null ? {} : unsubscribeHeaders(unsubscribeUrl)),
       'Auto-Submitted': 'auto-generated',
     },
     newline: 'win',
@@ -177,4 +177,8 @@ export function messageBytes({ id, from, to, text, unsubscribeUrl }: MailMessage
   })
     .compile()
     .build();
+}
+
+function unsubscribeHeaders(url: string): Readonly<Record<string, string>> {
+  return { 'List-Unsubscribe': `<${url}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' };
 }

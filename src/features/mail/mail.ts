@@ -12,6 +12,7 @@ import { statementShares } from '../../engine/store/statement-share.ts';
 import type { Feature } from '../../feature.ts';
 import type { Log } from '../../log.ts';
 import { keptForScrapes, type Metrics } from '../../metrics.ts';
+import { startEndpointNotices } from './endpoint-notices.ts';
 import { countOpenMailItems } from './mail-claims.ts';
 import { mailReasonsOf, type NewMailItem, newMailItems } from './mail-items.ts';
 import type { SettledMail } from './mail-outcomes.ts';
@@ -52,11 +53,18 @@ export const mail: Feature = {
     if (config.mail === null) return null;
     const { from, publicUrl, gatherMs } = config.mail;
     const language: MailLanguage = config.mailLanguage;
-    return startMailing({
-      database: pipelineDatabase,
-      sender: createMailSender(serverOf(config.mail)),
-      from,
-      language,
+    const sender = createMailSender(serverOf(config.mail));
+    const drainTimeoutMs = config.attemptTimeoutMs;
+    const shared = { database: pipelineDatabase, sender, from, language, drainTimeoutMs, gate, onTransientError };
+    const notices = startEndpointNotices({
+      ...shared,
+      pauseDays: config.endpointPauseDays,
+      onNotice(client, endpointCount, { error, statusCode, reason }) {
+        log.info({ client, endpoints: endpointCount, statusCode, error, reason }, 'notice of endpoints that fail');
+      },
+    });
+    const mailing = startMailing({
+      ...shared,
       publicUrl: publicUrl.replace(/\/+$/, ''),
       gatherMs,
       isConsentRequired: config.isMailConsentRequired,
@@ -64,16 +72,21 @@ export const mail: Feature = {
       resolvePlace: (place) => reference.resolvePlace(place),
       retryDelayMs: config.retryDelayMs,
       attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
-      drainTimeoutMs: config.attemptTimeoutMs,
-      gate,
       clock: () => new Date(),
       onMail(settled, itemCount) {
         countMail(metrics, settled);
         logMail(log, settled, itemCount);
       },
       supervisor,
-      onTransientError,
     });
+    return {
+      get inFlight() {
+        return mailing.inFlight;
+      },
+      async drain() {
+        await Promise.all([mailing.drain(), notices.drain()]);
+      },
+    };
   },
 };
 

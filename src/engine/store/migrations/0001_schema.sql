@@ -18,6 +18,9 @@ create table clients (
   polygon_corners_max integer,
   excluded_words_max integer,
   matches_per_advert_max integer,
+  -- Is notified by e-mail of endpoints that fail, at most once an hour: when that was tried last.
+  notice_address text,
+  notice_tried_at timestamptz,
   created_at timestamptz not null default now(),
   -- A deleted client has no name and no keys; its searches are deleted in the background.
   deleted_at timestamptz
@@ -695,6 +698,8 @@ create table endpoints (
   failing_since timestamptz,
   -- Of the last three attempts: when one was answered with 410, null for any other outcome.
   gone_at timestamptz[] not null default '{}',
+  -- When the client's notice address was notified of these last; older ones are another series.
+  noticed_at timestamptz,
   last_success_at timestamptz,
   last_failure_at timestamptz,
   last_error text,

@@ -13,7 +13,7 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** Clients: the owners of searches. */
 export interface Client {
-  /** `clients/{client}`. */
+  /** `clients/{client}`. An update takes the display name too. */
   name: string;
   /** Unique among clients; at most 200 characters. */
   displayName: string;
@@ -54,7 +54,18 @@ export interface Client {
     | number
     | undefined;
   /** Matches that one advert may cause with all of its searches on average; absent: the configured default. */
-  matchesPerAdvertMax?: number | undefined;
+  matchesPerAdvertMax?:
+    | number
+    | undefined;
+  /**
+   * E-mail address that is notified when an endpoint of the client is about to be paused after failures, and when it is;
+   * empty: none.
+   */
+  noticeAddress?:
+    | string
+    | undefined;
+  /** A notice address is set, and no mail server: nothing is sent. Output only. */
+  noticesUnavailable: boolean;
 }
 
 /** What a client's searches add up to. */
@@ -91,13 +102,13 @@ export interface CreateClientRequest {
   client: Client | undefined;
 }
 
-/** Asks to change the limits of a client. */
+/** Asks to change the limits of a client, and its notice address. */
 export interface UpdateClientRequest {
   /** Its `name` says which one. */
   client:
     | Client
     | undefined;
-  /** The limits to change; one that the client does not have becomes the configured default. Empty: those that it has. */
+  /** What to change; a limit that the client does not have becomes the configured default. Empty: what it has. */
   updateMask: string[] | undefined;
 }
 
@@ -179,6 +190,8 @@ function createBaseClient(): Client {
     writeLimitPerSecond: undefined,
     writeLimitBurst: undefined,
     matchesPerAdvertMax: undefined,
+    noticeAddress: undefined,
+    noticesUnavailable: false,
   };
 }
 
@@ -219,6 +232,12 @@ export const Client: MessageFns<Client> = {
     }
     if (message.matchesPerAdvertMax !== undefined) {
       writer.uint32(96).int32(message.matchesPerAdvertMax);
+    }
+    if (message.noticeAddress !== undefined) {
+      writer.uint32(106).string(message.noticeAddress);
+    }
+    if (message.noticesUnavailable !== false) {
+      writer.uint32(112).bool(message.noticesUnavailable);
     }
     return writer;
   },
@@ -330,6 +349,22 @@ export const Client: MessageFns<Client> = {
             }
 
             message.matchesPerAdvertMax = reader.int32();
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.noticeAddress = reader.string();
+            continue;
+          }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.noticesUnavailable = reader.bool();
             continue;
           }
         }

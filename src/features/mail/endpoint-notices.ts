@@ -1,0 +1,175 @@
+/**
+ * E-mails to a client's notice address: an endpoint is about to be paused after failures (at half of that time), or has
+ * been (decisions, section 6). One e-mail names all of a client, at most one an hour, at least once: what is marked as
+ * notified was sent before. An attempt that fails is made again an hour later.
+ */
+
+import { startTask } from '../../engine/actor/task.ts';
+import { endsWithin } from '../../engine/actor/waiting.ts';
+import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
+import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
+import type { MailLanguage } from '../../engine/domain/mail.ts';
+import { arrayLiteral } from '../../engine/store/array-literal.ts';
+import type { Queryable } from '../../engine/store/database.ts';
+import { isFaultOfItsOwn, isHalfDead } from '../../engine/store/endpoints.ts';
+import type { FeatureTask } from '../../feature.ts';
+import { messageBytes } from './mail-letter.ts';
+import type { MailOutcome } from './mail-sender.ts';
+import { cleanText } from './mail-words.ts';
+import type { MailingDependencies } from './mailing.ts';
+
+type Shared = 'database' | 'sender' | 'from' | 'language' | 'gate' | 'drainTimeoutMs' | 'onTransientError';
+
+export interface NoticeDependencies extends Pick<MailingDependencies, Shared> {
+  /** See `pauseDeadEndpoints`. */
+  readonly pauseDays: number;
+  readonly onNotice: (clientId: Uuid, endpointCount: number, outcome: MailOutcome) => void;
+}
+
+const CHECK_EVERY_MS = 60_000;
+/** What is beyond it is named an hour later. */
+const ENDPOINTS_MAX = 1_000;
+const SHOWN_MAX = 20;
+const URL_LENGTH_MAX = 200;
+
+export function startEndpointNotices(dependencies: NoticeDependencies): FeatureTask {
+  const { gate, drainTimeoutMs, onTransientError } = dependencies;
+  const task = startTask({
+    what: 'endpoint notices',
+    everyMs: CHECK_EVERY_MS,
+    isDueAtOnce: true,
+    work: async (stopping) => (gate.isOpen ? sendEndpointNotices(dependencies, stopping) : undefined),
+    onTransientError,
+  });
+  return {
+    async drain() {
+      await endsWithin(task.stop(), drainTimeoutMs);
+    },
+  };
+}
+
+export async function sendEndpointNotices(dependencies: NoticeDependencies, stopping: AbortSignal): Promise<void> {
+  const { database, sender, from, language, pauseDays, onNotice } = dependencies;
+  const due = new Map<Uuid, DueNotice[]>();
+  for (const notice of await readDueNotices(database, pauseDays)) {
+    due.set(notice.clientId, [...(due.get(notice.clientId) ?? []), notice]);
+  }
+  for (const [clientId, endpoints] of due) {
+    const { clientName, address, readAt } = endpoints[0] as DueNotice;
+    if (stopping.aborted) return;
+    if (!(await claimNotice(database, clientId))) continue;
+    const text = noticeText(clientName, endpoints, pauseDays, language);
+    const bytes = await messageBytes({ id: timeOrderedUuid(readAt), from, to: address, text, unsubscribeUrl: null });
+    const outcome = await sender.send({ from: from.address, to: address, bytes }, new Date());
+    // What is refused for good would be refused again.
+    if (outcome.error === null || outcome.isFinal) await markNoticed(database, endpoints);
+    onNotice(clientId, endpoints.length, outcome);
+  }
+}
+
+interface DueNotice {
+  readonly clientId: Uuid;
+  readonly clientName: string;
+  readonly address: string;
+  readonly key: string;
+  readonly url: string;
+  readonly pausedAt: Date | null;
+  readonly failingSince: Date | null;
+  readonly lastError: string | null;
+  readonly readAt: Date;
+}
+
+/** Reads all endpoints, where a client has a notice address and an hour has passed. */
+async function readDueNotices(database: Queryable, pauseDays: number): Promise<readonly DueNotice[]> {
+  const { rows } = await database.query<DueNotice>(
+    `select c.id as "clientId", c.name as "clientName", c.notice_address as address, e.key, e.url,
+       e.failures_paused_at as "pausedAt", e.failing_since as "failingSince", e.last_error as "lastError",
+       statement_timestamp() as "readAt"
+     from clients c join endpoints e on length(e.key) = 32 and substr(e.key, 17, 8) = right(c.id::text, 8)
+     where c.notice_address is not null
+       and (c.notice_tried_at is null or c.notice_tried_at < statement_timestamp() - interval '1 hour')
+       and (e.failures_paused_at > coalesce(e.noticed_at, '-infinity')
+         or e.paused_at is null and e.failing_since > coalesce(e.noticed_at, '-infinity')
+           and ${isHalfDead('e', '$1')} and ${isFaultOfItsOwn('e')})
+     order by c.id, e.url limit ${ENDPOINTS_MAX}`,
+    [pauseDays],
+  );
+  // Clients whose ids end alike have endpoints of one another's digits.
+  return rows.filter(({ clientId, key, url }) => endpointKeyOf(clientId, url) === key);
+}
+
+/** False when another instance has sent one, or the address was removed. Served by the primary key. */
+async function claimNotice(database: Queryable, clientId: Uuid): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `update clients set notice_tried_at = clock_timestamp()
+     where id = $1 and notice_address is not null
+       and (notice_tried_at is null or notice_tried_at < statement_timestamp() - interval '1 hour')`,
+    [clientId],
+  );
+  return rowCount === 1;
+}
+
+/** What has happened since they were read is notified later. Served by the primary key. */
+async function markNoticed(database: Queryable, endpoints: readonly DueNotice[]): Promise<void> {
+  await database.query('update endpoints set noticed_at = $2 where key = any($1::text[])', [
+    arrayLiteral(endpoints.map(({ key }) => key)),
+    endpoints[0]?.readAt,
+  ]);
+}
+
+const WORDS = {
+  fr: {
+    locale: 'fr-FR',
+    subject: (client: string, paused: number, count: number) =>
+      paused > 0
+        ? `Webhooks de ${client} : ${paused} ${paused === 1 ? 'adresse est suspendue' : 'adresses sont suspendues'}`
+        : `Webhooks de ${client} : ${count} ${count === 1 ? 'adresse échoue' : 'adresses échouent'}`,
+    paused: (at: string) => `suspendue depuis le ${at} ; rien n’y est envoyé, rien n’est perdu`,
+    failing: (at: string, until: string) => `échoue depuis le ${at} ; sera suspendue le ${until} sans réponse 200`,
+    lastError: (error: string) => `dernier échec : ${error}`,
+    more: (count: number) => `Et ${count} autres.`,
+    advice:
+      'Corrigez l’adresse, puis reprenez-la dans la console ou par PATCH /endpoints : ce qui attend part alors, dans son ordre.',
+  },
+  en: {
+    locale: 'en-GB',
+    subject: (client: string, paused: number, count: number) =>
+      paused > 0
+        ? `Webhooks of ${client}: ${paused} ${paused === 1 ? 'endpoint is' : 'endpoints are'} paused`
+        : `Webhooks of ${client}: ${count} ${count === 1 ? 'endpoint fails' : 'endpoints fail'}`,
+    paused: (at: string) => `paused since ${at}; nothing is sent to it, nothing is lost`,
+    failing: (at: string, until: string) => `fails since ${at}; will be paused on ${until} without an answer of 200`,
+    lastError: (error: string) => `last failure: ${error}`,
+    more: (count: number) => `And ${count} more.`,
+    advice:
+      'Mend the endpoint, then resume it in the console or by PATCH /endpoints: what waits is sent then, in its order.',
+  },
+} as const;
+
+const DAY_MS = 86_400_000;
+
+function noticeText(client: string, endpoints: readonly DueNotice[], pauseDays: number, language: MailLanguage) {
+  const words = WORDS[language];
+  const at = (date: Date): string =>
+    date.toLocaleString(words.locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'Europe/Paris' });
+  const lines = endpoints.slice(0, SHOWN_MAX).map(({ url, pausedAt, failingSince, lastError }) => {
+    const since = failingSince ?? new Date(0);
+    const state =
+      pausedAt === null
+        ? words.failing(at(since), at(new Date(since.getTime() + pauseDays * DAY_MS)))
+        : words.paused(at(pausedAt));
+    return `${shownUrl(url)}\n  ${state}${lastError === null ? '' : `\n  ${words.lastError(lastError)}`}`;
+  });
+  if (endpoints.length > lines.length) lines.push(words.more(endpoints.length - lines.length));
+  const pausedCount = endpoints.filter(({ pausedAt }) => pausedAt !== null).length;
+  return {
+    subject: words.subject(cleanText(client), pausedCount, endpoints.length),
+    text: `${[...lines, words.advice].join('\n\n')}\n`,
+  };
+}
+
+/** Without its query, which may have a password. */
+function shownUrl(url: string): string {
+  const [address = ''] = url.split(/[?#]/, 1);
+  return cleanText(address).slice(0, URL_LENGTH_MAX);
+}
