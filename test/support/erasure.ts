@@ -40,7 +40,7 @@ export async function everyMessage(url: string): Promise<string> {
 async function messageOf({ manager }: Broker, stream: string, seq: number): Promise<string> {
   const message = await manager.streams.getMessage(stream, { seq }).catch(() => null);
   if (message === null) return '';
-  return `${message.subject} ${message.header} ${Buffer.from(message.data)}`;
+  return `${message.subject} ${JSON.stringify([...message.header])} ${Buffer.from(message.data).toString()}`;
 }
 
 /** Every file of the directory that is no database's. */
