@@ -11,7 +11,7 @@ import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid } from '../support/intake.ts';
 import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
 import { restClient } from '../support/rest-client.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 const closing: (() => Promise<void>)[] = [];
@@ -24,9 +24,10 @@ before(async () => {
   closing.push(() => rm(folder, { recursive: true, force: true }));
   scene = await startScene({ after: (work) => void closing.push(work) });
   [property = ''] = await scene.publishAdverts(1);
-  await until(
-    async () => (await admin('deliveries', 'list', '--state', 'delivered', '--json')).stdout,
-    (stdout) => stdout.includes('deliveries/'),
+  const database = connectDatabase({ after: (work) => void closing.push(work) }, scene.servers.postgres.url);
+  await untilIs(
+    async () => (await database.query(`select from delivery_states where state = 'delivered'`)).rowCount,
+    1,
   );
 });
 after(async () => {
@@ -198,13 +199,6 @@ test('JSON has the states as they are asked for', async () => {
   assert.deepEqual(new Set(deliveries.map(({ state }: { state: string }) => state)), new Set(['delivered']));
   const { stages } = JSON.parse((await admin('status', '--json')).stdout);
   for (const { state } of stages) assert.equal(state, 'running');
-});
-
-test('a client is deleted by its name', async () => {
-  await admin('clients', 'create', 'Éphémère');
-  await admin('clients', 'delete', 'Éphémère');
-  assert.doesNotMatch((await admin('clients', 'list')).stdout, /Éphémère/);
-  await fails(['clients', 'delete', 'Éphémère'], 3, /no client that is called Éphémère/);
 });
 
 test('limits of a client are shown with what it has, changed, and undone', async () => {

@@ -1,13 +1,17 @@
-/** What a courier finds at its start: what waits in the queue, and what another one died with. */
+/** What a courier finds at its start: what waits in the queue, and what another one died with, or could not give back. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { createDueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { publishRetries } from '../../src/engine/broker/retry-messages.ts';
+import { startCourier } from '../../src/engine/delivery/courier.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { beat, declareDead, registerCourier, removeCouriers } from '../../src/engine/store/couriers.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { quietSupervisor } from '../support/supervisor.ts';
 import { untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -141,4 +145,43 @@ test('a courier whose number another process has, as after a restore, takes one 
   await stage.untilAllEnded();
   await stage.database.query('update couriers set process = gen_random_uuid()');
   await untilIs(async () => (await stage.database.query('select from couriers')).rowCount, 2);
+});
+
+test('a claim that could not be given back at a farewell is found by the next courier', async (t) => {
+  const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000, attemptTimeoutMs: 1_000, silentMarginMs: 500 });
+  const { database, broker } = stage;
+  let isDown = false;
+  const down = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const flaky: Database = {
+    query: database.query.bind(database),
+    connect: () => (isDown ? Promise.reject(down) : database.connect()),
+  };
+  const search = await seedSearch(database);
+  await seedDeliveries(database, search, ['https://e.test/']);
+  const courier = await startCourier({
+    ...{
+      broker,
+      database: flaky,
+      announcer: createDueAnnouncer(broker),
+      retryDelayMs: 3_600_000,
+      attemptTimeoutMs: 1_000,
+    },
+    // What cannot be read is given back.
+    documents: { read: () => Promise.reject(new Error('a bug')) },
+    secrets: { read: (ids) => Promise.resolve(ids.map((id) => [id, () => []])) },
+    sender: { send: () => Promise.reject(new Error('nothing is sent')) },
+    ...{ attemptsInFlightMax: 4, clock: () => new Date(), supervisor: quietSupervisor() },
+    onClaimed() {
+      isDown = true;
+    },
+    ...{ onAttempt: () => undefined, onMissing: () => undefined, onAborted: () => undefined },
+    ...{ endpointPauseDays: 3, onEndpointDead: () => undefined },
+    onTransientError: () => undefined,
+  });
+  await untilIs(() => isDown, true);
+  await courier.drain();
+  const stateOf = async () => (await database.query('select state from delivery_states')).rows[0].state;
+  assert.equal(await stateOf(), 'sending');
+  await stage.start();
+  await untilIs(stateOf, 'retry_wait', 60_000);
 });

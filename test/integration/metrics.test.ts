@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readPanels } from '../support/dashboards.ts';
 import { promtool } from '../support/prometheus.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
@@ -50,13 +49,4 @@ test('readiness names each check, and says so when PostgreSQL is away', async (t
     () => read('/readyz'),
     (seen) => seen.status === 200,
   );
-});
-
-test('the first dashboard has twelve panels, each with a sentence and thresholds', async () => {
-  const panels = await readPanels('vigie.json');
-  assert.equal(panels.length, 12);
-  for (const { description = '', fieldConfig } of panels) {
-    assert.match(description, /^[A-Z].*[.?]$/);
-    assert.ok((fieldConfig?.defaults.thresholds?.steps.length ?? 0) > 0, description);
-  }
 });

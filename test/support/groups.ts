@@ -142,7 +142,6 @@ export const GROUPS = {
   ],
   couriers: [
     'integration/courier-cut-off',
-    'integration/courier-farewell',
     'integration/courier-start',
     'integration/order-holding',
     'integration/recoveries',
