@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -178,6 +178,59 @@ test('a mapping of a CSV brings the adverts of Toulon', { skip }, async (t) => {
   assert.equal(await liveCount(scene), 1_664);
   const { rows: letters } = await scene.database.query('select reason from dead_letters');
   assert.deepEqual(letters, []);
+});
+
+const HABITS = join(ROOT, 'test/feeds');
+
+/** Written by hand from the file. */
+interface ExpectedReading {
+  readonly code: number;
+  readonly says: readonly string[];
+  readonly adverts: readonly { readonly title: string }[];
+}
+
+/** Members that are known, by their paths in the contract. */
+function membersOf(content: object, path = ''): [path: string, value: unknown][] {
+  return Object.entries(content).flatMap(([name, value]): [string, unknown][] => {
+    if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return [];
+    const isObject = typeof value === 'object' && !Array.isArray(value);
+    return isObject ? membersOf(value, `${path}${name}.`) : [[path + name, value]];
+  });
+}
+
+test('files in other habits are read without an invented or lost value', async (t) => {
+  const scene = await startFeedScene(t);
+  const byTitle = async () => {
+    const { rows } = await scene.database.query('select state from properties');
+    const adverts = rows.flatMap(({ state }) => readState(state).adverts);
+    const members = adverts.map(({ content, property }) => [...membersOf(property), ...membersOf(content)]);
+    return new Map(members.map(Object.fromEntries).map((each) => [each.title, each]));
+  };
+  const expected: Readonly<Record<string, ExpectedReading>> = JSON.parse(
+    await readFile(join(HABITS, 'expected.json'), 'utf8'),
+  );
+  for (const [file, { code, says, adverts }] of Object.entries(expected)) {
+    const source = file.split('.')[0] as string;
+    const mapping = ['--format', 'mapping', '--mapping', join(HABITS, `${source}.mapping.json`)];
+    const read = await runVigie(['feed', source, ...mapping, join(HABITS, file)], scene.servers);
+    assert.deepEqual([read.code, read.stdout.trim().split('\n'), read.stderr], [code, says, ''], file);
+    await recorded(scene);
+    const shown = await byTitle();
+    for (const advert of adverts) assert.deepEqual(shown.get(advert.title), advert, file);
+  }
+  const late = (agency: string) => [
+    { 1: 'Identifiant agence', 2: 'Référence agence du bien', 3: 'Type d’annonce', 11: 'Prix' },
+    ...[1, 2, 3].map((number) => ({ ...rowOf(number, 100_000 * number), 1: agency })),
+  ];
+  const path = join(await emptyDirectory(t), 'late.csv');
+  for (const [agency, counts] of [
+    ['', '3 new, 0 changed, 0 gone, 0 unchanged'],
+    ['A7', '0 new, 0 changed, 0 gone, 3 unchanged'],
+  ] as const) {
+    await writeFile(path, polirisFile(late(agency)));
+    const { stdout } = await runVigie(['feed', 'late', '--format', 'poliris', path], scene.servers);
+    assert.match(stdout, new RegExp(`late: 3 adverts; ${counts}`), stdout);
+  }
 });
 
 test('the role reads a folder when its newest file stands still, once among instances, and tells operators', async (t) => {
