@@ -149,6 +149,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
           events,
           before: matchesOf(before),
           after: matchesOf(held),
+          facts: { before: null, after: null },
           traceparent: null,
         });
       }

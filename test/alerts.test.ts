@@ -49,7 +49,8 @@ function judged(
   assert.ok(change?.held);
   const [before, after] = [beforeNumbers.map(searchNumberOf), afterNumbers.map(searchNumberOf)];
   const { held, events } = change;
-  return { propertyUuid: PROPERTY, held, former: null, events, before, after, traceparent: TRACE };
+  const facts = { before: null, after: null };
+  return { propertyUuid: PROPERTY, held, former: null, events, before, after, facts, traceparent: TRACE };
 }
 
 function follow(

@@ -140,6 +140,42 @@ test('what was never announced is not announced as gone, and what is gone only o
   assert.match(reader.mail()?.subject ?? '', /100 000 € → 90 000 €/);
 });
 
+test('of a match that began, ended and returned the last state is said, and an end in a line with its criterion', () => {
+  const reader = startReader([{ subscribedEvents: ['property.match.end', 'property.match.resume'] }]);
+  const why = { fr: 'Le prix (320 000 €) dépasse le maximum de 300 000 €.', en: 'The price is too high.' };
+  const line = `Ne correspond plus à votre recherche : T3 vue mer (${why.fr})`;
+  reader.publish(flat(0, 250_000));
+  reader.mail();
+  reader.publish(flat(1, 320_000));
+  reader.follow('property.match.end', why);
+  const ended = reader.mail() ?? assert.fail();
+  assert.equal(ended.subject, 'Ne correspond plus à votre recherche : T3 vue mer');
+  assert.equal(ended.text.split('\n\n')[0], line);
+  assert.ok(spaced(ended.html).includes(`<p>${line}</p>`));
+  reader.follow('property.match.resume');
+  assert.equal(reasonsOf(reader.mail('en')), 'Fits your search again');
+  reader.follow('property.match.end', why);
+  reader.follow('property.match.resume');
+  assert.equal(reader.mail(), null, 'out and back');
+  reader.follow('property.match.resume');
+  reader.follow('property.match.end', why);
+  assert.match(reader.mail('en')?.text ?? '', /^No longer fits your search: T3 vue mer \(The price is too high\.\)/);
+  const fresh = startReader();
+  fresh.publish(flat(0, 250_000));
+  fresh.follow('property.match.end', why);
+  fresh.follow('property.match.resume');
+  assert.equal(reasonsOf(fresh.mail()), 'Nouvelle annonce qui correspond à votre recherche');
+});
+
+test('an end is said beside what else has changed', () => {
+  const reader = startReader([{ budgetMax: 300_000 }]);
+  reader.publish(flat(0, 250_000));
+  reader.mail();
+  reader.publish(flat(1, 320_000));
+  reader.follow('property.match.end', { fr: 'Trop cher.', en: '' });
+  assert.equal(reasonsOf(reader.mail()), 'Le prix a changé ; Ne correspond plus à votre recherche : Trop cher.');
+});
+
 test('which of two adverts has expired is said, and that it is back', () => {
   const reader = startReader();
   reader.publish(flat(0, 100_000));

@@ -162,7 +162,8 @@ class Model {
     if (told.length > 0) this.messages.unshift({ at: at(count), events: told });
     if (present === undefined) return;
     const stands = this.holds(present.criteria);
-    const cause = { createdAt: at(count), searchVersion: present.version, cause: told };
+    const notified = { endedAt: null, endedBy: null, resumedAt: null };
+    const cause = { createdAt: at(count), searchVersion: present.version, cause: told, ...notified };
     if (present.isNotifying && stands && !stood && this.match?.hasBegun !== true) {
       this.match = { ...cause, hasBegun: true, channel: 'match' };
       this.decisive = told.filter((event) => former !== null && !this.#standsWithout(event, present.criteria));

@@ -340,7 +340,12 @@ export const SEARCH_MEMBERS = {
   notificationFrequency: single(notificationFrequency),
   endpointRecipient: endpoint('Absolute https URL that receives matches.'),
   eventEndpoint: endpoint('Absolute https URL that receives events.'),
-  subscribedEvents: names<EventKind>(EVENT_KINDS, 'Kinds of event that go to eventEndpoint.'),
+  subscribedEvents: names<EventKind>(
+    EVENT_KINDS,
+    'Kinds of event that go to eventEndpoint. An end (property.match.end) is a change, not an expiry, by which a live ' +
+      'property of a match no longer satisfies the search; a return (property.match.resume) is the first change after it by ' +
+      'which it does again.',
+  ),
   eventThresholds: single<z.ZodType<EventThresholds | null>>(EVENT_THRESHOLDS),
   context,
 } as const;

@@ -8,7 +8,7 @@
 import { randomBytes } from 'node:crypto';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { AdvertEvent } from '../engine/domain/advert.ts';
+import type { AdvertEvent, FieldChange } from '../engine/domain/advert.ts';
 import { applyMessage, type HeldProperty } from '../engine/domain/change.ts';
 import { EVENT_KINDS, type EventKind } from '../engine/domain/codes.ts';
 import type { AttemptOutcome } from '../engine/domain/delivery.ts';
@@ -154,6 +154,19 @@ const ADVERT = {
 const PAST: Partial<Readonly<Record<EventKind, readonly (object | null)[]>>> = {
   'property.ad.create': [],
   'ad.update.reactivated': [{}, null],
+  'property.match.resume': [{ price: 320_000 }],
+};
+
+/** What no advert makes of itself: a search for at most 300,000 €. */
+const BUDGET: FieldChange = {
+  fieldName: 'budget',
+  fieldOldValue: String(ADVERT.price),
+  fieldNewValue: '320000',
+  percentVariation: null,
+};
+const OF_MATCHES: Partial<Readonly<Record<EventKind, { readonly field: FieldChange | null }>>> = {
+  'property.match.end': { field: BUDGET },
+  'property.match.resume': { field: null },
 };
 
 /** Null: the advert expires. */
@@ -165,6 +178,8 @@ const CHANGES: Readonly<Record<EventKind, object | null>> = {
   'ad.update.surface': { surface: 66 },
   'ad.update.pictures': { pictures: [...ADVERT.pictures, 'https://example.com/photos/2.jpg'] },
   'property.ad.update': { floor: 2 },
+  'property.match.end': { price: 320_000 },
+  'property.match.resume': {},
 };
 
 /**
@@ -178,7 +193,12 @@ export function sampleChange(kind: EventKind, now: Date): { readonly held: HeldP
     null,
   );
   const { held, events } = apply(before, CHANGES[kind], now);
-  const event = events.find((one) => one.kind === kind);
+  const [first] = events;
+  const ofMatch = OF_MATCHES[kind];
+  const event =
+    first !== undefined && ofMatch !== undefined
+      ? { ...first, kind, ...ofMatch }
+      : events.find((one) => one.kind === kind);
   if (held === null || event === undefined) throw new Error(`the sample makes no ${kind}`);
   return { held, event };
 }

@@ -191,7 +191,7 @@ test('a new e-mail that is given back takes up what came since, a retried one ke
   const claim = async () => (await scene.claim()) ?? assert.fail();
   const keep = (mail: ClaimedMail, bytes: Buffer) => {
     const items = mail.items.map(({ id }) => id);
-    const written = { mailId: mail.id, bytes, items, notified: new Map(), postponed: [], obsolete: [] };
+    const written = { mailId: mail.id, bytes, items, notified: new Map(), postponed: [], obsolete: [], settled: [] };
     return keepMail(scene.database, written, 0);
   };
   await scene.record(search, 1);

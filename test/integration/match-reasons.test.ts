@@ -189,6 +189,24 @@ describe('what was silent', () => {
   });
 });
 
+it('the end and the return of which a search was notified are in the history of the match', async () => {
+  const { property, record } = newFlat();
+  const search = await create({ subscribedEvents: ['property.match.end', 'property.match.resume'] });
+  await record({ price: 190_000 }, { price: 250_000 });
+  const [, ended] = await reasonsOf(search, property);
+  assert.equal(ended?.code, 'end-notified');
+  assert.match(ended.reason, /^Its end was notified on .*\(budget\)\.$/);
+  assert.deepEqual((await codesOf(search, property)).slice(2), ['left', 'unsatisfied']);
+  await record({ price: 180_000 });
+  assert.deepEqual((await codesOf(search, property)).slice(0, 3), [
+    'began-with-advert',
+    'end-notified',
+    'return-notified',
+  ]);
+  await record({ price: 260_000 });
+  assert.deepEqual((await codesOf(search, property)).slice(1, 3), ['return-notified', 'end-notified']);
+});
+
 describe('what is not recorded any more', () => {
   it('is said so: versions of the search, events of the property', async () => {
     const { property, record } = newFlat();

@@ -17,6 +17,9 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { openRecording, type RecordingScene } from '../support/question-scene.ts';
 import { runsOf } from '../support/random-runs.ts';
 
+const END = 'property.match.end';
+const RESUME = 'property.match.resume';
+
 /** A commit that PostgreSQL does not take: the process died before it. */
 class Crash extends Error {}
 
@@ -82,6 +85,7 @@ type Thresholds = { readonly [F in Field]?: Threshold } | null;
 
 interface Members {
   readonly budgetMax: number | null;
+  readonly surfaceMin: number | null;
   readonly notificationEnabled: boolean;
   readonly subscribedEvents: readonly EventKind[];
   readonly eventThresholds: Thresholds;
@@ -104,6 +108,7 @@ function membersOf(random: Random): Members {
   const kinds = EVENT_KINDS.filter(() => random.chance(0.7));
   return {
     budgetMax: random.pick([null, 180, 190, 200, 210]),
+    surfaceMin: random.pick([null, null, 46, 50]),
     notificationEnabled: random.chance(0.85),
     subscribedEvents: kinds,
     eventThresholds: random.pick(THRESHOLDS),
@@ -178,18 +183,20 @@ class Model {
     for (const search of this.searches) search.take(this, { propertyUuid, advertUuid, before, after, events, changed });
   }
 
-  /** The price of the property; undefined when none of its adverts is live. */
-  standing(propertyUuid: Uuid): number | null | undefined {
+  /** Price and surface of the property; undefined when none of its adverts is live. */
+  standing(propertyUuid: Uuid): Standing | undefined {
     const live = [...(this.adverts.get(propertyUuid)?.values() ?? [])].filter(({ isLive }) => isLive);
-    return live.toSorted((a, b) => b.seen - a.seen)[0]?.price;
+    return live.toSorted((a, b) => b.seen - a.seen)[0];
   }
 }
+
+type Standing = Pick<ModelAdvert, Field>;
 
 interface ModelChange {
   readonly propertyUuid: Uuid;
   readonly advertUuid: Uuid;
-  readonly before: number | null | undefined;
-  readonly after: number | null | undefined;
+  readonly before: Standing | undefined;
+  readonly after: Standing | undefined;
   readonly events: readonly ModelEvent[];
   readonly changed: readonly string[];
 }
@@ -200,6 +207,8 @@ class ModelSearch {
   readonly told = new Map<Uuid, Told[]>();
   readonly mailed = new Map<Uuid, unknown[]>();
   readonly #begun = new Set<Uuid>();
+  /** Matches whose end was told, and no return or start since. */
+  readonly #ended = new Set<Uuid>();
   /** By property, advert and field. */
   readonly #values = new Map<string, number | null>();
   /** How many values were changed before it was created, began to notify, or first asked. */
@@ -223,11 +232,9 @@ class ModelSearch {
   }
 
   take(model: Model, { propertyUuid, advertUuid, before, after, events, changed }: ModelChange): void {
-    const { budgetMax, notificationEnabled, subscribedEvents } = this.members;
+    const { notificationEnabled, subscribedEvents } = this.members;
     if (!notificationEnabled) return;
-    const satisfies = (price: number | null | undefined): boolean =>
-      price !== undefined && (budgetMax === null || (price !== null && price <= budgetMax));
-    const [was, is] = [satisfies(before), satisfies(after)];
+    const [was, is] = [before, after].map((one) => one !== undefined && this.#failing(one) === undefined);
     if (!was && !is) return;
     const isSeen = this.#isReached(model, propertyUuid, advertUuid, events);
     if (is && !was && !this.#begun.has(propertyUuid)) {
@@ -239,6 +246,10 @@ class ModelSearch {
         this.#values.set(`${propertyUuid} ${uuid} price`, price);
         this.#values.set(`${propertyUuid} ${uuid} surface`, surface);
       }
+      this.#ended.delete(propertyUuid);
+    } else if (is && events.length > 0 && this.#ended.has(propertyUuid) && subscribedEvents.includes(RESUME)) {
+      this.#ended.delete(propertyUuid);
+      this.#tell(propertyUuid, 'event', RESUME, [null, null, null]);
     }
     const heldBack = events.filter((event) => isSeen.get(event) === null).map(({ field }) => field as string);
     const isHeldBack = heldBack.length > 0 && changed.every((field) => heldBack.includes(field));
@@ -252,6 +263,20 @@ class ModelSearch {
       if (field === 'price' || field === 'surface')
         this.#values.set(`${propertyUuid} ${advertUuid} ${field}`, now as number | null);
     }
+    const isByExpiry = events.some(({ kind }) => kind === 'ad.update.expired');
+    if (!was || is || before === undefined || after === undefined || events.length === 0 || isByExpiry) return;
+    if (!this.told.has(propertyUuid) || !subscribedEvents.includes(END)) return;
+    const criterion = this.#failing(after) as string;
+    const field = criterion === 'budget' ? 'price' : 'surface';
+    this.#tell(propertyUuid, `event ${criterion}`, END, [textOf(before[field]), textOf(after[field]), null]);
+    this.#ended.add(propertyUuid);
+  }
+
+  /** The first criterion that fails. */
+  #failing({ price, surface }: Standing): string | undefined {
+    const { budgetMax, surfaceMin } = this.members;
+    if (budgetMax !== null && (price === null || price > budgetMax)) return 'budget';
+    return surfaceMin !== null && (surface === null || surface < surfaceMin) ? 'surface' : undefined;
   }
 
   /** The value that each event is compared with: null when it is held back, undefined without a threshold. */
@@ -280,7 +305,8 @@ class ModelSearch {
     this.told.set(propertyUuid, [...(this.told.get(propertyUuid) ?? []), [channel, kind, ...adEvent]]);
     if (this.members.notificationRecipient === null) return;
     const [old, now] = adEvent;
-    this.mailed.set(propertyUuid, [...(this.mailed.get(propertyUuid) ?? []), [channel, kind, old, now]]);
+    const type = channel.split(' ')[0];
+    this.mailed.set(propertyUuid, [...(this.mailed.get(propertyUuid) ?? []), [type, kind, old, now]]);
   }
 }
 
@@ -385,8 +411,9 @@ async function compare({ searches }: Model, seed: number): Promise<void> {
       const { event, adEvent } = JSON.parse(`${head}null}}`);
       const { fieldOldValue = null, fieldNewValue = null, percentVariation = null } = adEvent ?? {};
       const before = found.get(propertyUuid) ?? [];
+      const what = event === END ? `${channel} ${adEvent.fieldName}` : channel;
       assert.equal(sequence, before.length + 1, 'what is held back has no number');
-      found.set(propertyUuid, [...before, [channel, event, fieldOldValue, fieldNewValue, percentVariation]]);
+      found.set(propertyUuid, [...before, [what, event, fieldOldValue, fieldNewValue, percentVariation]]);
     }
     const where = `history ${seed}, search ${id}`;
     assert.deepEqual(Object.fromEntries(found), Object.fromEntries(told), where);

@@ -243,6 +243,8 @@ async function scene() {
     budgetMax: 245_000,
     notificationEnabled: true,
     endpointRecipient: receiver.urlOf('/match'),
+    eventEndpoint: receiver.urlOf('/event'),
+    subscribedEvents: ['property.match.end', 'property.match.resume'],
   });
   const advert = numberedUuid('advert', 900);
   const at = (minute: number) => `2026-03-10T08:${minute}:00Z`;
@@ -250,9 +252,14 @@ async function scene() {
   const cheaper = upsert({ property, advert, crawledAt: at(20), price: 240_000, surface: 51 });
   const shown = { ...cheaper, crawledAt: at(30), advert: { ...cheaper.advert, pictures: ['https://a.example/1.jpg'] } };
   const gone = { kind: 'expire', crawledAt: at(40), property: { uuid: property }, advert: { uuid: advert } };
-  await crawler.publish(first, cheaper, shown, gone, { ...shown, crawledAt: at(50) });
-  // Two matches; four events of a field, a return, a creation, and an update with each change.
-  await receiver.until((posts) => posts.length >= 2 + 4 + 1 + 1 + 3);
+  const dear = { ...shown, crawledAt: at(52), advert: { ...shown.advert, price: 260_000 } };
+  await crawler.publish(first, cheaper, shown, gone, { ...shown, crawledAt: at(50) }, dear, {
+    ...shown,
+    crawledAt: at(54),
+  });
+  // Two matches, an end and a return; six events of a field, an advert that is back, a creation, and an update with each
+  // change.
+  await receiver.until((posts) => posts.length >= 2 + 2 + 6 + 1 + 1 + 5);
   const post = receiver.posts.find(({ path }) => path === '/match');
   const match = JSON.parse(String(post?.body)).match['@id'].split('/').at(-1) as string;
   return { property, match, delivery: String(post?.headers['webhook-id']), posts: receiver.posts };

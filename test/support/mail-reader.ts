@@ -1,5 +1,6 @@
 /** A recipient of e-mails about one property, in memory: what is published is recorded, and `mail` is the next e-mail. */
 
+import assert from 'node:assert/strict';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import { searchNumberOf, timeOrderedUuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
@@ -58,6 +59,13 @@ export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { i
           items.push({ id, propertyUuid, searchNumber: number, reason: JSON.parse(JSON.stringify(reason)) });
         }
       }
+    },
+    /** The first search is notified of an end or a return of its match. */
+    follow(kind: 'property.match.end' | 'property.match.resume', why?: MailItem['reason']['why']): void {
+      const id = timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0, seconds++)));
+      const propertyUuid = held?.state.uuid ?? assert.fail();
+      const reason = { type: 'event', kind, oldValue: null, newValue: null, why } as const;
+      items.push({ id, propertyUuid, searchNumber: searchNumberOf(1), reason });
     },
     entry,
     /** Null when nothing remains to be said. */

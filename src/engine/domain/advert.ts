@@ -1,6 +1,7 @@
 /** Adverts and the events recorded on them (specification, section 2.7). `null` means unknown. Euros, m², UTC instants. */
 
 import type { EventKind } from './codes.ts';
+import type { InLanguages } from './criterion-words.ts';
 import type { Uuid } from './ids.ts';
 import type { StatedFlags } from './property-flags.ts';
 
@@ -64,6 +65,8 @@ export interface FieldChange {
   readonly fieldNewValue: string | null;
   /** (new − old) / old × 100, two decimals, half away from zero; null where it has no meaning. */
   readonly percentVariation: number | null;
+  /** Why a criterion fails, of the end of a match; not stored. */
+  readonly reason?: InLanguages<string>;
   /** How long an advert that is live again was expired; not stored. */
   readonly daysAway?: number;
 }

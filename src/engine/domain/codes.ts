@@ -16,7 +16,8 @@ export const PUBLISHER_TYPES = codesOf(PUBLISHER_TYPE_NAMES);
 export const FEES_RESPONSIBILITIES = [0, 1] as const;
 export const ENERGY_CATEGORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'] as const;
 
-export const EVENT_KINDS = [
+/** What happens to an advert; a search may be notified of it, and the document shows it. */
+export const ADVERT_EVENT_KINDS = [
   'ad.update.price',
   'ad.update.surface',
   'ad.update.pictures',
@@ -25,6 +26,8 @@ export const EVENT_KINDS = [
   'property.ad.create',
   'property.ad.update',
 ] as const;
+/** Beside them what happens to a match (decisions, section 16), which no document shows. */
+export const EVENT_KINDS = [...ADVERT_EVENT_KINDS, 'property.match.end', 'property.match.resume'] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
 function codesOf(names: readonly string[]): readonly number[] {

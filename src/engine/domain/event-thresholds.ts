@@ -32,9 +32,9 @@ export function comparesWithNotified(thresholds: EventThresholds | null): boolea
   return thresholds !== null && THRESHOLD_FIELDS.some((field) => thresholds[field]?.since === 'told');
 }
 
-/** The field of a price or surface event. */
-export function thresholdFieldOf({ field }: AdvertEvent): ThresholdField | null {
-  return THRESHOLD_FIELDS.find((name) => name === field?.fieldName) ?? null;
+/** The field of a price or surface event. The end of a match may name a criterion that is called so. */
+export function thresholdFieldOf({ kind }: AdvertEvent): ThresholdField | null {
+  return THRESHOLD_FIELDS.find((name) => kind === `ad.update.${name}`) ?? null;
 }
 
 function isReached({ percent, amount, direction }: EventThreshold, from: number, to: number): boolean {

@@ -147,7 +147,7 @@ const PROPERTY = shapeOf<StatedProperty>({
 const EVENT = shapeOf<Omit<AdvertEvent, 'advertUuid'>>({
   kind: 'value',
   createdAt: 'value',
-  field: shapeOf<Omit<FieldChange, 'daysAway'>>({
+  field: shapeOf<Omit<FieldChange, 'daysAway' | 'reason'>>({
     fieldName: 'value',
     fieldOldValue: 'value',
     fieldNewValue: 'value',

@@ -119,8 +119,10 @@ export function deriveAlerts(
       const route = routes.get(number) ?? null;
       if (route === null) continue;
       const pair = pairsOfProperty.get(number) ?? { isKnown: false, match: null };
-      const startsNow = !before.has(number) && pair.match?.hasBegun !== true;
-      const events = eventsSeenBy(route, change, pair.match?.id ?? null, notifiedSoFar);
+      const wasSatisfied = before.has(number);
+      const startsNow = !wasSatisfied && pair.match?.hasBegun !== true;
+      const matchId = pair.match?.id ?? null;
+      const events = eventsSeenBy(route, change, { matchId, startsNow, wasSatisfied }, notifiedSoFar);
       const notifications = notificationsOf(route, events, startsNow);
       if (notifications.length === 0) continue;
       const opening = opened(pair.match, route, change, startsNow, now);

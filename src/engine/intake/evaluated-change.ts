@@ -3,6 +3,7 @@
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { HeldProperty } from '../domain/change.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { PropertyFacts } from '../domain/property-facts.ts';
 
 export interface EvaluatedChange {
   readonly propertyUuid: Uuid;
@@ -12,6 +13,8 @@ export interface EvaluatedChange {
   readonly events: readonly AdvertEvent[];
   readonly before: readonly SearchNumber[];
   readonly after: readonly SearchNumber[];
+  /** As both sides were matched; null without a live advert. */
+  readonly facts: { readonly before: PropertyFacts | null; readonly after: PropertyFacts | null };
   /** The trace that the change's message belongs to. */
   readonly traceparent: string | null;
 }

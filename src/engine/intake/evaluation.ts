@@ -18,6 +18,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { IntakeMessage } from '../domain/intake-message.ts';
 import { isLive } from '../domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
+import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { MedianOf } from '../domain/property-summary.ts';
 import { excessOf, type PropertyBounds, stateBytes } from '../domain/stored-property.ts';
 import type { LockedProperty } from '../store/properties.ts';
@@ -163,7 +164,8 @@ class Evaluation implements EvaluatedBatch {
     const after = this.#read(change.held as HeldProperty);
     const before = this.readings.get(uuid) ?? (held === null ? null : this.#read(held));
     // Nothing is awaited in between: one median evaluates both sides of a change.
-    const satisfied = { before: before === null ? [] : this.#match(before), after: this.#match(after) };
+    const facts = { before: before === null ? null : this.#factsOf(before), after: this.#factsOf(after) };
+    const satisfied = { before: this.#match(facts.before), after: this.#match(facts.after) };
     const pairs = satisfied.before.length + satisfied.after.length;
     const weight = bytes <= LIGHT_BYTES || pairs === 0 ? 0 : bytes;
     if (weight > 0 && this.#heldBytes > 0 && this.#heldBytes + weight > this.#dependencies.bounds.batchBytesMax) {
@@ -179,6 +181,7 @@ class Evaluation implements EvaluatedBatch {
       former: held,
       events: change.events,
       ...satisfied,
+      facts,
       traceparent: entry.traceparent,
     });
     return true;
@@ -198,9 +201,13 @@ class Evaluation implements EvaluatedBatch {
     return readingOf(state, crawls, this.#dependencies.resolvePlace);
   }
 
-  #match(reading: PropertyReading): readonly SearchNumber[] {
-    if (!reading.state.adverts.some(isLive)) return [];
-    return this.#dependencies.matcher.match(propertyFacts(reading, this.#dependencies.median));
+  /** Null without a live advert. */
+  #factsOf(reading: PropertyReading): PropertyFacts | null {
+    return reading.state.adverts.some(isLive) ? propertyFacts(reading, this.#dependencies.median) : null;
+  }
+
+  #match(facts: PropertyFacts | null): readonly SearchNumber[] {
+    return facts === null ? [] : this.#dependencies.matcher.match(facts);
   }
 
   /** A cheap upper bound, used while it suffices to classify the property as small. */

@@ -1,9 +1,12 @@
 /**
- * What searches that compare prices and surfaces with what they were notified of (decisions, section 16) were notified
- * of, while a batch is processed. Nothing is read and nothing written where a batch touches no such search.
+ * What searches were notified of that compare prices and surfaces with it, or follow the ends and returns of matches
+ * (decisions, section 16), while a batch is processed. Nothing is read and nothing written where a batch touches no such
+ * search.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { AdvertEvent } from '../domain/advert.ts';
+import type { Criteria } from '../domain/criterion-table.ts';
 import {
   eventsReaching,
   type NotifiedValue,
@@ -24,14 +27,17 @@ import {
 } from '../store/match-notices.ts';
 import type { KnownMatch, Match } from '../store/matches.ts';
 import type { EvaluatedChange } from './evaluated-change.ts';
+import { endOf, followsMatches, readEndingCriteria, resumeOf } from './match-ends.ts';
 
 export interface NotifiedBefore {
   readonly notices: readonly MatchNotice[];
   /** In the order of their events. */
   readonly formerValues: readonly FormerValue[];
+  /** Of searches that may be notified of an end. */
+  readonly criteria: ReadonlyMap<SearchNumber, Criteria>;
 }
 
-/** What `routes` were notified of before `changes`; null when none of them compares. */
+/** What `routes` were notified of before `changes`; null when none of them asks for anything that depends on it. */
 export async function readNotifiedBefore(
   client: Queryable,
   changes: readonly EvaluatedChange[],
@@ -39,35 +45,63 @@ export async function readNotifiedBefore(
   known: readonly KnownMatch[],
 ): Promise<NotifiedBefore | null> {
   const comparing = new Map<SearchNumber, number>();
+  const following = new Map<SearchNumber, SearchRoute>();
   for (const [number, route] of routes) {
-    const since = route?.thresholds?.comparedSince ?? null;
+    if (route === null) continue;
+    const since = route.thresholds?.comparedSince ?? null;
     if (since !== null) comparing.set(number, since);
+    if (followsMatches(route)) following.set(number, route);
   }
-  if (comparing.size === 0) return null;
-  const afterByProperty = new Map<Uuid, number>();
-  for (const { propertyUuid, events, before, after } of changes) {
-    if (!events.some((event) => thresholdFieldOf(event) !== null)) continue;
-    const [earliest = Number.MAX_SAFE_INTEGER] = [...before, ...after]
-      .flatMap((number) => comparing.get(number) ?? [])
-      .sort((a, b) => a - b);
-    const present = afterByProperty.get(propertyUuid) ?? Number.MAX_SAFE_INTEGER;
-    if (earliest < present) afterByProperty.set(propertyUuid, earliest);
-  }
-  const matchIds = known.filter(({ searchNumber }) => comparing.has(searchNumber)).map(({ id }) => id);
-  const [notices, formerValues] = await Promise.all([
-    readNotices(client, matchIds),
-    readFormerValues(client, afterByProperty),
+  if (comparing.size + following.size === 0) return null;
+  const asks = ({ searchNumber: number }: KnownMatch): boolean => comparing.has(number) || following.has(number);
+  const [notices, formerValues, criteria] = await Promise.all([
+    readNotices(
+      client,
+      known.filter(asks).map(({ id }) => id),
+    ),
+    readFormerValues(client, comparedSince(changes, comparing)),
+    readEndingCriteria(client, changes, following),
   ]);
-  return { notices, formerValues };
+  return { notices, formerValues, criteria };
 }
+
+/** By property with a price or surface event, the earliest event that a search compares with. */
+function comparedSince(
+  changes: readonly EvaluatedChange[],
+  comparing: ReadonlyMap<SearchNumber, number>,
+): ReadonlyMap<Uuid, number> {
+  const sinceByProperty = new Map<Uuid, number>();
+  for (const { propertyUuid, events, before, after } of comparing.size === 0 ? [] : changes) {
+    if (!events.some((event) => thresholdFieldOf(event) !== null)) continue;
+    for (const number of [...before, ...after]) {
+      const since = comparing.get(number) ?? Number.MAX_SAFE_INTEGER;
+      if (since < (sinceByProperty.get(propertyUuid) ?? Number.MAX_SAFE_INTEGER)) {
+        sinceByProperty.set(propertyUuid, since);
+      }
+    }
+  }
+  return sinceByProperty;
+}
+
+const NOTHING_NOTIFIED: Omit<MatchNotice, 'matchId'> = {
+  keptSince: null,
+  notified: null,
+  isEnded: false,
+  endedAt: null,
+  endedBy: null,
+  resumedAt: null,
+};
 
 export class NotifiedSoFar {
   readonly #notices: Map<Uuid, MatchNotice>;
+  readonly #criteria: ReadonlyMap<SearchNumber, Criteria>;
+  #satisfied: ReadonlySet<SearchNumber> = new Set();
   readonly #written = new Set<Uuid>();
   readonly #formerValues = new Map<Uuid, FormerValue[]>();
 
-  constructor({ notices, formerValues }: NotifiedBefore) {
+  constructor({ notices, formerValues, criteria }: NotifiedBefore) {
     this.#notices = new Map(notices.map((notice) => [notice.matchId, notice]));
+    this.#criteria = criteria;
     for (const value of formerValues) this.#formerValuesOf(value.propertyUuid).push(value);
   }
 
@@ -77,7 +111,8 @@ export class NotifiedSoFar {
   }
 
   /** Once for each change, before its routes: its events are not in the table yet. */
-  begin({ propertyUuid, events }: EvaluatedChange): void {
+  begin({ propertyUuid, events, after }: EvaluatedChange): void {
+    this.#satisfied = new Set(after);
     for (const event of events) {
       const field = thresholdFieldOf(event);
       const value = event.field?.fieldOldValue ?? null;
@@ -100,37 +135,52 @@ export class NotifiedSoFar {
     };
   }
 
+  /** Whether the property satisfies the search after the present change. */
+  isSatisfied(number: SearchNumber): boolean {
+    return this.#satisfied.has(number);
+  }
+
+  /** Whether the search was notified of the end of this match, and of nothing later that satisfies it. */
+  isEnded(matchId: Uuid | null): boolean {
+    return matchId !== null && this.#notices.get(matchId)?.isEnded === true;
+  }
+
+  criteriaOf(number: SearchNumber): Criteria | undefined {
+    return this.#criteria.get(number);
+  }
+
   /** `events`: what the search saw of the change. A match that begins notifies of all live adverts. */
   record(
     { thresholds, subscribedEvents }: SearchRoute,
-    match: Pick<Match, 'id'>,
+    { id: matchId, updatedAt }: Match,
     { held }: EvaluatedChange,
     { events, hasBegun }: { readonly events: readonly AdvertEvent[]; readonly hasBegun: boolean },
   ): void {
     const { keptSince = null } = thresholds ?? {};
-    if (keptSince === null) return;
-    const values = new Map(Object.entries(this.#notifiedOf(match.id, keptSince)));
-    const of = (uuid: Uuid, changed: Partial<Record<ThresholdField, number | null>>): void => {
-      const [price, surface] = values.get(uuid) ?? [null, null];
-      const next = { price, surface, ...changed };
-      values.set(uuid, [next.price, next.surface]);
-      this.#written.add(match.id);
-    };
+    const former = this.#notices.get(matchId) ?? { ...NOTHING_NOTIFIED, matchId };
+    const values = new Map(Object.entries(this.#notifiedOf(matchId, keptSince))) as Map<Uuid, NotifiedValues[Uuid]>;
+    let next = hasBegun ? { ...former, isEnded: false } : former;
     for (const { uuid, content } of hasBegun ? held.state.adverts.filter(isLive) : []) {
-      of(uuid, { price: content.price, surface: content.surface });
+      values.set(uuid, [content.price, content.surface]);
     }
     for (const event of events) {
+      if (!subscribedEvents.includes(event.kind)) continue;
       const field = thresholdFieldOf(event);
-      if (field === null || !subscribedEvents.includes(event.kind)) continue;
-      const { fieldNewValue = null } = event.field ?? {};
-      of(event.advertUuid, { [field]: fieldNewValue === null ? null : Number(fieldNewValue) });
+      if (field !== null) setValue(values, event, field);
+      else if (event.kind === 'property.match.resume') next = { ...next, isEnded: false, resumedAt: updatedAt };
+      else if (event.kind === 'property.match.end') {
+        next = { ...next, isEnded: true, endedAt: updatedAt, endedBy: event.field?.fieldName ?? null };
+      }
     }
-    this.#notices.set(match.id, { matchId: match.id, keptSince, notified: Object.fromEntries(values) });
+    if (keptSince !== null && values.size > 0) next = { ...next, keptSince, notified: Object.fromEntries(values) };
+    if (next === former || (!this.#notices.has(matchId) && isDeepStrictEqual(next, former))) return;
+    this.#notices.set(matchId, next);
+    this.#written.add(matchId);
   }
 
   #notifiedOf(matchId: Uuid | null, keptSince: number | null): NotifiedValues {
-    const notice = matchId === null ? undefined : this.#notices.get(matchId);
-    return notice === undefined || notice.keptSince !== keptSince ? {} : notice.notified;
+    const notice = matchId === null || keptSince === null ? undefined : this.#notices.get(matchId);
+    return notice?.keptSince === keptSince ? (notice?.notified ?? {}) : {};
   }
 
   #formerValuesOf(propertyUuid: Uuid): FormerValue[] {
@@ -140,15 +190,44 @@ export class NotifiedSoFar {
   }
 }
 
-/** The events of a change that a search sees: those that reach its thresholds. */
+function setValue(
+  values: Map<Uuid, NotifiedValues[Uuid]>,
+  { advertUuid, field }: AdvertEvent,
+  name: ThresholdField,
+): void {
+  const [price, surface] = values.get(advertUuid) ?? [null, null];
+  const value = field?.fieldNewValue ?? null;
+  const next = { price, surface, [name]: value === null ? null : Number(value) };
+  values.set(advertUuid, [next.price, next.surface]);
+}
+
+/** Where a pair stands at a change. */
+export interface PairAtChange {
+  readonly matchId: Uuid | null;
+  readonly startsNow: boolean;
+  readonly wasSatisfied: boolean;
+}
+
+/**
+ * The events of a change that a search sees: those that reach its thresholds, before them the return and behind them the
+ * end of a match. A match exists from its first notification on, which may be of this change.
+ */
 export function eventsSeenBy(
   route: SearchRoute,
-  { propertyUuid, former, held, events }: EvaluatedChange,
-  matchId: Uuid | null,
-  notified: NotifiedSoFar | null,
+  change: EvaluatedChange,
+  { matchId, startsNow, wasSatisfied }: PairAtChange,
+  soFar: NotifiedSoFar | null,
 ): readonly AdvertEvent[] {
-  if (route.thresholds === null || events.length === 0) return events;
-  const valuesOf = notified?.valuesFor(route, propertyUuid, matchId) ?? (() => null);
+  const { propertyUuid, former, held, events } = change;
+  if (events.length === 0 || (route.thresholds === null && soFar === null)) return events;
   const states = { before: (former ?? held).state, after: held.state };
-  return eventsReaching(route.thresholds.fields, events, states, valuesOf);
+  const valuesOf = soFar?.valuesFor(route, propertyUuid, matchId) ?? (() => null);
+  const reaching =
+    route.thresholds === null ? events : eventsReaching(route.thresholds.fields, events, states, valuesOf);
+  if (soFar === null || !followsMatches(route)) return reaching;
+  const isSatisfied = soFar.isSatisfied(route.number);
+  const resumes = isSatisfied && !startsNow && soFar.isEnded(matchId);
+  const isMatch = matchId !== null || reaching.some(({ kind }) => route.subscribedEvents.includes(kind));
+  const end = isMatch && wasSatisfied && !isSatisfied ? endOf(change, soFar.criteriaOf(route.number)) : null;
+  return [...(resumes ? [resumeOf(change)] : []), ...reaching, ...(end === null ? [] : [end])];
 }

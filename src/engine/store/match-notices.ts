@@ -12,8 +12,13 @@ export type NotifiedValues = Readonly<Record<Uuid, readonly [price: number | nul
 export interface MatchNotice {
   readonly matchId: Uuid;
   /** Of its search (`RouteThresholds`): values from before it asked anew are void. */
-  readonly keptSince: number;
-  readonly notified: NotifiedValues;
+  readonly keptSince: number | null;
+  readonly notified: NotifiedValues | null;
+  /** True from the notification of its end to that of its return, or of its start. */
+  readonly isEnded: boolean;
+  readonly endedAt: Date | null;
+  readonly endedBy: string | null;
+  readonly resumedAt: Date | null;
 }
 
 /** Served by the primary key. */
@@ -21,7 +26,8 @@ export async function readNotices(client: Queryable, matchIds: readonly Uuid[]):
   if (matchIds.length === 0) return [];
   const { rows } = await client.query<MatchNotice>({
     name: 'read-notices',
-    text: `select match_id as "matchId", kept_since::float8 as "keptSince", notified
+    text: `select match_id as "matchId", kept_since::float8 as "keptSince", notified, is_ended as "isEnded",
+        ended_at as "endedAt", ended_by as "endedBy", resumed_at as "resumedAt"
       from match_notices where match_id = any($1::uuid[])`,
     values: [arrayLiteral(matchIds)],
   });
@@ -35,14 +41,21 @@ export function writeNotices(notices: readonly MatchNotice[]): readonly Statemen
     {
       name: 'write-notices',
       text: `
-      insert into match_notices (match_id, kept_since, notified)
-      select match_id, kept_since, notified::json
-      from unnest($1::uuid[], $2::bigint[], ${jsonTexts('$3')}) as written(match_id, kept_since, notified)
-      on conflict (match_id) do update set kept_since = excluded.kept_since, notified = excluded.notified`,
+      insert into match_notices (match_id, kept_since, notified, is_ended, ended_at, ended_by, resumed_at)
+      select match_id, kept_since, nullif(notified, 'null')::json, is_ended, ended_at, ended_by, resumed_at
+      from unnest($1::uuid[], $2::bigint[], ${jsonTexts('$3')}, $4::boolean[], $5::timestamptz[], $6::text[],
+        $7::timestamptz[]) as written(match_id, kept_since, notified, is_ended, ended_at, ended_by, resumed_at)
+      on conflict (match_id) do update set kept_since = excluded.kept_since, notified = excluded.notified,
+        is_ended = excluded.is_ended, ended_at = excluded.ended_at, ended_by = excluded.ended_by,
+        resumed_at = excluded.resumed_at`,
       values: [
         arrayLiteral(notices.map(({ matchId }) => matchId)),
         arrayLiteral(notices.map(({ keptSince }) => keptSince)),
         joinedJson(notices.map(({ notified }) => JSON.stringify(notified))),
+        arrayLiteral(notices.map(({ isEnded }) => isEnded)),
+        arrayLiteral(notices.map(({ endedAt }) => endedAt?.toISOString() ?? null)),
+        arrayLiteral(notices.map(({ endedBy }) => endedBy)),
+        arrayLiteral(notices.map(({ resumedAt }) => resumedAt?.toISOString() ?? null)),
       ],
     },
   ];

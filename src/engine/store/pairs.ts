@@ -45,3 +45,16 @@ export async function readSearchIds(
   );
   return new Map(rows.map(({ number, id }) => [number, id]));
 }
+
+/** By number. Served by the primary key. */
+export async function readMembers(
+  database: Queryable,
+  numbers: readonly SearchNumber[],
+): Promise<ReadonlyMap<SearchNumber, SearchMembers>> {
+  const { rows } = await database.query<{ number: SearchNumber; members: StoredMembers }>({
+    name: 'read-members',
+    text: 'select number, members from searches where number = any($1::integer[])',
+    values: [numbers],
+  });
+  return new Map(rows.map(({ number, members }) => [number, membersOfStored(members)]));
+}

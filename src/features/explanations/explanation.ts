@@ -137,7 +137,14 @@ function versionOf({ version, from, members }: RecordedVersion, siteCategoryName
   };
 }
 
-type Sentence = (reason: { readonly at: string | null; readonly was: string; readonly is: string }) => string;
+interface Said {
+  readonly at: string | null;
+  readonly was: string;
+  readonly is: string;
+  /** A criterion. */
+  readonly what: string;
+}
+type Sentence = (reason: Said) => string;
 
 const on = (word: string, at: string | null): string => (at === null ? '' : `${word}${at}`);
 
@@ -166,6 +173,8 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     left: () => "Il n'y correspond plus.",
     'came-back': ({ at }) =>
       `Il avait cessé d'y correspondre et y est revenu${on(' le ', at)}\u00a0; une correspondance n'est signalée qu'une fois.`,
+    'end-notified': ({ at, what }) => `Sa fin a été signalée le ${at} (${what}).`,
+    'return-notified': ({ at }) => `Son retour a été signalé le ${at}.`,
     'not-subscribed': () => "La recherche n'est pas abonnée aux événements survenus depuis.",
     'no-endpoint': () => "La recherche n'avait alors pas d'adresse pour le recevoir\u00a0: seul le flux l'a.",
     cancelled: () => 'Des envois ont été annulés avec la recherche ou ses notifications.',
@@ -195,6 +204,8 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     'not-recorded': () => 'What made it match is not recorded.',
     left: () => 'It does not match any more.',
     'came-back': ({ at }) => `It had left and came back${on(' on ', at)}: a match is notified once.`,
+    'end-notified': ({ at, what }) => `Its end was notified on ${at} (${what}).`,
+    'return-notified': ({ at }) => `Its return was notified on ${at}.`,
     'not-subscribed': () => 'The search does not subscribe to the events since then.',
     'no-endpoint': () => 'The search had no endpoint for it then: the feed alone has it.',
     cancelled: () => 'Deliveries were cancelled with the search or its notifications.',
@@ -206,13 +217,14 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
   },
 };
 
-export function reasonSentence({ code, at, was, is }: PairReason, language: Language): string {
+export function reasonSentence({ code, at, was, is, criterion }: PairReason, language: Language): string {
   const unit = code === 'began-by-price' ? '€' : 'm²';
   const show = (value: string | null = null): string =>
     value === null
       ? { fr: 'inconnu', en: 'unknown' }[language]
       : `${shownNumber(Number(value), language)}\u00a0${unit}`;
-  return WORDS[language][code]({ at: at === null ? null : day(at, language), was: show(was), is: show(is) });
+  const what = criterion ?? '';
+  return WORDS[language][code]({ at: at === null ? null : day(at, language), was: show(was), is: show(is), what });
 }
 
 /** All of them, and which criteria fail. */

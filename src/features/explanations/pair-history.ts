@@ -49,6 +49,10 @@ export interface PairMatch {
   readonly channel: 'match' | 'event';
   readonly searchVersion: number;
   readonly cause: readonly CausingEvent[];
+  /** The end and the return that it was notified of last. */
+  readonly endedAt: Date | null;
+  readonly endedBy: string | null;
+  readonly resumedAt: Date | null;
 }
 
 export interface PairHistory {
@@ -100,6 +104,8 @@ export const PAIR_REASON_CODES = [
   'not-recorded',
   'left',
   'came-back',
+  'end-notified',
+  'return-notified',
   'not-subscribed',
   'no-endpoint',
   'cancelled',
@@ -117,6 +123,8 @@ export interface PairReason {
   readonly at: Date | null;
   readonly was?: string | null;
   readonly is?: string | null;
+  /** Which has failed. */
+  readonly criterion?: string | null;
 }
 
 export function pairReasons(history: PairHistory): readonly PairReason[] {
@@ -128,8 +136,20 @@ export function pairReasons(history: PairHistory): readonly PairReason[] {
   const reasons =
     match === null
       ? [now(isSatisfied ? 'satisfied' : unsatisfied), now('not-notified'), ...(isSatisfied ? silenceOf(history) : [])]
-      : [...startOf(history, match), ...(isSatisfied ? sinceOf(history, match) : [now('left'), now(unsatisfied)])];
+      : [
+          ...startOf(history, match),
+          ...followUpsOf(match),
+          ...(isSatisfied ? sinceOf(history, match) : [now('left'), now(unsatisfied)]),
+        ];
   return [...reasons, ...medianOf(history, reasons), ...sendingOf(history), ...standingOf(history)];
+}
+
+/** In the order in which they were notified. */
+function followUpsOf({ endedAt, endedBy, resumedAt }: PairMatch): readonly PairReason[] {
+  const end = endedAt === null ? [] : [{ code: 'end-notified', at: endedAt, criterion: endedBy } as const];
+  if (resumedAt === null) return end;
+  const resumed = { code: 'return-notified', at: resumedAt } as const;
+  return endedAt !== null && endedAt > resumedAt ? [resumed, ...end] : [...end, resumed];
 }
 
 function now(code: PairReasonCode): PairReason {
@@ -204,7 +224,7 @@ function sinceOf(history: PairHistory, match: PairMatch): readonly PairReason[] 
 
 /** A match is notified once: the explanation of a property that left since then and came back. */
 function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
-  if (!match.hasBegun) return [];
+  if (!match.hasBegun || match.resumedAt !== null) return [];
   const place = causeOf(history, match);
   const messages = history.messages.filter(({ at }, i) => (place === -1 ? at > match.createdAt : i < place));
   // A return is no match, whether the search notifies or not: each moment at which it may have happened is a candidate.
@@ -318,6 +338,8 @@ const RETRACES: Readonly<Record<EventKind, 'value' | 'nothing' | 'presence' | 'p
   'ad.update.reactivated': 'nothing',
   'property.ad.create': 'part',
   'property.ad.update': 'part',
+  'property.match.end': 'nothing',
+  'property.match.resume': 'nothing',
 };
 
 function isMeasure({ kind }: CausingEvent): boolean {

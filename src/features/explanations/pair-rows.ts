@@ -130,8 +130,9 @@ export async function readPair(
 ): Promise<PairRow | null> {
   const { rows } = await database.query<PairRow>(
     `select id as "matchId", created_at as "createdAt", has_begun as "hasBegun", updated_at as "updatedAt", cause,
-       channel, search_version as "searchVersion"
-     from matches where property_uuid = $1 and search_number = $2`,
+       channel, search_version as "searchVersion", ended_at as "endedAt", ended_by as "endedBy",
+       resumed_at as "resumedAt"
+     from matches left join match_notices on match_id = id where property_uuid = $1 and search_number = $2`,
     [propertyUuid, searchNumber],
   );
   return rows[0] ?? null;

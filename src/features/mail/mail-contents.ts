@@ -101,6 +101,8 @@ export interface MailFact {
   readonly now: number | null;
   /** An expired advert that is live again. */
   readonly isBack: boolean;
+  /** Why the match has ended. */
+  readonly why: string | null;
   /** Null for the one that the entry shows. */
   readonly advert: MailAdvert | null;
 }
@@ -116,8 +118,34 @@ export interface MailSources {
   readonly language: MailLanguage;
 }
 
-/** `items`: all of one property, the oldest first. Null when they say nothing that the recipient does not know. */
-export function mailEntry(items: readonly MailItem[], sources: MailSources): MailEntry | null {
+/**
+ * The items of a property that an e-mail may speak of: of those about a match with one search, which says that it began,
+ * ended or returned, the last state. One that ended and returned needs no words.
+ */
+export function news<Item extends MailItem>(items: readonly Item[]): readonly Item[] {
+  const isEnd = ({ reason }: MailItem): boolean => reason.kind === 'property.match.end';
+  const unsaid = new Set<Item>();
+  for (const number of new Set(items.map(({ searchNumber }) => searchNumber))) {
+    const standing = items.filter(
+      (item) => item.searchNumber === number && (item.reason.type === 'match' || item.reason.kind in MATCH_STATES),
+    );
+    const [first, last] = [standing[0], standing.at(-1)];
+    if (first === undefined || last === undefined) continue;
+    const isOutAndBack = isEnd(first) && last.reason.kind === 'property.match.resume';
+    const began = isEnd(last) ? undefined : standing.find(({ reason }) => reason.type === 'match');
+    for (const item of standing) if (isOutAndBack || item !== (began ?? last)) unsaid.add(item);
+  }
+  return items.filter((item) => !unsaid.has(item));
+}
+
+const MATCH_STATES: Partial<Readonly<Record<EventKind, true>>> = {
+  'property.match.end': true,
+  'property.match.resume': true,
+};
+
+/** `all`: all items of one property, the oldest first. Null when they say nothing that the recipient does not know. */
+export function mailEntry(all: readonly MailItem[], sources: MailSources): MailEntry | null {
+  const items = news(all);
   const { held, resolvePlace, notified, isAnnounced, searches, language } = sources;
   const { state, crawls } = held;
   const document = {
@@ -137,7 +165,8 @@ export function mailEntry(items: readonly MailItem[], sources: MailSources): Mai
     const ofSearch = items.filter(({ searchNumber }) => searchNumber === number);
     const facts = factsOf(ofSearch, lead, sources).filter(({ type }) => !isNews || type === 'match');
     const members = searches.get(number);
-    const misses = members === undefined ? [] : missesOf(members, document, language);
+    const isEnded = facts.some(({ why }) => why !== null);
+    const misses = members === undefined || isEnded ? [] : missesOf(members, document, language);
     return facts.length === 0 ? [] : [{ searchTitle: members?.title ?? '', facts, misses }];
   });
   causes.sort((a, b) => Number(hasMatch(b)) - Number(hasMatch(a)));
@@ -216,10 +245,18 @@ const COMPARED: Partial<Readonly<Record<EventKind, 'price' | 'surface'>>> = {
 
 /** Null when the recipient knows it, it no longer holds, or another item says it. */
 function factOf(reason: MailReason, lead: HeldAdvert, sources: MailSources): MailFact | null {
-  const { held, notified, isAnnounced } = sources;
+  const { held, notified, isAnnounced, language } = sources;
   const { type, kind, oldValue, newValue, advertUuid } = reason;
-  const fact: MailFact = { type, kind, before: null, now: null, isBack: false, advert: null };
-  if (type === 'match') return fact;
+  const fact: MailFact = {
+    type,
+    kind,
+    before: null,
+    now: null,
+    isBack: false,
+    why: reason.why?.[language] ?? null,
+    advert: null,
+  };
+  if (type === 'match' || kind in MATCH_STATES) return fact;
   const advert = held.state.adverts.find(({ uuid }) => uuid === advertUuid);
   if (advert === undefined) return null;
   const last = notified?.[advert.uuid];

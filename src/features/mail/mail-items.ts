@@ -2,6 +2,7 @@
 
 import type { AdvertEvent } from '../../engine/domain/advert.ts';
 import type { EventKind } from '../../engine/domain/codes.ts';
+import type { InLanguages } from '../../engine/domain/criterion-words.ts';
 import { type SearchNumber, type Uuid, uuidAfter } from '../../engine/domain/ids.ts';
 import type { MailRoute } from '../../engine/domain/mail.ts';
 import type { NotifiedPair } from '../../engine/intake/alerts.ts';
@@ -14,6 +15,8 @@ export interface MailReason {
   readonly newValue: string | null;
   /** The advert that changed. */
   readonly advertUuid?: Uuid | undefined;
+  /** Why a match has ended. */
+  readonly why?: InLanguages<string> | undefined;
   /** Of an advert that is live again. */
   readonly daysAway?: number | undefined;
   /** Another item of the same change says it more precisely. */
@@ -57,7 +60,8 @@ export function mailReasonsOf(
     const { fieldOldValue = null, fieldNewValue = null } = field ?? {};
     const [oldValue, newValue] = [cut(fieldOldValue, NAME_LENGTH_MAX), cut(fieldNewValue, NAME_LENGTH_MAX)];
     const isCovered = isSaid && IMPRECISE.includes(kind);
-    reasons.push({ type: 'event', kind, oldValue, newValue, advertUuid, daysAway: field?.daysAway, isCovered });
+    const { daysAway, reason: why } = field ?? {};
+    reasons.push({ type: 'event', kind, oldValue, newValue, advertUuid, daysAway, why, isCovered });
   }
   return reasons;
 }

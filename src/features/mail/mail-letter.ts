@@ -9,10 +9,11 @@ import { createdAtOf, type SearchNumber, type Uuid } from '../../engine/domain/i
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import { type Database, transaction } from '../../engine/store/database.ts';
+import { readMembers } from '../../engine/store/pairs.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
 import { type ClaimedItem, type ClaimedMail, lockMailCounts, uncountMail } from './mail-claims.ts';
-import { itemsByProperty, type MailEntry, mailEntry, type Notified } from './mail-contents.ts';
-import { keepMail, readMailedSearches, readNotified } from './mail-outcomes.ts';
+import { itemsByProperty, type MailEntry, mailEntry, type Notified, news } from './mail-contents.ts';
+import { keepMail, readNotified } from './mail-outcomes.ts';
 import { entryBytes, type MailFoot, type MailText, mailText, roomFor } from './mail-text.ts';
 
 /** Database work that is retried until it succeeds. */
@@ -50,9 +51,9 @@ export async function writeLetter(
   const unsubscribeUrl = `${publicUrl}/unsubscribe/${mail.token}`;
   const foot = { unsubscribeUrl, sender: from.name || from.address };
   const searches = await retrying(() =>
-    readMailedSearches(database, [...new Set(mail.items.map(({ searchNumber }) => searchNumber))]),
+    readMembers(database, [...new Set(mail.items.map(({ searchNumber }) => searchNumber))]),
   );
-  const { entries, shown, notified, obsolete, rest } = await fill(mail, foot, searches, dependencies, retrying);
+  const { entries, shown, notified, rest, ...unsaid } = await fill(mail, foot, searches, dependencies, retrying);
   const counted = rest.filter((items) => items.every((item) => isLastTime(item, searches)));
   const items = [...shown, ...counted.flat()].sort((a, b) => (a.id < b.id ? -1 : 1));
   let bytes: Buffer | null = null;
@@ -62,7 +63,7 @@ export async function writeLetter(
     bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
   }
   const postponed = rest.filter((each) => !counted.includes(each)).flatMap(idsOf);
-  const written = { mailId: mail.id, bytes, items: idsOf(items), notified, postponed, obsolete };
+  const written = { mailId: mail.id, bytes, items: idsOf(items), notified, postponed, ...unsaid };
   await retrying(() =>
     transaction(database, async (client) => {
       if (bytes === null) await lockMailCounts(client, mail);
@@ -103,6 +104,7 @@ async function fill(
   const shown: ClaimedItem[] = [];
   const notified = new Map<Uuid, Notified>();
   const obsolete: Uuid[] = [];
+  const settled: Uuid[] = [];
   let rest: readonly (readonly ClaimedItem[])[] = [];
   let room = roomFor(foot, language);
   const isOld = ({ matchId }: ClaimedItem): boolean => createdAtOf(matchId) < (keptSince() ?? new Date(0));
@@ -120,20 +122,20 @@ async function fill(
       const sources = { resolvePlace, notified: before, isAnnounced, searches, language };
       const entry = held === undefined ? null : mailEntry(items, { held, ...sources });
       if (entry === null) {
-        obsolete.push(...idsOf(items));
+        (news(items).length === 0 ? settled : obsolete).push(...idsOf(items));
         continue;
       }
       room -= entryBytes(entry, language);
       if (room < 0 && entries.length > 0) {
         rest = properties.slice(start + index).map(([, each]) => each);
-        return { entries, shown, notified, obsolete, rest };
+        return { entries, shown, notified, obsolete, settled, rest };
       }
       entries.push(entry);
       shown.push(...items);
       notified.set((items.at(-1) as ClaimedItem).id, entry.notified);
     }
   }
-  return { entries, shown, notified, obsolete, rest };
+  return { entries, shown, notified, obsolete, settled, rest };
 }
 
 export interface Mailbox {

@@ -1,11 +1,9 @@
 /** The outcome of an attempt at an e-mail, recorded for each of its items: they share attempts and outcome. */
 
 import type { AfterAttempt, AttemptOutcome } from '../../engine/domain/delivery.ts';
-import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
-import type { SearchMembers } from '../../engine/domain/search.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { NOT_YET_DELIVERED } from '../../engine/store/delivery-states.ts';
-import { membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
 import type { Notified } from './mail-contents.ts';
 
 export interface SettledMail {
@@ -106,6 +104,8 @@ export interface WrittenMail {
   readonly postponed: readonly Uuid[];
   /** Items that say nothing that the recipient does not know. */
   readonly obsolete: readonly Uuid[];
+  /** Items of matches that ended and returned: they need no words, and count as delivered. */
+  readonly settled: readonly Uuid[];
 }
 
 /**
@@ -113,19 +113,21 @@ export interface WrittenMail {
  * it, and its attempt does not count. False when that was done before. Served by mail_items_mail.
  */
 export async function keepMail(client: Queryable, written: WrittenMail, gatherMs: number): Promise<boolean> {
-  const { mailId, bytes, items, notified, postponed, obsolete } = written;
+  const { mailId, bytes, items, notified, postponed, obsolete, settled } = written;
   const { rowCount } = await client.query({
     name: 'keep-mail',
     text: `
       with open as materialized (
-        select id, case when id = any($7::uuid[]) then 'postponed' when id = any($8::uuid[]) then 'obsolete' end as leaves
+        select id, case when id = any($7::uuid[]) then 'postponed' when id = any($8::uuid[]) then 'obsolete'
+            when id = any($10::uuid[]) then 'settled' end as leaves
         from mail_items where mail_id = $1 and state = 'sending' order by id for update
       ), shown as (select * from unnest($5::uuid[], $6::jsonb[]) as shown(id, notified))
       update mail_items set
         letter = case when mail_items.id = $2 then $3::bytea end,
         letter_items = case when mail_items.id = $2 then $4::integer end,
         notified = (select shown.notified from shown where shown.id = mail_items.id),
-        state = case leaves when 'postponed' then 'queued' when 'obsolete' then 'cancelled' else state end,
+        state = case leaves when 'postponed' then 'queued' when 'obsolete' then 'cancelled' when 'settled' then 'delivered'
+          else state end,
         mail_id = case when leaves is null then mail_id end,
         attempt_count = attempt_count - (leaves is not null)::integer,
         attempts_spent = case when leaves is null then attempts_spent else attempt_count - 1 end,
@@ -133,26 +135,13 @@ export async function keepMail(client: Queryable, written: WrittenMail, gatherMs
         gathers_from = case leaves when 'postponed' then clock_timestamp() + $9 * interval '1 millisecond'
           else gathers_from end,
         due_at = case leaves when 'postponed' then clock_timestamp() + $9 * interval '1 millisecond' else due_at end,
-        finished_at = case leaves when 'obsolete' then clock_timestamp() end
+        finished_at = case when leaves in ('obsolete', 'settled') then clock_timestamp() end
       from open where mail_items.id = any(array(select id from open)) and mail_items.id = open.id`,
     values: [
       ...[mailId, items[0] ?? null, bytes, items.length],
       ...[[...notified.keys()], [...notified.values()].map((each) => JSON.stringify(each))],
-      ...[postponed, obsolete, gatherMs],
+      ...[postponed, obsolete, gatherMs, settled],
     ],
   });
   return rowCount !== 0;
-}
-
-/** By number, those that are not deleted. Served by the primary key. */
-export async function readMailedSearches(
-  client: Queryable,
-  numbers: readonly SearchNumber[],
-): Promise<ReadonlyMap<SearchNumber, SearchMembers>> {
-  const { rows } = await client.query<{ number: SearchNumber; members: StoredMembers }>({
-    name: 'read-mailed-searches',
-    text: 'select number, members from searches where number = any($1::integer[])',
-    values: [numbers],
-  });
-  return new Map(rows.map(({ number, members }) => [number, membersOfStored(members)]));
 }

@@ -41,12 +41,15 @@ export interface MailFoot {
 
 export function mailText(contents: MailContents, foot: MailFoot, language: MailLanguage): MailText {
   const words = MAIL_WORDS[language];
-  const { live, expired } = byExpiry(contents);
+  const { live, expired, ended } = byExpiry(contents);
   const titles = expired.map(({ property }) => titleOf(property, words));
   const subject = subjectOf(contents, words);
   const parts = {
     entries: live.map((entry) => linesOf(entry, words)),
     notes: [
+      ...(ended.length === 0
+        ? []
+        : [`${words.noMatch}${words.colon}${ended.map((entry) => endedText(entry, words)).join(words.semicolon)}`]),
       ...(titles.length === 0 ? [] : [words.expired(titles.join(words.semicolon))]),
       ...(contents.moreCount === 0 ? [] : [words.more(contents.moreCount)]),
     ],
@@ -58,14 +61,28 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
 }
 
 function byExpiry({ entries }: Pick<MailContents, 'entries'>) {
-  const isExpired = ({ property }: MailEntry): boolean => property.expired;
-  return { live: entries.filter((entry) => !isExpired(entry)), expired: entries.filter(isExpired) };
+  return {
+    live: entries.filter((entry) => !entry.property.expired && !isEnded(entry)),
+    expired: entries.filter(({ property }) => property.expired),
+    ended: entries.filter(isEnded),
+  };
+}
+
+/** Nothing is said of it but that it satisfies no search any more. */
+function isEnded({ property, causes }: MailEntry): boolean {
+  return !property.expired && causes.every(({ facts }) => facts.every(({ why }) => why !== null));
+}
+
+function endedText({ property, causes }: MailEntry, words: MailWords): string {
+  const reasons = new Set(causes.flatMap(({ facts }) => facts.map(({ why }) => cleanText(why ?? ''))));
+  return cut(`${titleOf(property, words)} (${[...reasons].join(' ')})`, REASON_LENGTH_MAX) as string;
 }
 
 /** Bytes of HTML that the entries of an e-mail may take, at least `entryBytes` of any one. */
 export function roomFor(foot: MailFoot, language: MailLanguage): number {
   const empty = { entries: [], moreCount: Number.MAX_SAFE_INTEGER, searchTitles: new Set<string>() };
-  const longest = SUBJECT_LENGTH_MAX * LONGEST_CHARACTER + MAIL_WORDS[language].expired('').length;
+  const { expired, noMatch, colon } = MAIL_WORDS[language];
+  const longest = SUBJECT_LENGTH_MAX * LONGEST_CHARACTER + `${expired('')}${noMatch}${colon}<p></p>`.length;
   return HTML_BYTES_MAX - Buffer.byteLength(mailText(empty, foot, language).html) - longest;
 }
 
@@ -75,9 +92,12 @@ const LONGEST_CHARACTER = 6;
 /** Bytes of HTML that an entry takes. */
 export function entryBytes(entry: MailEntry, language: MailLanguage): number {
   const words = MAIL_WORDS[language];
-  const html = entry.property.expired
-    ? escapeHtml(titleOf(entry.property, words) + words.semicolon)
-    : `${htmlEntry(linesOf(entry, words), words)}\n`;
+  const inLine = entry.property.expired
+    ? titleOf(entry.property, words)
+    : isEnded(entry)
+      ? endedText(entry, words)
+      : null;
+  const html = inLine === null ? `${htmlEntry(linesOf(entry, words), words)}\n` : escapeHtml(inLine + words.semicolon);
   return Buffer.byteLength(html);
 }
 
@@ -121,6 +141,9 @@ function subjectOf(contents: MailContents, words: MailWords): string {
   const [entry] = entries;
   if (entry !== undefined && count === expired.length) {
     return shortened(count === 1 ? words.expired(titleOf(entry.property, words)) : words.subjectOfExpired(count));
+  }
+  if (count === 1 && entry !== undefined && isEnded(entry)) {
+    return shortened(`${words.noMatch}${words.colon}${titleOf(entry.property, words)}`);
   }
   let subject = titles.size === 1 ? words.subjectOfSearch(count, search) : words.subjectOfMany(count);
   if (count === 1 && entry !== undefined) {
@@ -251,7 +274,9 @@ const SHOWN_VALUES: Partial<Readonly<Record<EventKind, (value: number, words: Ma
 };
 
 /** `hasLeft`: the property has ceased to satisfy the search. */
-function factText({ type, kind, before, now, isBack, advert }: MailFact, hasLeft: boolean, words: MailWords): string {
+function factText(fact: MailFact, hasLeft: boolean, words: MailWords): string {
+  const { type, kind, before, now, isBack, why, advert } = fact;
+  if (why !== null) return `${words.noMatch}${words.colon}${why}`;
   if (type === 'match') {
     if (kind === 'property.ad.create') return hasLeft ? words.newAdvert : words.newMatch;
     return hasLeft ? words.formerMatch : words.changedMatch;

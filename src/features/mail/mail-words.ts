@@ -88,6 +88,8 @@ const FRENCH: MailWords = {
     'ad.update.reactivated': 'Une annonce est de nouveau en ligne',
     'property.ad.create': 'Une annonce est parue',
     'property.ad.update': 'Une annonce a changé',
+    'property.match.end': 'Ne correspond plus à votre recherche',
+    'property.match.resume': 'Correspond de nouveau à votre recherche',
   },
   searches: (titles) =>
     `${titles.length === 1 ? 'Recherche' : 'Recherches'} ${titles.map((title) => `« ${title} »`).join(', ')}`,
@@ -145,6 +147,8 @@ const ENGLISH: MailWords = {
     'ad.update.reactivated': 'An advert is online again',
     'property.ad.create': 'An advert has appeared',
     'property.ad.update': 'An advert has changed',
+    'property.match.end': 'No longer fits your search',
+    'property.match.resume': 'Fits your search again',
   },
   searches: (titles) =>
     `${titles.length === 1 ? 'Search' : 'Searches'} ${titles.map((title) => `“${title}”`).join(', ')}`,

@@ -49,6 +49,8 @@ export const ALERTS = {
   ReactivationAlert: alert('ad.update.reactivated', AdEvent),
   CreationAlert: alert('property.ad.create'),
   UpdateAlert: alert('property.ad.update'),
+  EndAlert: alert('property.match.end', AdEvent),
+  ReturnAlert: alert('property.match.resume'),
   Rejection,
 } as const;
 
@@ -73,6 +75,16 @@ export const ALERT_KINDS: Readonly<Record<EventKind, AlertWords>> = {
   },
   'property.ad.create': { schema: 'CreationAlert', summary: 'There is a new advert', channels: ['match', 'event'] },
   'property.ad.update': { schema: 'UpdateAlert', summary: 'An advert has changed', channels: ['match', 'event'] },
+  'property.match.end': {
+    schema: 'EndAlert',
+    summary: 'A live property of a match no longer satisfies the search',
+    channels: ['event'],
+  },
+  'property.match.resume': {
+    schema: 'ReturnAlert',
+    summary: 'A property satisfies the search again after its end was notified',
+    channels: ['event'],
+  },
 };
 
 export const CHANNELS: Readonly<Record<WebhookChannel, { readonly member: string; readonly when: string }>> = {

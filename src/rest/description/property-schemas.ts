@@ -1,7 +1,7 @@
 /** A property document and what it is made of (specification, sections 2.6 and 2.7), as the API answers it. */
 
 import { z } from 'zod';
-import { EVENT_KINDS } from '../../engine/domain/codes.ts';
+import { ADVERT_EVENT_KINDS } from '../../engine/domain/codes.ts';
 import { eachFlag, PROPERTY_FLAGS } from '../../engine/domain/property-flags.ts';
 import {
   dateTime,
@@ -49,7 +49,7 @@ const Line = z.strictObject({
 const Station = z.strictObject({ id: z.int().nullable(), name: z.string().nullable(), lines: z.array(Line) });
 
 const AdvertEvent = z.strictObject({
-  event: z.enum(EVENT_KINDS),
+  event: z.enum(ADVERT_EVENT_KINDS),
   createdAt: dateTime('When the crawler saw the change.'),
   fieldName: z.string().nullable(),
   fieldOldValue: z.string().nullable(),
@@ -139,7 +139,9 @@ export const PropertyDocument = z.strictObject({
 
 /** A change, as a delivery carries it (specification, section 6.2). */
 export const AdEvent = z.strictObject({
-  fieldName: text('What changed: price, surface, pictures or expired.'),
+  fieldName: text(
+    'What changed: price, surface, pictures or expired; of `property.match.end` the first criterion that fails, with its values.',
+  ),
   fieldOldValue: z.string().nullable(),
   fieldNewValue: z.string().nullable(),
   percentVariation: z.string().nullable(),

@@ -66,7 +66,7 @@ readonly 'at': string;
 readonly 'notificationFrequency': "instant" | "daily" | "weekly";
 readonly 'endpointRecipient': string | null;
 readonly 'eventEndpoint': string | null;
-readonly 'subscribedEvents': readonly ("ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update")[];
+readonly 'subscribedEvents': readonly ("ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update" | "property.match.end" | "property.match.resume")[];
 readonly 'eventThresholds': {
 readonly 'price'?: {
 readonly 'percent'?: number;
@@ -135,7 +135,7 @@ readonly '@type': "Delivery";
 readonly 'search': string;
 readonly 'match': string;
 readonly 'channel': "match" | "event" | "email";
-readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update";
+readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update" | "property.match.end" | "property.match.resume";
 readonly 'endpoint': string;
 readonly 'endpointHealth': EndpointHealth | null;
 readonly 'status': "queued" | "sending" | "retry_wait" | "delivered" | "failed" | "cancelled";
@@ -237,7 +237,7 @@ export interface WebhookTest {
 readonly '@context': "/contexts/WebhookTest";
 readonly '@id': string;
 readonly '@type': "WebhookTest";
-readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update";
+readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update" | "property.match.end" | "property.match.resume";
 readonly 'adEvent'?: AdEvent;
 readonly 'match': Match;
 readonly 'delivery': {
@@ -604,7 +604,7 @@ readonly 'body': unknown;
 readonly 'withheld'?: boolean;
 }
 
-export const EVENT_KINDS = ["ad.update.price","ad.update.surface","ad.update.pictures","ad.update.expired","ad.update.reactivated","property.ad.create","property.ad.update"] as const;
+export const EVENT_KINDS = ["ad.update.price","ad.update.surface","ad.update.pictures","ad.update.expired","ad.update.reactivated","property.ad.create","property.ad.update","property.match.end","property.match.resume"] as const;
 
 export const RANGE_CRITERIA = ["budget","pricePerMeter","surface","landSurface","room","bedroom","advertPrice","floor","constructionYear","condominiumFees","rentalCharges"] as const;
 

@@ -76,6 +76,8 @@ export const enTerms: typeof frTerms = {
     'ad.update.pictures': 'Picture change',
     'ad.update.expired': 'Advert expired',
     'ad.update.reactivated': 'Advert online again',
+    'property.match.end': 'Matches no more',
+    'property.match.resume': 'Matches again',
     'property.ad.create': 'New advert',
     'property.ad.update': 'Changed advert',
   },

@@ -83,6 +83,8 @@ export const frTerms = {
     'ad.update.pictures': 'Changement de photos',
     'ad.update.expired': 'Annonce expirée',
     'ad.update.reactivated': 'Annonce de nouveau en ligne',
+    'property.match.end': 'Ne correspond plus',
+    'property.match.resume': 'Correspond de nouveau',
     'property.ad.create': 'Nouvelle annonce',
     'property.ad.update': 'Annonce modifiée',
   },

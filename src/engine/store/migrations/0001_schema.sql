@@ -381,10 +381,15 @@ create index matches_search on matches (search_number, created_at desc, id);
 -- What searches that ask for it were notified of, by match. A row without a match is removed in the background.
 create table match_notices (
   match_id uuid primary key,
-  -- `keptSince` of the search: values from before it asked anew have another one.
-  kept_since bigint not null,
-  -- Price and surface by advert.
-  notified json not null
+  -- Price and surface by advert, and `keptSince` of the search: values from before it asked anew have another one.
+  kept_since bigint,
+  notified json,
+  -- The end that it was notified of last, with the criterion, and the return; `is_ended`: it was not notified of a return
+  -- or a start since.
+  is_ended boolean not null,
+  ended_at timestamptz,
+  ended_by text,
+  resumed_at timestamptz
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
 
 -- A property document as it was at a change, once per change and variant (with or without contacts).

@@ -1,0 +1,86 @@
+/**
+ * Ends and returns of matches, for searches that subscribe to them (decisions, section 16): a live property ceases to
+ * satisfy the search by a change of an advert that does not expire, and later satisfies it again.
+ */
+
+import type { AdvertEvent, FieldChange } from '../domain/advert.ts';
+import { criterionReason, evaluate, shortValues } from '../domain/criteria.ts';
+import type { Criteria, CriterionName } from '../domain/criterion-table.ts';
+import type { SearchNumber } from '../domain/ids.ts';
+import type { SearchRoute } from '../domain/routing.ts';
+import { criteriaOf } from '../domain/search.ts';
+import type { Queryable } from '../store/database.ts';
+import { readMembers } from '../store/pairs.ts';
+import { siteCategoryNames } from '../store/site-categories.ts';
+import type { EvaluatedChange } from './evaluated-change.ts';
+
+const END = 'property.match.end';
+const RESUME = 'property.match.resume';
+
+/** Whether the search is notified of ends or returns. */
+export function followsMatches({ subscribedEvents }: SearchRoute): boolean {
+  return subscribedEvents.includes(END) || subscribedEvents.includes(RESUME);
+}
+
+function mayEnd({ events, facts }: EvaluatedChange): boolean {
+  return events.length > 0 && facts.after !== null && events.every(({ kind }) => kind !== 'ad.update.expired');
+}
+
+/** The criteria of the searches among `following` that a property ceases to satisfy. */
+export async function readEndingCriteria(
+  client: Queryable,
+  changes: readonly EvaluatedChange[],
+  following: ReadonlyMap<SearchNumber, SearchRoute>,
+): Promise<ReadonlyMap<SearchNumber, Criteria>> {
+  const ending = new Set<SearchNumber>();
+  for (const change of changes.filter(mayEnd)) {
+    const before = change.before.filter((number) => following.get(number)?.subscribedEvents.includes(END));
+    const after = before.length === 0 ? null : new Set(change.after);
+    for (const number of before) if (after?.has(number) === false) ending.add(number);
+  }
+  if (ending.size === 0) return new Map();
+  const [members, nameOf] = await Promise.all([readMembers(client, [...ending]), siteCategoryNames(client)]);
+  return new Map([...members].map(([number, each]) => [number, criteriaOf(each, nameOf)]));
+}
+
+/** Areas and texts are long, and say nothing by themselves. */
+const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'expressions'];
+const VALUE_LENGTH_MAX = 200;
+
+/** The event of an end, with the first criterion that fails. Null when the present criteria have not changed sides. */
+export function endOf(change: EvaluatedChange, criteria: Criteria | undefined): AdvertEvent | null {
+  const { before, after } = change.facts;
+  if (criteria === undefined || before === null || after === null || !mayEnd(change)) return null;
+  const former = evaluate(criteria, before);
+  const failing = evaluate(criteria, after).find(({ holds }) => !holds);
+  if (failing === undefined || former.some(({ holds }) => !holds)) return null;
+  const { criterion } = failing;
+  const [was] = former.filter((one) => one.criterion === criterion);
+  const hasValues = was !== undefined && !WITHOUT_VALUES.includes(criterion);
+  const [fieldOldValue, fieldNewValue] = hasValues
+    ? [was, failing].map((one) => textOf(shortValues(one).actual))
+    : [null, null];
+  return eventOf(change, END, {
+    fieldName: criterion,
+    fieldOldValue: fieldOldValue ?? null,
+    fieldNewValue: fieldNewValue ?? null,
+    percentVariation: null,
+    reason: { fr: criterionReason(failing, 'fr'), en: criterionReason(failing, 'en') },
+  });
+}
+
+export function resumeOf(change: EvaluatedChange): AdvertEvent {
+  return eventOf(change, RESUME, null);
+}
+
+function eventOf({ events }: EvaluatedChange, kind: AdvertEvent['kind'], field: FieldChange | null): AdvertEvent {
+  const { advertUuid, createdAt } = events[0] as AdvertEvent;
+  return { kind, advertUuid, createdAt, field };
+}
+
+/** As explanations show the value, without half a surrogate pair at its end. */
+function textOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.slice(0, VALUE_LENGTH_MAX).replace(/[\uD800-\uDBFF]$/, '');
+}
