@@ -123,7 +123,8 @@ test('an explanation names every criterion and every delivery', async () => {
     explained.reasons.map(({ code }: { code: string }) => code),
     ['began-with-advert'],
   );
-  assert.match(explained.deliveries[0].explanation, /^delivered at .* with attempt 1$/);
+  const [{ name, state, attemptCount }] = explained.deliveries;
+  assert.deepEqual([name, state, attemptCount], [delivery, 'STATE_DELIVERED', 1]);
   await fail('ExplainMatch', { ...pair, property: `properties/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
   await fail('ExplainMatch', { ...pair, search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
 });

@@ -12,7 +12,17 @@ import { startProgress } from '../progress.ts';
 import { escapedJson, InterruptedError, interruptSignal, print, printable, styled } from '../terminal.ts';
 import { type AdminClient, call, callError, follow } from './client.ts';
 import { type Command, commandOf } from './command.ts';
-import { idOf, listOf, printFacts, printJson, printMore, textOf, withoutBlanks } from './output.ts';
+import {
+  columns,
+  idOf,
+  listOf,
+  printFacts,
+  printJson,
+  printMore,
+  printTable,
+  textOf,
+  withoutBlanks,
+} from './output.ts';
 import { fieldsOf, methodNamed, optionsOf, requestOf } from './request.ts';
 
 const FIELDS = fieldsOf(methodNamed('ExplainProperty').input, []);
@@ -62,6 +72,9 @@ function propertyIn(request: JsonObject, argument = ''): JsonObject {
   return { ...request, property: argument.startsWith('properties/') ? argument : `properties/${argument}` };
 }
 
+const SENT_COLUMNS =
+  'DELIVERY=name KIND=kind STATE=state ATTEMPTS=attemptCount ERROR=lastError DUE=dueTime FINISHED=finishTime';
+
 function showExplanation({ satisfied, verdicts, pair, deliveries, reasons }: JsonObject): void {
   print(styled('bold', satisfied === true ? 'satisfied' : 'not satisfied'));
   for (const { criterion, holds, expected, actual } of listOf(verdicts)) {
@@ -72,10 +85,7 @@ function showExplanation({ satisfied, verdicts, pair, deliveries, reasons }: Jso
   print();
   const { match = '', beginTime = '', updateTime = '' } = (pair ?? {}) as JsonObject;
   printFacts({ match, began: beginTime, updated: updateTime });
-  for (const { delivery, explanation } of listOf(deliveries)) {
-    const { name = '', kind = '' } = (delivery ?? {}) as JsonObject;
-    print(`${textOf(name)}  ${textOf(kind)}\n  ${printable(textOf(explanation))}`);
-  }
+  if (listOf(deliveries).length > 0) printTable(listOf(deliveries), columns(SENT_COLUMNS));
   for (const { code, sentence } of listOf(reasons)) print(printable(`${textOf(code)}: ${textOf(sentence)}`));
 }
 

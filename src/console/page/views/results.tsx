@@ -48,24 +48,17 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
   );
   const held = useHeld(results, isReading || found !== undefined, chosen);
   const mutation = useMutation();
-  const exported = (): void =>
-    mutation.run(() =>
-      downloadCsv(
-        rest,
-        found ?? null,
-        held.shown.map(({ pin }) => pin),
-      ),
-    );
   const freshCount = found?.fresh.length ?? held.freshCount;
   return (
     <section class="results" aria-labelledby="results" aria-busy={isReading}>
       <h2 id="results">
         {titleOf(held.shown.length)}
-        {onClose === undefined ? (
-          <button type="button" class="quiet" onClick={exported}>
+        {found !== undefined && (
+          <button type="button" class="quiet" onClick={() => mutation.run(() => downloadCsv(rest, found))}>
             {words.asCsv}
           </button>
-        ) : (
+        )}
+        {onClose !== undefined && (
           <button type="button" class="quiet" onClick={onClose}>
             {words.close}
           </button>

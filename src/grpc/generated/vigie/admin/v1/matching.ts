@@ -95,7 +95,7 @@ export interface ExplainMatchResponse {
     | PairRecord
     | undefined;
   /** Every delivery of the pair, oldest first. */
-  deliveries: DeliveryExplanation[];
+  deliveries: Delivery[];
   /** What was notified and why, or why not, as it was recorded, and what keeps the search silent. */
   reasons: Reason[];
   /** `searches/{search}`. */
@@ -166,16 +166,6 @@ export interface PairRecord {
     | undefined;
   /** When it was last notified. */
   updateTime: Date | undefined;
-}
-
-/** Why one delivery was or was not sent. */
-export interface DeliveryExplanation {
-  /** The delivery, without its body. */
-  delivery:
-    | Delivery
-    | undefined;
-  /** One sentence. */
-  explanation: string;
 }
 
 export const Index: MessageFns<Index> = {
@@ -455,7 +445,7 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
       PairRecord.encode(message.pair, writer.uint32(26).fork()).join();
     }
     for (const v of message.deliveries) {
-      DeliveryExplanation.encode(v!, writer.uint32(34).fork()).join();
+      Delivery.encode(v!, writer.uint32(34).fork()).join();
     }
     for (const v of message.reasons) {
       Reason.encode(v!, writer.uint32(42).fork()).join();
@@ -639,22 +629,6 @@ export const PairRecord: MessageFns<PairRecord> = {
 
   decode(_: BinaryReader | Uint8Array, length?: number): PairRecord {
     throw new Error("decode not generated for PairRecord");
-  },
-};
-
-export const DeliveryExplanation: MessageFns<DeliveryExplanation> = {
-  encode(message: DeliveryExplanation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.delivery !== undefined) {
-      Delivery.encode(message.delivery, writer.uint32(10).fork()).join();
-    }
-    if (message.explanation !== "") {
-      writer.uint32(18).string(message.explanation);
-    }
-    return writer;
-  },
-
-  decode(_: BinaryReader | Uint8Array, length?: number): DeliveryExplanation {
-    throw new Error("decode not generated for DeliveryExplanation");
   },
 };
 
