@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { AdvertContent } from '../src/engine/domain/advert.ts';
 import { applyMessage, type Change, type HeldProperty } from '../src/engine/domain/change.ts';
 import { EVENT_KINDS, type EventKind } from '../src/engine/domain/codes.ts';
 import { satisfies } from '../src/engine/domain/criteria.ts';
@@ -15,7 +16,7 @@ import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
 import { isLive } from '../src/engine/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
 import { bodyOf, type SearchRoute } from '../src/engine/domain/routing.ts';
-import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/engine/domain/search.ts';
 import { type Alerts, deriveAlerts, touchedBy } from '../src/engine/intake/alerts.ts';
 import type { EvaluatedChange } from '../src/engine/intake/evaluated-change.ts';
 import type { Match } from '../src/engine/store/matches.ts';
@@ -24,6 +25,7 @@ import { expireAt, nextOrigin, resolveToulon, upsertAt } from './support/adverts
 interface SearchPlan {
   readonly route: SearchRoute;
   readonly budgetMax: number;
+  readonly home: HomePlan;
   /** Its notifications are off before this message. */
   readonly silentBefore: number;
   /** Unknown to the service before this message. */
@@ -49,6 +51,83 @@ const PROPERTIES = [uuidOf('0d9e0c6a-0000-4000-8000-000000000001'), uuidOf('0d9e
 const ADVERTS = [uuidOf('ad000000-0000-4000-8000-000000000001'), uuidOf('ad000000-0000-4000-8000-000000000002')];
 const CONTACT = { agency: 'Agence', email: 'a@a.example', fax: null, name: 'N', phone: '+33', reference: 'R' };
 
+type Home = Pick<AdvertContent, (typeof HOME_MEMBERS)[number]>;
+const HOME_MEMBERS = [
+  ...(['floor', 'floorQuantity', 'elevator', 'constructionYear', 'condominiumFees', 'rentalCharges'] as const),
+  ...(['energy', 'greenHouseGas', 'features'] as const),
+] as const;
+
+const category = fc.constantFrom(null, 'A', 'C', 'G').map((letter) => letter && { category: letter, value: null });
+const homes: fc.Arbitrary<Home> = fc.record({
+  floor: fc.constantFrom(null, 0, 2),
+  floorQuantity: fc.constantFrom(null, 0, 3, 5),
+  elevator: fc.constantFrom(null, true, false),
+  constructionYear: fc.constantFrom(null, 1950, 2000),
+  condominiumFees: fc.constantFrom(null, 0, 900),
+  rentalCharges: fc.constantFrom(null, 50, 90),
+  energy: category,
+  greenHouseGas: category,
+  features: fc.subarray(['Balcon', 'Cave', 'sans balcon', 'Proche parking'], { maxLength: 2 }),
+});
+
+/** What a search asks of the home, and the same as this test understands it, of live adverts, the newest first. */
+interface HomePlan {
+  readonly members: Partial<SearchMembers>;
+  readonly fits: (live: readonly Home[]) => boolean;
+}
+
+/** Of the newest advert that states it. */
+function stated<Name extends keyof Home>(live: readonly Home[], name: Name): Home[Name] | null {
+  return live.map((home) => home[name]).find((value) => value !== null) ?? null;
+}
+
+function isAny<Name extends keyof Home>(
+  name: Name,
+  fits: (value: NonNullable<Home[Name]>) => boolean,
+  isUnknownTaken = false,
+): HomePlan['fits'] {
+  return (live) => {
+    const known = live.map((home) => home[name]).filter((value) => value !== null);
+    return known.length === 0 ? isUnknownTaken : known.some(fits);
+  };
+}
+
+const hasItem = (live: readonly Home[], ...items: readonly string[]) =>
+  live.some(({ features }) => features.some((item) => items.includes(item)));
+const isCheap = (euros: number) => euros <= 60;
+
+const HOMES: readonly HomePlan[] = [
+  { members: {}, fits: () => true },
+  { members: { floorMin: 1 }, fits: (live) => (stated(live, 'floor') ?? 0) >= 1 },
+  { members: { floorMax: 0, orMissing: ['floor'] }, fits: (live) => (stated(live, 'floor') ?? 0) <= 0 },
+  {
+    members: { lastFloor: true },
+    fits: (live) =>
+      (stated(live, 'floor') ?? -9) >=
+      (stated(
+        live.filter((one) => one.floorQuantity),
+        'floorQuantity',
+      ) ?? 99) -
+        1,
+  },
+  { members: { elevator: false }, fits: (live) => stated(live, 'elevator') === false },
+  { members: { elevator: true, orMissing: ['elevator'] }, fits: (live) => stated(live, 'elevator') ?? true },
+  { members: { constructionYearMin: 1975 }, fits: isAny('constructionYear', (year) => year >= 1975) },
+  { members: { condominiumFeesMax: 60 }, fits: isAny('condominiumFees', isCheap) },
+  { members: { rentalChargesMax: 60, orMissing: ['rentalCharges'] }, fits: isAny('rentalCharges', isCheap, true) },
+  { members: { energyCategories: ['A', 'B'] }, fits: isAny('energy', (one) => one.category === 'A') },
+  {
+    members: { greenHouseGasCategories: 'C', orMissing: ['greenHouseGas'] },
+    fits: isAny('greenHouseGas', (one) => one.category === 'C', true),
+  },
+  { members: { includedFeatures: ['balcony'] }, fits: (live) => hasItem(live, 'Balcon') },
+  {
+    members: { includedFeatures: ['balcony'], orMissing: ['includedFeatures'] },
+    fits: (live) => hasItem(live, 'Balcon') || !hasItem(live, 'Cave', 'sans balcon'),
+  },
+  { members: { excludedFeatures: ['cellar'] }, fits: (live) => !hasItem(live, 'Cave') },
+];
+
 const messages: fc.Arbitrary<readonly IntakeMessage[]> = fc
   .array(
     fc.record({
@@ -57,12 +136,13 @@ const messages: fc.Arbitrary<readonly IntakeMessage[]> = fc
       isExpiry: fc.nat({ max: 4 }).map((n) => n === 0),
       price: fc.constantFrom(null, 100, 200, 300),
       title: fc.constantFrom('a', 'b'),
+      home: homes,
     }),
     { minLength: 1, maxLength: STEPS_MAX, size: 'max' },
   )
   .map((steps) =>
-    steps.map(({ isExpiry, price, title, ...ids }, at) =>
-      isExpiry ? expireAt(at, ids) : upsertAt(at, { ...ids, advert: { price, title, contact: CONTACT } }),
+    steps.map(({ isExpiry, price, title, home, ...ids }, at) =>
+      isExpiry ? expireAt(at, ids) : upsertAt(at, { ...ids, advert: { ...home, price, title, contact: CONTACT } }),
     ),
   );
 
@@ -70,6 +150,7 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
   .array(
     fc.record({
       budgetMax: fc.constantFrom(100, 200, 300),
+      home: fc.constantFrom(...HOMES),
       createdBefore: fc.oneof(fc.constant(0), fc.nat({ max: STEPS_MAX })),
       lifetime: fc.oneof(fc.constant(STEPS_MAX), fc.nat({ max: STEPS_MAX })),
       silentBefore: fc.oneof(fc.constant(0), fc.constant(STEPS_MAX), fc.nat({ max: STEPS_MAX })),
@@ -85,8 +166,9 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
     { minLength: 1, maxLength: 6, size: 'max' },
   )
   .map((plans) =>
-    plans.map(({ budgetMax, createdBefore, lifetime, silentBefore, ...route }, position) => ({
+    plans.map(({ budgetMax, home, createdBefore, lifetime, silentBefore, ...route }, position) => ({
       budgetMax,
+      home,
       silentBefore,
       createdBefore,
       deletedBefore: createdBefore + lifetime,
@@ -212,8 +294,8 @@ function inFeed({ deliveries, feedItems, feedEntries }: Alerts, clientOf: Readon
   });
 }
 
-function isSatisfied({ budgetMax }: SearchPlan, { state, crawls }: HeldProperty): boolean {
-  const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null);
+function isSatisfied({ budgetMax, home }: SearchPlan, { state, crawls }: HeldProperty): boolean {
+  const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax, ...home.members }, () => null);
   return satisfies(
     criteria,
     propertyFacts(readingOf(state, crawls, resolveToulon), () => null),
@@ -222,6 +304,7 @@ function isSatisfied({ budgetMax }: SearchPlan, { state, crawls }: HeldProperty)
 
 interface NaiveAdvert {
   readonly price: number | null;
+  readonly home: Home;
   readonly isLive: boolean;
   readonly seen: string;
 }
@@ -233,30 +316,32 @@ function createModel(plans: readonly SearchPlan[]): (message: IntakeMessage, at:
   const begun = new Set<string>();
   const counts = new Map<string, number>();
 
-  function price(propertyUuid: string): number | null {
+  /** Newest first. */
+  function liveOf(propertyUuid: string): readonly NaiveAdvert[] {
     const live = [...(adverts.get(propertyUuid)?.values() ?? [])].filter((advert) => advert.isLive);
-    return live.toSorted((a, b) => b.seen.localeCompare(a.seen))[0]?.price ?? null;
+    return live.toSorted((a, b) => b.seen.localeCompare(a.seen));
   }
 
   return (message, at) => {
     const { propertyUuid, advertUuid, crawledAt } = message;
-    const priceBefore = price(propertyUuid);
+    const before = liveOf(propertyUuid);
     const known = adverts.get(propertyUuid) ?? new Map<string, NaiveAdvert>();
     const former = known.get(advertUuid);
     if (message.kind === 'upsert')
-      known.set(advertUuid, { price: message.advert.price, isLive: true, seen: crawledAt });
+      known.set(advertUuid, { price: message.advert.price, home: message.advert, isLive: true, seen: crawledAt });
     else if (former !== undefined) known.set(advertUuid, { ...former, isLive: false });
     adverts.set(propertyUuid, known);
-    const priceAfter = price(propertyUuid);
+    const after = liveOf(propertyUuid);
     // Which events a message makes, and the document, have tests of their own.
     const change: Change = applyMessage(held.get(propertyUuid) ?? null, message, nextOrigin());
     if (change.held !== null) held.set(propertyUuid, change.held);
 
     const told: Told[] = [];
-    for (const { route, budgetMax, silentBefore, createdBefore, deletedBefore } of plans) {
+    for (const { route, budgetMax, home, silentBefore, createdBefore, deletedBefore } of plans) {
       if (at < createdBefore || at >= deletedBefore) continue;
-      const was = priceBefore !== null && priceBefore <= budgetMax;
-      const is = priceAfter !== null && priceAfter <= budgetMax;
+      const isFound = (live: readonly NaiveAdvert[]): boolean =>
+        (live[0]?.price ?? Infinity) <= budgetMax && home.fits(live.map((advert) => advert.home));
+      const [was, is] = [isFound(before), isFound(after)];
       const pair = `${propertyUuid}/${route.number}`;
       if (at < silentBefore || change.held === null) continue;
       const begins = is && !was && !begun.has(pair);

@@ -45,6 +45,10 @@ export interface ToulonMessage {
     readonly surface: number | null;
     readonly createdAt: string | null;
     readonly publisher: { readonly type: number };
+    readonly energy: { readonly category: string } | null;
+    readonly floor: number | null;
+    readonly floorQuantity: number | null;
+    readonly elevator: boolean | null;
   };
 }
 
@@ -99,6 +103,10 @@ function messageOf(crawledAt: string, row: Row, full: Row | undefined, former: R
       surface: number('surface_m2', 'surface'),
       createdAt: published === '' || published.startsWith('1970') ? null : published,
       publisher: { type: 1 },
+      energy: /^[A-G]$/.test(full?.energy_class ?? '') ? { category: full?.energy_class as string } : null,
+      floor: numberOf(full?.floor, undefined),
+      floorQuantity: numberOf(full?.floor_quantity, undefined),
+      elevator: full === undefined ? null : full.has_elevator === '1',
     },
   };
 }

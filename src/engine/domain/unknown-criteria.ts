@@ -17,6 +17,8 @@ export function criterionSetOf(names: readonly string[]): CriterionSet {
   return names.reduce((set, name) => set | bitOfCriterion(name as CriterionName), 0);
 }
 
+export const ALL_CRITERIA: CriterionSet = 2 ** POSITIONS.size - 1;
+
 /** Those of `accepted` whose value is unknown, of criteria that do not hold. */
 export function unknownAmong(
   accepted: CriterionSet,

@@ -23,6 +23,7 @@ type NeedRow = RowOf<'flag' | 'requirement' | 'code' | 'codes'>;
 /** The values of a criterion, each with a bit from `first` on: true and false, or codes. */
 interface Needs {
   readonly row: NeedRow;
+  readonly criterion: CriterionSet;
   readonly count: number;
   readonly first: number;
 }
@@ -45,7 +46,7 @@ function layOut(rows: readonly NeedRow[]): readonly Needs[] {
     const first = end;
     const count = row.kind === 'requirement' ? 1 : row.kind === 'flag' ? 2 : row.names.length;
     end += count;
-    return { row, count, first };
+    return { row, criterion: bitOfCriterion(row.name), count, first };
   });
   if (end > BITS_MAX) throw new RangeError(`${end} needs of searches, at most ${BITS_MAX}`);
   return needs;
@@ -75,14 +76,14 @@ function valueAsked(row: NeedRow, criteria: Criteria): number | boolean | null {
 export function needsWithout(all: number, skipped: CriterionSet): number {
   if (skipped === 0) return all;
   let left = all;
-  for (const { row, count, first } of NEEDS) {
-    if ((skipped & bitOfCriterion(row.name)) !== 0) left &= ~((2 ** count - 1) << first);
+  for (const { criterion, count, first } of NEEDS) {
+    if ((skipped & criterion) !== 0) left &= ~((2 ** count - 1) << first);
   }
   return left;
 }
 
 /** 0 for a value that is unknown, or none of the criterion's. */
-function bitOf({ count, first }: Omit<Needs, 'row'>, value: number | boolean | null): number {
+function bitOf({ count, first }: Pick<Needs, 'count' | 'first'>, value: number | boolean | null): number {
   if (value === null) return 0;
   const position = typeof value === 'number' ? value : value ? 0 : 1;
   return position >= 0 && position < count && Number.isInteger(position) ? 1 << (first + position) : 0;

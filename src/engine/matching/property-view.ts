@@ -4,8 +4,12 @@
 
 import { isNowhere, NOWHERE_CODE } from '../domain/areas.ts';
 import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
+import type { Considered } from '../domain/criterion-kinds.ts';
+import { ANYTHING, type CriterionSet } from '../domain/criterion-table.ts';
+import { EXPRESSIONS } from '../domain/expression-criterion.ts';
 import { RADIANS } from '../domain/geo.ts';
-import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
+import { type AdvertFacts, NOTHING_KNOWN, type PropertyFacts } from '../domain/property-facts.ts';
+import { ALL_CRITERIA, unknownAmong } from '../domain/unknown-criteria.ts';
 import type { CodeTable } from './code-table.ts';
 import {
   MAYBE_BOUNDS,
@@ -44,6 +48,12 @@ export interface Codes {
   readonly siteCategories: CodeTable;
 }
 
+/** Criteria whose value is known: of the property itself, and of each of its adverts. Each feature is left to the check. */
+interface StatedCriteria {
+  readonly own: CriterionSet;
+  readonly byAdvert: readonly CriterionSet[];
+}
+
 export interface PropertyView {
   readonly facts: PropertyFacts;
   /** In the order of `PROPERTY_RANGES`, which begin with the `MEASURES`; NaN is unknown. */
@@ -59,6 +69,8 @@ export interface PropertyView {
   /** The bit of its type, and of its transaction. */
   readonly typeBit: number;
   readonly transactionBit: number;
+  /** Null until a search asks. */
+  stated: StatedCriteria | null;
   /** Whether the expression table has read the texts of all adverts. */
   hasReadTexts: boolean;
 }
@@ -79,8 +91,24 @@ export function viewOf(facts: PropertyFacts, codes: Codes): PropertyView {
     typeBit: known ? 1 << propertyType : UNKNOWN_TYPE,
     transactionBit:
       transactionType === SALE ? ACCEPTS_SALE : transactionType === RENT ? ACCEPTS_RENT : ACCEPTS_UNKNOWN_TRANSACTION,
+    stated: null,
     hasReadTexts: false,
   };
+}
+
+export function statedIn(view: PropertyView): StatedCriteria {
+  const { facts, stated } = view;
+  if (stated !== null) return stated;
+  const statedBy = (considered: Considered): CriterionSet => ~unknownAmong(ALL_CRITERIA, considered, ANYTHING);
+  const own = statedBy({ facts, adverts: [] });
+  const byAdvert = facts.adverts.map((advert) => statedBy({ facts: NOTHING_KNOWN, adverts: [advert] }));
+  view.stated = { own, byAdvert };
+  return view.stated;
+}
+
+/** Whether some of its adverts may be all that a search considers, and have no text. */
+export function mayLackText({ facts }: PropertyView): boolean {
+  return facts.adverts.some((advert) => EXPRESSIONS.isUnknown({ facts, adverts: [advert] }));
 }
 
 /** Folds the texts of all adverts, once. */

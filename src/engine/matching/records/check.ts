@@ -3,12 +3,12 @@
 import type { CriterionSet } from '../../domain/criterion-table.ts';
 import { isInCircle } from '../../domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../../domain/property-facts.ts';
-import { bitOfCriterion, unknownAmong } from '../../domain/unknown-criteria.ts';
+import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import { doAdvertsProvide, needsWithout } from '../needs.ts';
-import { type PropertyView, readTexts, textsOf } from '../property-view.ts';
+import { type PropertyView, readTexts, statedIn, textsOf } from '../property-view.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import type { RecordArena } from './arena.ts';
-import { featuresAsked, holdsHome, orMissingOf } from './home-criteria.ts';
+import { holdsHome, orMissingOf } from './home-criteria.ts';
 import {
   ADVERT_RANGES,
   CIRCLE_WORDS,
@@ -74,8 +74,12 @@ export function holdsInRecord(
   const lists = firstBound - HEAD_WORDS + listsOffset(flags);
   if (!isInAreas(integers, numbers, head, lists, view, shapes)) return false;
 
-  const categories = categoriesOf(integers, head, lists);
-  const adverts = consideredIn(integers, head, categories, view);
+  const excludedCount = countOf(integers, head, EXCLUDED_CATEGORIES);
+  const firstExcluded = excludedOf(integers, head, lists);
+  const adverts =
+    excludedCount === 0
+      ? facts.adverts
+      : facts.adverts.filter((_, i) => !contains(integers, firstExcluded, excludedCount, view.siteCategories[i]));
   if (adverts.length === 0) return false;
   if (adverts.length < facts.adverts.length && !doAdvertsProvide(needs, adverts)) return false;
   if (!areCodesListed(integers, head, facts, adverts, skipped)) return false;
@@ -86,7 +90,7 @@ export function holdsInRecord(
     let isIncluded = false;
     for (let i = 0; i < facts.adverts.length && !isIncluded; i++) {
       isIncluded =
-        contains(integers, categories, includedCount, view.siteCategories[i]) &&
+        contains(integers, firstExcluded - includedCount, includedCount, view.siteCategories[i]) &&
         adverts.includes(facts.adverts[i] as AdvertFacts);
     }
     if (!isIncluded) return false;
@@ -106,27 +110,20 @@ function skippedOf(
   first: number,
   view: PropertyView,
 ): CriterionSet {
-  const lists = first + listsOffset(integers[head + FLAGS] as number);
-  const adverts = consideredIn(integers, head, categoriesOf(integers, head, lists), view);
-  return unknownAmong(orMissing, { facts: view.facts, adverts }, featuresAsked(integers, head));
-}
-
-/** The integer at which the codes of included site categories begin. */
-function categoriesOf(integers: Int32Array, head: number, lists: number): number {
-  return 2 * lists + placeCodesOf(integers, head) + countOf(integers, head, EXCLUDED_INSEE_CODES);
-}
-
-/** The live adverts outside the excluded site categories. */
-function consideredIn(
-  integers: Int32Array,
-  head: number,
-  categories: number,
-  { facts, siteCategories }: PropertyView,
-): readonly AdvertFacts[] {
+  const { own, byAdvert } = statedIn(view);
   const count = countOf(integers, head, EXCLUDED_CATEGORIES);
-  if (count === 0) return facts.adverts;
-  const first = categories + countOf(integers, head, INCLUDED_CATEGORIES);
-  return facts.adverts.filter((_, i) => !contains(integers, first, count, siteCategories[i]));
+  const excluded = count === 0 ? 0 : excludedOf(integers, head, first + listsOffset(integers[head + FLAGS] as number));
+  let stated = own;
+  for (let i = 0; i < byAdvert.length; i++) {
+    if (!contains(integers, excluded, count, view.siteCategories[i])) stated |= byAdvert[i] as number;
+  }
+  return orMissing & ~stated;
+}
+
+/** The integer at which the codes of excluded site categories begin, behind those of included ones. */
+function excludedOf(integers: Int32Array, head: number, lists: number): number {
+  const others = countOf(integers, head, EXCLUDED_INSEE_CODES) + countOf(integers, head, INCLUDED_CATEGORIES);
+  return 2 * lists + placeCodesOf(integers, head) + others;
 }
 
 /** Compares the lists for which there is no need bit. */

@@ -43,13 +43,7 @@ export function orMissingOf(integers: Int32Array, head: number): CriterionSet {
   return integers[head + homeOffset(flags, listsOffset(flags)) + OR_MISSING] as number;
 }
 
-/** The features asked for, of a record that has `orMissing`. */
-export function featuresAsked(integers: Int32Array, head: number): Pick<Criteria, 'includedFeatures'> {
-  const flags = integers[head + FLAGS] as number;
-  return { includedFeatures: integers[head + homeOffset(flags, listsOffset(flags)) + INCLUDED] as number };
-}
-
-/** Whether these adverts hold what was written at `at`, without the criteria in `skipped`. */
+/** Whether these adverts hold what was written at `at`, the criteria in `skipped` being unknown. */
 export function holdsHome(
   integers: Int32Array,
   at: number,
@@ -62,11 +56,11 @@ export function holdsHome(
     if (asked === 0 || (skipped & (LETTER_CRITERIA[position] as number)) !== 0) continue;
     if (!isLetterStated(asked, ROWS[position] as (typeof ROWS)[number], adverts)) return false;
   }
-  const included = (skipped & FEATURES_CRITERION) === 0 ? (integers[at + INCLUDED] as number) : 0;
-  const excluded = integers[at + EXCLUDED] as number;
+  const [included, excluded] = [integers[at + INCLUDED] as number, integers[at + EXCLUDED] as number];
   if ((included | excluded) === 0) return true;
-  const { present } = presenceOf(adverts);
-  return (included & ~present) === 0 && (excluded & present) === 0;
+  const { present, absent } = presenceOf(adverts);
+  const failing = (skipped & FEATURES_CRITERION) === 0 ? ~present : absent;
+  return (included & failing) === 0 && (excluded & present) === 0;
 }
 
 function isLetterStated(

@@ -5,7 +5,7 @@
 
 import { KERNEL_BASE64 } from '../kernel/bytes.ts';
 import { GROUP_COUNT, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, LANES, ZONE_LIST } from '../kernel/layout.ts';
-import { type PropertyView, writePlace, writeQuery } from '../property-view.ts';
+import { mayLackText, type PropertyView, writePlace, writeQuery } from '../property-view.ts';
 import type { CircleRow } from './area-geometry.ts';
 import { AreaTree, type RowList } from './area-tree.ts';
 import {
@@ -17,7 +17,7 @@ import {
   type Row,
 } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
-import type { SearchRows } from './search-rows.ts';
+import { NO_TEXT, type SearchRows } from './search-rows.ts';
 import { compileKernel } from './shared-memory.ts';
 import { StagedRows } from './staged-rows.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS, ZONE } from './tree-nodes.ts';
@@ -117,7 +117,10 @@ export class CandidateRows implements RowList {
     for (const code of view.inseeCodes) this.#visitTree(this.#insee.rootOf(code));
     this.#visitTree(this.#departments.rootOf(view.departmentCode));
     for (const code of view.zipcodes) this.#visitTree(this.#zipcodes.rootOf(code));
-    if (this.#terms.size > 0) for (const term of presentTerms()) this.#visitTree(this.#terms.rootOf(term));
+    if (this.#terms.size > 0) {
+      for (const term of presentTerms()) this.#visitTree(this.#terms.rootOf(term));
+      if (mayLackText(view)) this.#visitTree(this.#terms.rootOf(NO_TEXT));
+    }
     this.#visitTree(this.#everywhere.rootOf(EVERYWHERE));
     this.#flush();
     if (facts.lat === null || facts.lon === null) return;
@@ -198,7 +201,7 @@ class PlaceTable {
     return this.#size;
   }
 
-  /** 0 for code 0, of what no search names, and for every other without rows. */
+  /** 0 for a code without rows. */
   rootOf(code: number): number {
     return this.#roots[code] ?? 0;
   }

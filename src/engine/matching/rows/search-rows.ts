@@ -46,6 +46,8 @@ import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE } from './quantiser.ts';
 import { ANY_TYPE, createRow, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
 
 const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
+/** The code, among terms, under which searches that accept it are found where there is no text. */
+export const NO_TEXT = 0;
 
 /** The rows of the search last read. */
 export class SearchRows {
@@ -128,9 +130,10 @@ export class SearchRows {
     code = readCodes(integers, code, countOf(integers, head, INSEE_CODES), this.inseeCodes);
     code = readCodes(integers, code, countOf(integers, head, DEPARTMENTS), this.departments);
     readCodes(integers, code, countOf(integers, head, ZIPCODES), this.zipcodes);
-    if (!this.isEverywhere || (orMissing & EXPRESSIONS_CRITERION) !== 0) return;
+    if (!this.isEverywhere) return;
     const required = this.#expressions.requiredOf(integers[head + EXPRESSION] as number);
     for (const term of required ?? []) this.terms.add(term);
+    if (required !== null && (orMissing & EXPRESSIONS_CRITERION) !== 0) this.terms.add(NO_TEXT);
   }
 
   /** False, and none, when the R-tree cannot hold one of them. */
