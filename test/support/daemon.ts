@@ -175,3 +175,10 @@ export function environmentOf(servers: ServerUrls, settings: Settings): Settings
     ...settings,
   };
 }
+
+/** What operators are to look at: not that a request took long on a busy machine, nor that an old server is in use. */
+export function warningsIn({ log }: Pick<Daemon, 'log'>): Daemon['log'] {
+  const isSlow = ({ message, status }: Daemon['log'][number]) => message === 'request' && Number(status) < 500;
+  const isCalm = ({ level }: Daemon['log'][number]) => level === 'info' || level === 30;
+  return log.filter((line) => !isCalm(line) && !isSlow(line) && !String(line.message).includes('out of support'));
+}
