@@ -11,6 +11,7 @@ import { EVENT_KINDS, type EventKind } from '../../src/engine/domain/codes.ts';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import type { Database } from '../../src/engine/store/database.ts';
+import { removeNotices } from '../../src/engine/store/match-notices.ts';
 import { newMailItems } from '../../src/features/mail/mail-items.ts';
 import { expireAt, nextOrigin, resolveToulon, upsertAt } from '../support/adverts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -28,6 +29,8 @@ const cleanup = { after: (work: () => unknown) => void closers.push(work) };
 /** What e-mails say, by search and property. */
 const mailed = new Map<string, unknown[]>();
 let isCrashing = false;
+/** Names of the recorder's statements. */
+const statements = new Set<string>();
 let api: TestApi;
 let scene: RecordingScene;
 
@@ -61,7 +64,8 @@ function crashing(database: Database): Database {
     async connect() {
       const client = await database.connect();
       const query = (statement: unknown, ...rest: unknown[]): unknown => {
-        const text = typeof statement === 'string' ? statement : (statement as { text: string }).text;
+        const { text = statement, name = '' } = statement as { readonly text?: unknown; readonly name?: string };
+        statements.add(name);
         if (isCrashing && text === 'commit') {
           return (client.query as (text: string) => Promise<unknown>)('rollback').then(() => {
             throw new Crash('before the commit');
@@ -425,6 +429,48 @@ async function compare({ searches }: Model, seed: number): Promise<void> {
     assert.deepEqual(Object.fromEntries(sent), Object.fromEntries(letters), `e-mails of ${where}`);
   }
 }
+
+const ASKED = ['read-notices', 'read-former-values', 'read-members', 'write-notices'];
+
+it('costs no statement and no byte where no search asks, and leaves with its match', async () => {
+  const [propertyUuid, advertUuid] = [randomUuid(), randomUuid()];
+  const price = async (...prices: number[]): Promise<void> => {
+    for (const each of prices) {
+      minutes += 1;
+      await scene.matcher.refresh();
+      await scene.recordForKnown([upsertAt(minutes, { propertyUuid, advertUuid, advert: { price: each } })]);
+    }
+  };
+  const create = async (members: object): Promise<string> => {
+    const notifying = { title: 't', withCoherentPrice: null, budgetMax: 200, notificationEnabled: true };
+    return (await api.call('POST', '/searches', { ...notifying, ...members })).body['@id'];
+  };
+  const plain = await create({ subscribedEvents: ['ad.update.price'], eventThresholds: { price: { percent: 5 } } });
+  statements.clear();
+  await price(190, 210, 180);
+  assert.deepEqual(
+    ASKED.filter((name) => statements.has(name)),
+    [],
+  );
+  const noticesOf = async (): Promise<number> =>
+    (await api.database.query<{ count: number }>('select count(*)::integer as count from match_notices')).rows[0]
+      ?.count ?? -1;
+  const left = await noticesOf();
+  const thresholds = { price: { percent: 5, since: 'told' } };
+  const asking = await create({ subscribedEvents: ['property.match.end'], eventThresholds: thresholds });
+  await price(210, 190, 210);
+  assert.deepEqual(
+    ASKED.filter((name) => statements.has(name)),
+    ASKED,
+  );
+  assert.equal(await noticesOf(), left + 1);
+  for await (const _ of removeNotices(api.database));
+  assert.equal(await noticesOf(), left + 1);
+  await api.database.query('delete from matches where property_uuid = $1', [propertyUuid]);
+  for await (const _ of removeNotices(api.database));
+  assert.equal(await noticesOf(), left);
+  for (const search of [plain, asking]) await api.call('DELETE', search);
+});
 
 it('is what the decisions say, in any history, and after any crash', async () => {
   const from = Number(process.env.TEST_SEED ?? 1);

@@ -164,7 +164,7 @@ export const DEMO_SEARCHES = [
     propertyTypes: [0],
     budgetMax: 300_000,
     includedCities: ['/cities/83137'],
-    subscribedEvents: PRICE_EVENTS,
+    subscribedEvents: [...PRICE_EVENTS, 'property.match.end', 'property.match.resume'],
   },
   {
     title: 'À moins de 1,5 km des plages du Mourillon',
