@@ -176,7 +176,6 @@ export const GROUPS = {
   ],
   journeys: [
     'integration/feeds',
-    'integration/listen',
     'integration/metrics',
     'integration/outage-log',
     'integration/retries',
