@@ -151,12 +151,14 @@ export class NotifiedSoFar {
 
   /** `events`: what the search saw of the change. A match that begins notifies of all live adverts. */
   record(
-    { thresholds, subscribedEvents }: SearchRoute,
+    route: SearchRoute,
     { id: matchId, updatedAt }: Match,
     { held }: EvaluatedChange,
     { events, hasBegun }: { readonly events: readonly AdvertEvent[]; readonly hasBegun: boolean },
   ): void {
-    const { keptSince = null } = thresholds ?? {};
+    const { subscribedEvents } = route;
+    const { keptSince = null } = route.thresholds ?? {};
+    if (keptSince === null && !followsMatches(route)) return;
     const former = this.#notices.get(matchId) ?? { ...NOTHING_NOTIFIED, matchId };
     const values = new Map(Object.entries(this.#notifiedOf(matchId, keptSince))) as Map<Uuid, NotifiedValues[Uuid]>;
     let next = hasBegun ? { ...former, isEnded: false } : former;
@@ -219,11 +221,13 @@ export function eventsSeenBy(
   soFar: NotifiedSoFar | null,
 ): readonly AdvertEvent[] {
   const { propertyUuid, former, held, events } = change;
-  if (events.length === 0 || (route.thresholds === null && soFar === null)) return events;
-  const states = { before: (former ?? held).state, after: held.state };
-  const valuesOf = soFar?.valuesFor(route, propertyUuid, matchId) ?? (() => null);
-  const reaching =
-    route.thresholds === null ? events : eventsReaching(route.thresholds.fields, events, states, valuesOf);
+  if (events.length === 0) return events;
+  let reaching = events;
+  if (route.thresholds !== null) {
+    const states = { before: (former ?? held).state, after: held.state };
+    const valuesOf = soFar?.valuesFor(route, propertyUuid, matchId) ?? (() => null);
+    reaching = eventsReaching(route.thresholds.fields, events, states, valuesOf);
+  }
   if (soFar === null || !followsMatches(route)) return reaching;
   const isSatisfied = soFar.isSatisfied(route.number);
   const resumes = isSatisfied && !startsNow && soFar.isEnded(matchId);
