@@ -2,7 +2,7 @@
 
 import { type ComponentChildren, Fragment } from 'preact';
 import { Field, Fold, Violation } from '../elements.tsx';
-import { ENERGY_CATEGORIES, LETTER_MEMBERS, RANGE_MEMBERS } from '../generated/documents.ts';
+import { ENERGY_CATEGORIES, FLAG_CRITERIA, LETTER_MEMBERS, RANGE_MEMBERS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useFormats } from '../words/formats.ts';
@@ -31,7 +31,8 @@ interface HomeFieldsProps extends FieldsProps {
 const HOME: readonly (keyof Draft)[] = [
   ...membersOf(['landSurface', 'floor', 'constructionYear']),
   ...LETTER_MEMBERS,
-  ...(['furnished', 'lastFloor', 'elevator', 'includedFeatures', 'excludedFeatures'] as const),
+  ...FLAG_CRITERIA,
+  ...(['lastFloor', 'includedFeatures', 'excludedFeatures'] as const),
 ];
 
 export function HomeFields(props: HomeFieldsProps) {
@@ -80,7 +81,9 @@ function HomeDetails(props: FieldsProps) {
       <Range {...props} name="floor" />
       <Check {...props} member="lastFloor" />
       <OrMissing {...props} criterion="lastFloor" />
-      <Flag {...props} member="elevator" />
+      {FLAG_CRITERIA.map((member) => (
+        <Flag key={member} {...props} member={member} />
+      ))}
       {LETTER_MEMBERS.map((member) => (
         <Fragment key={member}>
           <div class="field">
@@ -113,7 +116,6 @@ function HomeDetails(props: FieldsProps) {
       ))}
       <Range {...props} name="constructionYear" />
       <Range {...props} name="landSurface" />
-      <Flag {...props} member="furnished" />
     </>
   );
 }

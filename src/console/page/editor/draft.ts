@@ -88,10 +88,9 @@ function each<Name extends string, Value>(names: readonly Name[], valueOf: (name
 /** Criteria that a new search accepts unknown values of: few adverts state all of them. */
 export const HOME_CRITERIA = [
   'landSurface',
-  'furnished',
+  ...FLAG_CRITERIA,
   'floor',
   'lastFloor',
-  'elevator',
   'energy',
   'greenHouseGas',
   'includedFeatures',
