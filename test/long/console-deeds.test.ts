@@ -401,6 +401,7 @@ async function sortResults(
     await shows(['Vendu mardi']);
     await page.do('fill', { selector: 'input[name=results]', text: ' ' });
     await shows(['Vendu mardi', 'Vendu ce jour']);
+    if (search === '') continue;
     await page.do('evaluate', { expression: KEEP_EXPORT });
     await page.do('click', { selector: '#results button' });
     await page.do('until', { expression: `window.exported?.split('\\r\\n').length === 4` });
