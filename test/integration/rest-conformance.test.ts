@@ -199,6 +199,9 @@ const ROWS: readonly Row[] = [
   { member: 'endpointRecipient', sent: 'https://hooks.example.com/matches?a=b' },
   { member: 'eventEndpoint', sent: 'https://hooks.example.com/events' },
   { member: 'subscribedEvents', sent: ['ad.update.price', 'ad.update.expired', 'property.ad.create'] },
+  { member: 'eventThresholds', sent: { price: { percent: 5, amount: 1_000, direction: 'down', since: 'told' } } },
+  { member: 'eventThresholds', sent: { surface: { direction: 'up' } } },
+  { member: 'eventThresholds', sent: null },
   { member: 'context', sent: { user: 42, tags: ['a', null] } },
 ];
 
