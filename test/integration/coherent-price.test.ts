@@ -23,6 +23,7 @@ import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const VAR: Market = { departmentCode: '83', transactionType: 0, isLand: false };
 const NEAR_THE_BORDER = 20_000;
@@ -194,9 +195,10 @@ test('a fresh market has its median beside the intake, and the next leader begin
         surface: 50,
       }),
     );
+  const receiver = await startWebhookReceiver(t);
   const first = await startHere(t, servers);
   const client = restClient(first, await createApiKey(servers));
-  const search = { title: 'coherent', notificationEnabled: true, endpointRecipient: 'https://hooks.example.com/' };
+  const search = { title: 'coherent', notificationEnabled: true, endpointRecipient: receiver.urlOf('/matches') };
   await client.createSearch({ ...search, withCoherentPrice: true });
   await Promise.all(Array.from({ length: MARKET_SIZE_MIN }, (_, number) => publish(number, 150_000)));
   await untilIs(

@@ -43,7 +43,7 @@ test('many publications are all held in their order with their headers, and publ
   }
   await publishAll(broker, publications);
   assert.equal(await heldBy(broker), MANY);
-  assert.deepEqual(await publish(broker, publications[7] as Publication), { isDuplicate: true });
+  assert.equal((await publish(broker, publications[7] as Publication)).isDuplicate, true);
 });
 
 test('a subject that no stream takes fails the whole, and the others are held', async (t) => {
