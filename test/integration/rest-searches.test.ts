@@ -125,7 +125,7 @@ describe('a search that is created', () => {
     assert.deepEqual(await missing('POST', '/searches', body), [['budgetMax', 'invalid_type'], ...unset(1, 2)]);
     const wrong = { title: 'x', orMissing: ['price', 1] };
     assert.deepEqual(
-      await missing('POST', '/searches/preview', wrong),
+      await missing('POST', '/searches', wrong),
       [0, 1].map((at) => [`orMissing[${at}]`, 'invalid_value']),
     );
   });
