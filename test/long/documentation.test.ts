@@ -105,6 +105,8 @@ test('/docs is accessible, in one language, and its search needs no mouse', asyn
   await page.do('wait', { selector: '#operations-Search-postSearches .execute' });
   for (const scheme of ['dark', 'light']) {
     await page.do('look', { width: 390, height: 800, scheme });
+    // This reader wants no motion: colours do not fade into one another either.
+    assert.equal(await page.do('evaluate', { expression: 'document.getAnimations().length' }), 0, scheme);
     assert.deepEqual(await page.do('axe'), [], scheme);
   }
 });
