@@ -59,6 +59,7 @@ async function readsAs(
   }
 }
 
+/** Of all searches, and of one: what one finds can be exported. */
 async function readList(scene: ConsoleScene): Promise<void> {
   await scene.page.do('until', {
     expression: `document.querySelector('#results')?.innerText.startsWith('${ADVERTS}')`,
@@ -71,8 +72,7 @@ async function readList(scene: ConsoleScene): Promise<void> {
       ['button', /^For sale|^Sale/],
     ] as const),
     ...([
-      ['heading', /^400 notified properties/],
-      ['button', /^Export/],
+      ['heading', /^400 notified properties$/],
       ['searchbox', /^Words/],
     ] as const),
     ...([
@@ -87,6 +87,19 @@ async function readList(scene: ConsoleScene): Promise<void> {
       ['button', /^Show all$/],
     ] as const),
   ]);
+  await scene.chooseSearch('Toulon');
+  await scene.page.do('wait', { selector: '#results ::-p-text(400 properties found now)' });
+  await readsAs(scene, [
+    ...([
+      ['combobox', /^Search$/],
+      ['heading', /^400 properties found now/],
+      ['button', /^Export/],
+      ['searchbox', /^Words/],
+    ] as const),
+    ['region', /^Map$/],
+  ]);
+  await scene.chooseSearch('');
+  await scene.page.do('wait', { selector: '#results::-p-text(400 notified properties)' });
 }
 
 async function readProperty(scene: ConsoleScene): Promise<void> {
