@@ -36,21 +36,26 @@ const COMPUTE = `
     where price is not null and ${COMPARED_SURFACE} > 0
       and department_code is not null and transaction_type is not null
     group by 1, 2, 3 having count(*) >= ${MARKET_SIZE_MIN}
+  ), written as (
+    insert into market_medians (department_code, transaction_type, is_land, median, changed_at, revision)
+    select department_code, transaction_type, is_land, computed.median, clock_timestamp(),
+      (select coalesce(max(revision), 0) + 1 from market_medians)
+    from computed full join market_medians as stored using (department_code, transaction_type, is_land)
+    where computed.median is distinct from stored.median
+    on conflict (department_code, transaction_type, is_land) do update
+    set median = excluded.median, changed_at = excluded.changed_at, revision = excluded.revision
+    returning 1
   )
-  insert into market_medians (department_code, transaction_type, is_land, median, changed_at, revision)
-  select department_code, transaction_type, is_land, computed.median, clock_timestamp(),
-    (select coalesce(max(revision), 0) + 1 from market_medians)
-  from computed full join market_medians as stored using (department_code, transaction_type, is_land)
-  where computed.median is distinct from stored.median
-  on conflict (department_code, transaction_type, is_land) do update
-  set median = excluded.median, changed_at = excluded.changed_at, revision = excluded.revision`;
+  select extract(epoch from clock_timestamp() - statement_timestamp())::float8 * 1000 as "tookMs"
+  from (select count(*) from written) as ended`;
 
-/** Computes all medians, and stores those that have changed. */
-export async function computeMedians(database: Database): Promise<void> {
-  await transaction(database, async (client) => {
+/** Computes all medians, and stores those that have changed. Resolves with the milliseconds that PostgreSQL worked on it. */
+export async function computeMedians(database: Database): Promise<number> {
+  return transaction(database, async (client) => {
     // Computations run one after the other, so that a revision has one author. Readers are not held up.
     await client.query('lock table market_medians in share row exclusive mode');
-    await client.query(COMPUTE);
+    const { rows } = await client.query<{ tookMs: number }>(COMPUTE);
+    return (rows[0] as { tookMs: number }).tookMs;
   });
 }
 
