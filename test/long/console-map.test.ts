@@ -182,6 +182,8 @@ async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleSc
   await go('searches', id);
   await marked('saved', OUTLINE);
   await go('searches');
+  // The page learns of what was created elsewhere when it shows the list.
+  await page.do('wait', { selector: '.search-row ::-p-text(Toulon)' });
   await go('map');
   await chooseSearch('Toulon');
   await marked('listed', OUTLINE);
