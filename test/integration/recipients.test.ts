@@ -409,9 +409,16 @@ describe('a restored database', () => {
     const search = await searchOf((await created(gone))['@id']);
     await record(search);
     await created(lifted);
+    const mentioned = "o'nly+mentioned@example.org";
+    const mentioning = await created('bystander@example.org', {
+      title: `Copies to ${mentioned}.`,
+      context: { url: `https://crm.example/?mail=${encodeURIComponent(mentioned)}&x=1` },
+    });
     const tables = ['searches', 'mail_items', 'mail_recipients'];
     for (const table of tables) await database.query(`create table before_${table} as table ${table}`);
-    for (const address of [gone, lifted]) assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+    for (const address of [gone, lifted, mentioned]) {
+      assert.equal((await api.call('DELETE', pathOf(address))).status, 204, address);
+    }
     await created(lifted, { notificationConsent: { source: 'form', at: new Date().toISOString() } });
     await syncErasures(database, journal);
     for (const table of tables) {
@@ -420,8 +427,10 @@ describe('a restored database', () => {
       await database.query(`drop table before_${table}`);
     }
     assert.ok((await everyRow(database)).includes(gone));
-    assert.equal(await syncErasures(database, journal), 2);
-    for (const address of [gone, lifted]) assertGone(await everyRow(database), address);
+    assert.equal(await syncErasures(database, journal), 3);
+    const { title } = (await api.call('GET', mentioning['@id'])).body;
+    assert.equal(title, 'Copies to ….');
+    for (const address of [gone, lifted, mentioned]) assertGone(await everyRow(database), address);
     const statusOf = async (address: string) => (await created(address)).emailStatus;
     assert.deepEqual([await statusOf(gone), await statusOf(lifted)], ['consent-missing', 'active']);
     assert.equal(await syncErasures(database, journal), 0);

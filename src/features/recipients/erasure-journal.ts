@@ -12,7 +12,7 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import type { Database, Queryable } from '../../engine/store/database.ts';
 import type { Parts } from '../../feature.ts';
 import { applyOpposition, type KeepOpposition } from './erasure.ts';
-import type { Opposition } from './holdings.ts';
+import { type Opposition, readMentions } from './holdings.ts';
 
 export interface ErasureJournal {
   /** On disk when it resolves. */
@@ -112,7 +112,9 @@ function timeOfLast(opposition: Opposition | undefined): number {
 export async function syncErasures(database: Database, journal: ErasureJournal): Promise<number> {
   const [written, before] = [await journal.read(), await readStored(database)];
   const unknown = [...written.values()].filter((line) => timeOfLast(before.get(line.key)) < timeOfLast(line));
-  for (const opposition of unknown) await applyOpposition(database, opposition);
+  const keys = unknown.map(({ key }) => key);
+  const mentions = keys.length === 0 ? new Map<string, never>() : await readMentions(database, keys);
+  for (const opposition of unknown) await applyOpposition(database, opposition, mentions.get(opposition.key) ?? []);
   const missing = [...(await readStored(database)).values()].filter((stored) => {
     const line = written.get(stored.key);
     return (

@@ -241,16 +241,21 @@ async function writersEnded(database: Queryable): Promise<void> {
 
 /**
  * Applies an opposition that this database does not have, because it was restored from before: erases what it holds of the
- * recipient. Served by searches_mail and mail_items_notified.
+ * recipient. `mentioned`: the address where searches mention it. Served by searches_mail and mail_items_notified.
  */
-export async function applyOpposition(database: Database, opposition: Opposition): Promise<void> {
+export async function applyOpposition(
+  database: Database,
+  opposition: Opposition,
+  mentioned: readonly string[],
+): Promise<void> {
   const { key, clientId, erasedAt, liftedAt, unsubscribedAt } = opposition;
   const { rows: addresses } = await database.query<{ address: string }>(
     `select distinct lower(address) as address from (
        select members ->> 'notificationRecipient' as address from searches where mail_key = $1
        union all select substr(endpoint, length('mailto:') + 1) from mail_items where endpoint_key = $1
+       union all select unnest($2::text[])
      ) as held`,
-    [key],
+    [key, mentioned],
   );
   // Written beside the data already.
   const keep = async (): Promise<void> => undefined;

@@ -86,6 +86,57 @@ export function addressPattern(address: string): string {
 export const NAMES_RECIPIENT = `client_id = $1 and (mail_key = mail_key_of($1, $2) or title ~* $3 or context ~* $3
   or members -> 'notificationConsent' ->> 'source' ~* $3)`;
 
+/** An address in a text, as it is or percent-encoded, with what may belong to it. */
+const ADDRESS_IN_TEXT = /[^\s"<>()[\]{},;:=?&/\\]+(?:@|%40)[A-Za-z0-9.-]+/gi;
+const TEXTS_PER_PAGE = 1_000;
+
+/**
+ * Addresses that searches mention, of recipients with these keys, by key: what was erased is known by its key alone. Reads
+ * each search with an @.
+ */
+export async function readMentions(
+  database: Queryable,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const found = new Map<string, string[]>();
+  for (let after = 0, isMore = true; isMore; ) {
+    const { rows } = await database.query<{ number: number; clientId: Uuid; text: string }>(
+      `select number, client_id as "clientId", said.text from searches,
+         concat_ws(E'\\n', title, context, members -> 'notificationConsent' ->> 'source') as said(text)
+       where number > $1 and said.text ~* '@|%40' order by number limit ${TEXTS_PER_PAGE}`,
+      [after],
+    );
+    const named = rows.flatMap(({ clientId, text }) =>
+      addressesIn(text).map((address) => ({ client: clientId, address })),
+    );
+    const { rows: known } = await database.query<{ key: string; address: string }>(
+      `select distinct key, address from json_to_recordset($1) as named(client uuid, address text), mail_key_of(client, address) as key
+       where key = any($2)`,
+      [JSON.stringify(named), keys],
+    );
+    for (const { key, address } of known) found.set(key, [...(found.get(key) ?? []), address]);
+    after = rows.at(-1)?.number ?? after;
+    isMore = rows.length === TEXTS_PER_PAGE;
+  }
+  return found;
+}
+
+function addressesIn(text: string): readonly string[] {
+  return (text.match(ADDRESS_IN_TEXT) ?? []).map((token) =>
+    decoded(token)
+      .replace(/^\W+|\.$/g, '')
+      .toLowerCase(),
+  );
+}
+
+function decoded(token: string): string {
+  try {
+    return decodeURIComponent(token);
+  } catch {
+    return token;
+  }
+}
+
 /** Null when nothing was ever held. Reads each search of the client, by searches_client; the rest by the indexes on keys. */
 export async function readHolding(database: Queryable, { clientId, address }: Recipient): Promise<Holding | null> {
   const { rows: oppositions } = await database.query<Pick<Holding, 'unsubscribedAt' | 'erasedAt' | 'liftedAt'>>(
