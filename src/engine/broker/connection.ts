@@ -116,11 +116,14 @@ async function connectAnswering(
     try {
       return { connection, manager: await managerOf(connection, replicas, left > 1 ? SILENT_MAX_MS : ELECTION_MAX_MS) };
     } catch (error) {
-      const used = connection.getServer();
+      const server = connection.getServer();
       // An open connection would keep a failed process alive.
       await connection.close();
       if (left <= 1 || !isElection(error)) throw brokerUnreachable(url, error as Error);
-      inTurn = inTurn.toSorted((one, other) => Number(one.endsWith(used)) - Number(other.endsWith(used)));
+      const used = inTurn.findIndex((one) => one.endsWith(server));
+      // Where the client knows the server by another name, the first one counts as used.
+      const next = used === -1 ? 1 : used + 1;
+      inTurn = [...inTurn.slice(next), ...inTurn.slice(0, next)];
     }
   }
 }

@@ -45,7 +45,7 @@ export async function readConsumerPosition(
 
 /**
  * Whether the consumer counts nothing as waiting, though the stream holds a message of it after the last that it handed
- * out. nats-server up to 2.12 leaves it so when two of three servers died at once, until the next message comes.
+ * out. nats-server 2.10 has left it so when a cluster had lost its majority, until the next message came.
  */
 export function withholds({ delivered, num_pending }: ConsumerInfo, sequence: number): boolean {
   return num_pending === 0 && sequence > delivered.stream_seq;

@@ -61,6 +61,8 @@ export interface PositionMarks {
 const MARK_EVERY_MS = 1_000;
 /** As many seconds as JetStream has to answer (broker/jetstream-watch.ts). */
 const SHORT_CHECKS = 10;
+/** Until another is asked, if that did not help: at each change messages wait for a moment. */
+const SHORT_AGAIN_CHECKS = 60;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
@@ -174,7 +176,7 @@ export function startPositionMarks(
     short.checks = isReplicated && isShort && handedOutUpTo === short.handedOutUpTo ? short.checks + 1 : 0;
     short.handedOutUpTo = handedOutUpTo;
     if (short.checks < SHORT_CHECKS) return;
-    short.checks = 0;
+    short.checks = SHORT_CHECKS - SHORT_AGAIN_CHECKS;
     await stepDownConsumer(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
   }
 
