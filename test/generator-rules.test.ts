@@ -5,9 +5,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { EVENT_KINDS } from '../src/engine/domain/codes.ts';
 import { loadReference } from '../src/engine/reference/communes.ts';
-import { asyncApiDocument } from '../src/rest/description/asyncapi.ts';
 import { contractExamples } from '../src/rest/description/contract-examples.ts';
+import { webhookSchema } from '../src/rest/description/message-schemas.ts';
 import { openApiDocument } from '../src/rest/description/openapi.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look everywhere into the documents
@@ -15,7 +18,7 @@ type Document = any;
 
 const examples = contractExamples(await loadReference());
 const openApi: Document = JSON.parse(JSON.stringify(openApiDocument('0.0.0', examples)));
-const asyncApi: Document = JSON.parse(JSON.stringify(asyncApiDocument('0.0.0', examples)));
+const webhook: Document = webhookSchema('');
 
 /** Bodies of requests, which stay closed: a filter that nobody knows must not be dropped in silence. */
 const SENT = new Set([
@@ -54,7 +57,7 @@ function schemasOf(root: Document): Found[] {
 const isSent = ({ path }: Found): boolean => SENT.has(path.split('/')[3] ?? '');
 const everySchema = schemasOf(openApi);
 const answered = everySchema.filter((found) => !isSent(found));
-const alerted = schemasOf(asyncApi.components.schemas).filter(({ path }) => !/^\/(Upsert|Expire)\b/.test(path));
+const alerted = schemasOf(webhook.$defs);
 
 function faultsOf(found: readonly Found[], isFault: (schema: Document) => boolean): string[] {
   assert.ok(found.length > 100, 'there are schemas to look at');
@@ -70,6 +73,17 @@ describe('the OpenAPI document', () => {
       schema.properties !== undefined ? schema.additionalProperties !== true : schema.additionalProperties === false;
     assert.deepEqual(faultsOf(answered, isClosed), []);
     assert.deepEqual(faultsOf(alerted, isClosed), []);
+  });
+
+  it('has webhooks whose schema is one of JSON Schema 2020-12 by itself', () => {
+    const ajv = addFormats.default(new Ajv2020({ strict: true, strictRequired: false }));
+    ajv.addFormat('iri-reference', true).addVocabulary(['x-class']);
+    const accepts = ajv.compile(webhook);
+    for (const kind of EVENT_KINDS) {
+      const alert = examples.alert(kind, 'event');
+      assert.ok(accepts(alert), ajv.errorsText(accepts.errors));
+      assert.ok(!accepts({ ...alert, event: 'ad.update.unheard' }) && !accepts({ event: kind }));
+    }
   });
 
   it('describes both of two members whose names differ by an @ alone, one by a pattern (Go: Id redeclared)', () => {

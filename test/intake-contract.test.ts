@@ -9,8 +9,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
 import { decodeIntakeMessage, RejectedMessageError } from '../src/engine/domain/intake-message.ts';
-import { intakeSchema } from '../src/rest/description/asyncapi.ts';
 import { INTAKE_EXAMPLES } from '../src/rest/description/contract-examples.ts';
+import { intakeSchema } from '../src/rest/description/message-schemas.ts';
 import { runsOf } from './support/random-runs.ts';
 
 const document = intakeSchema('https://vigie.example');

@@ -8,7 +8,7 @@ import { contractExamples } from '../src/rest/description/contract-examples.ts';
 import { openApiDocument } from '../src/rest/description/openapi.ts';
 
 /** Pages, contracts, and what recipients of e-mails open. */
-const FOR_OTHERS = /^\w+ \/(?:$|docs|contexts\/|openapi\.json$|asyncapi\.json$|schemas\/|unsubscribe\/)/;
+const FOR_OTHERS = /^\w+ \/(?:$|docs|contexts\/|openapi\.json$|schemas\/|unsubscribe\/)/;
 
 test('lists every route that the router serves to clients, and no other', async () => {
   const { paths } = openApiDocument('0.0.0', contractExamples(await loadReference())) as {

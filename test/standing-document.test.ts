@@ -2,12 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { intakeSchema } from '../src/rest/description/asyncapi.ts';
 import { standingDocument } from '../src/rest/description/documentation.ts';
 import { hydraDocumentation } from '../src/rest/description/hydra-documentation.ts';
+import { intakeSchema, webhookSchema } from '../src/rest/description/message-schemas.ts';
 
 for (const [name, build] of [
   ['the schema of intake messages', intakeSchema],
+  ['the schema of webhooks', webhookSchema],
   ['the Hydra documentation', hydraDocumentation],
 ] as const) {
   test(`${name} is what would be built for each URL, and is built once`, () => {

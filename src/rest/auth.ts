@@ -7,7 +7,7 @@ import { Problem } from './problem.ts';
 import { REFUSALS } from './sentences.ts';
 
 const PUBLIC_PATH =
-  /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|asyncapi\.json|schemas\/.*|favicon\.ico|console(\/.*)?|unsubscribe\/.*)$/;
+  /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|schemas\/.*|favicon\.ico|console(\/.*)?|unsubscribe\/.*)$/;
 
 /** Rejects with 401 when the key was revoked meanwhile; for long requests. */
 export async function requireKeyStill(ctx: Context): Promise<void> {

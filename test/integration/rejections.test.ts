@@ -3,9 +3,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 import { connect, headers, type NatsConnection } from 'nats';
 import type pg from 'pg';
 import { readConfig } from '../../src/config.ts';
+import { intakeSchema } from '../../src/rest/description/message-schemas.ts';
 import { PRICE_HELD } from '../support/adverts.ts';
 import { type RunningService, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
@@ -102,6 +105,9 @@ test('a rejection is published with its reason, violations, subject, sequence an
     async () => heard,
     (told) => told.length === 4,
   );
+  const ajv = addFormats.default(new Ajv2020({ strict: false }));
+  const accepts = ajv.compile({ ...intakeSchema(''), $ref: '#/$defs/Rejection', oneOf: undefined });
+  for (const { on: _subject, ...sent } of heard) assert.ok(accepts(sent), ajv.errorsText(accepts.errors));
   const byReason = (words: RegExp) => heard.find(({ reason }) => words.test(reason)) as Told;
   const { receivedAt, ...told } = byReason(/price/);
   assert.deepEqual(told, {

@@ -11,7 +11,6 @@ import { after, describe, it } from 'node:test';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
-import { ADVERTS, REJECTED } from '../../src/engine/domain/streams.ts';
 import { answerValidator } from '../support/api.ts';
 import { runReader } from '../support/contract-readers.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
@@ -41,17 +40,16 @@ async function fetched(path: string): Promise<Document> {
 /** Pino's. */
 const LEVEL_ERROR = 50;
 const openApi = await fetched('/openapi.json');
-const asyncApi = await fetched('/asyncapi.json');
-const intakeSchema = await fetched('/schemas/intake.json');
+const webhookSchema = await fetched('/schemas/webhook.json');
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addFormat('iri-reference', /^[^\s<>"{}|\\^`]*$/);
 ajv.addSchema(openApi, 'openapi');
-ajv.addSchema(asyncApi, 'asyncapi');
+const validateWebhook = ajv.compile(webhookSchema);
 
-function validatorOf(document: 'openapi' | 'asyncapi', schema: object): ValidateFunction {
-  return ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', `"${document}#/`)));
+function validatorOf(schema: object): ValidateFunction {
+  return ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/')));
 }
 
 function assertValid(validate: ValidateFunction, value: unknown, what: string): void {
@@ -95,30 +93,17 @@ describe('generators and linters', () => {
     assert.deepEqual(compiled, { code: 0, output: '' });
   });
 
-  it('spectral finds nothing in OpenAPI and AsyncAPI', async () => {
-    const args = [
-      'lint',
-      '--ruleset',
-      'HOME/spectral.yaml',
-      '--fail-severity',
-      'hint',
-      'openapi.json',
-      'asyncapi.json',
-    ];
+  it('spectral finds nothing', async () => {
+    const args = ['lint', '--ruleset', 'HOME/spectral.yaml', '--fail-severity', 'hint', 'openapi.json'];
     const { code, output } = await runReader('spectral', args, folder);
     assert.equal(code, 0, output);
   });
 
-  it('Redocly and the AsyncAPI parser find nothing, but a planted fault', async () => {
-    const judge = async (kind: string, file: string) =>
-      JSON.parse((await runReader('judge.mjs', [kind, file], folder)).output) as string[];
-    assert.deepEqual(await judge('openapi', 'openapi.json'), []);
-    assert.deepEqual(await judge('asyncapi', 'asyncapi.json'), []);
-    await writeFile(
-      join(folder, 'faulty.json'),
-      JSON.stringify({ ...asyncApi, operations: { a: { action: 'shout' } } }),
-    );
-    assert.ok((await judge('asyncapi', 'faulty.json')).length > 0);
+  it('Redocly finds nothing, but a planted fault', async () => {
+    const judge = async (file: string) => JSON.parse((await runReader('judge.mjs', [file], folder)).output) as string[];
+    assert.deepEqual(await judge('openapi.json'), []);
+    await writeFile(join(folder, 'faulty.json'), JSON.stringify({ ...openApi, paths: { '/a': { shout: {} } } }));
+    assert.ok((await judge('faulty.json')).length > 0);
   });
 
   it('meet no word that the least of them does not know', () => {
@@ -165,7 +150,7 @@ describe('the OpenAPI document', () => {
         Object.values<Document>(each?.content ?? {}),
       );
       for (const { schema, example } of contents) {
-        if (example !== undefined) assertValid(validatorOf('openapi', schema), example, `${method} ${path}`);
+        if (example !== undefined) assertValid(validatorOf(schema), example, `${method} ${path}`);
       }
     }
   });
@@ -275,10 +260,11 @@ describe('webhooks', () => {
       const name = `${path.slice(1)}${words.join('')}`;
       seen.add(name);
       const { requestBody, parameters } = openApi.webhooks[name].post;
-      assertValid(validatorOf('openapi', requestBody.content['application/json'].schema), { event, ...rest }, name);
-      const { payload, headers: described } = asyncApi.components.messages[name];
-      assertValid(validatorOf('asyncapi', payload), { event, ...rest }, name);
-      assertValid(validatorOf('asyncapi', described), headers, name);
+      assertValid(validatorOf(requestBody.content['application/json'].schema), { event, ...rest }, name);
+      assertValid(validateWebhook, { event, ...rest }, name);
+      for (const { name: header, schema, required } of parameters) {
+        if (required || header in headers) assertValid(validatorOf(schema), headers[header], `${name} ${header}`);
+      }
       const known = [...parameters.map((each: Document) => each.name), ...OF_HTTP];
       assert.deepEqual(
         Object.keys(headers).filter((header) => !known.includes(header)),
@@ -291,44 +277,14 @@ describe('webhooks', () => {
   it('are shown by examples that are what they are examples of', () => {
     for (const [name, { post }] of Object.entries<Document>(openApi.webhooks)) {
       const { schema, example } = post.requestBody.content['application/json'];
-      assertValid(validatorOf('openapi', schema), example, name);
+      assertValid(validatorOf(schema), example, name);
+      assertValid(validateWebhook, example, name);
     }
   });
 });
 
 /** Headers of every request. */
 const OF_HTTP = ['host', 'connection', 'content-type', 'content-length', 'transfer-encoding'];
-
-describe('the AsyncAPI document', () => {
-  it('shows messages that are what they are examples of', () => {
-    for (const [name, { payload, headers = {}, examples = [] }] of Object.entries<Document>(
-      asyncApi.components.messages,
-    )) {
-      for (const example of examples) {
-        assertValid(validatorOf('asyncapi', payload), example.payload, name);
-        if (example.headers !== undefined) assertValid(validatorOf('asyncapi', headers), example.headers, name);
-      }
-    }
-  });
-
-  it('names the subjects and streams that there are', async () => {
-    const { adverts, rejections } = asyncApi.channels;
-    assert.equal(adverts.address, ADVERTS.subjectOf('{propertyUuid}'));
-    assert.equal(rejections.address, REJECTED.subjectOf('{propertyUuid}'));
-    assert.match(adverts.description, /7 days, .* within 2 minutes/);
-    assert.match(rejections.description, /7 days and 256 MiB/);
-  });
-
-  it('has the intake schema that stands by itself', () => {
-    const { Upsert, Expire } = asyncApi.components.schemas;
-    assert.deepEqual(
-      Object.keys(Upsert.properties.advert.properties),
-      Object.keys(intakeSchema.$defs.Upsert.properties.advert.properties),
-    );
-    assert.deepEqual(Expire.required, intakeSchema.$defs.Expire.required);
-    assert.equal(intakeSchema.$id, `${daemon.apiUrl}/schemas/intake.json`);
-  });
-});
 
 /** PostgreSQL took no connection within the time for it: no answer to a request, and tried again. */
 const isMachineBusy = (line: Daemon['log'][number]): boolean =>

@@ -1,6 +1,6 @@
 /**
  * The intake contract (decisions, section 8) as JSON Schema, compiled, because every message passes here. Absent members
- * become null. `/asyncapi.json` publishes the same schema to crawlers.
+ * become null. `/schemas/intake.json` publishes the same schema to crawlers.
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';

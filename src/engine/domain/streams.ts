@@ -1,4 +1,4 @@
-/** The streams that crawlers see (decisions, section 8), as the daemon creates them and as `/asyncapi.json` describes them. */
+/** The streams that crawlers see (decisions, section 8), as the daemon creates them. */
 
 const DAY_MS = 24 * 3_600_000;
 const MIB = 1_024 * 1_024;

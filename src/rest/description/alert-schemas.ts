@@ -1,6 +1,6 @@
 /**
  * The service's own messages: the bodies and headers of webhooks (specification, section 6.2; decisions, section 6) and
- * the rejection of a crawler's message. OpenAPI and AsyncAPI publish them, and the tests compare real ones with them.
+ * the rejection of a crawler's message. `/openapi.json` and `/schemas` publish them; the tests compare real ones with them.
  */
 
 import { z } from 'zod';

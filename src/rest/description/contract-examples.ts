@@ -6,12 +6,9 @@
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../engine/domain/ids.ts';
-import { decodeIntakeMessage, RejectedMessageError } from '../../engine/domain/intake-message.ts';
 import { propertyDocument } from '../../engine/domain/property-document.ts';
-import { type Rejection, rejectionOf } from '../../engine/domain/rejection.ts';
 import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
-import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { FEATURES } from '../../features.ts';
 import { deliveryDocument } from '../deliveries.ts';
@@ -213,19 +210,4 @@ function deliveryExample(): object {
     },
     null,
   );
-}
-
-/** The rejection that the crawler of the sample gets when its price is negative. */
-export function rejectionExample(): Rejection {
-  const { upsert } = INTAKE_EXAMPLES;
-  const wrong = { ...upsert, advert: { ...(upsert.advert as object), price: -1 } };
-  try {
-    decodeIntakeMessage(Buffer.from(JSON.stringify(wrong)));
-  } catch (error) {
-    if (!(error instanceof RejectedMessageError)) throw error;
-    const { message: reason, violations } = error;
-    const sent = { subject: ADVERTS.subjectOf(PROPERTY), sequence: 4711, headers: { 'Nats-Msg-Id': 'crawler-7-4711' } };
-    return rejectionOf({ ...sent, storedAtMs: AT.getTime(), reason, violations, failedKey: null });
-  }
-  throw new Error('the example of a rejection is not refused');
 }

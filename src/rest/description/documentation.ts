@@ -22,11 +22,11 @@ import { identityOf } from '../hydra.ts';
 import { notFound, PROBLEM_TYPES, VIOLATION_CODES } from '../problem.ts';
 import { type Language, languageOf, type Sentence, THINGS } from '../sentences.ts';
 import { ALERT_KINDS, CHANNELS, webhookName } from './alert-schemas.ts';
-import { asyncApiDocument, INTAKE_SCHEMA_PATH, intakeSchema } from './asyncapi.ts';
 import { codeOf, requestSamples, SAMPLE_LANGUAGES, textOf, VERIFIERS, verifierSamples } from './code-samples.ts';
 import { type ContractExamples, contractExamples } from './contract-examples.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
 import { ENTRYPOINT_MEMBERS, jsonLdContext } from './json-ld-contexts.ts';
+import { INTAKE_SCHEMA_PATH, intakeSchema, WEBHOOK_SCHEMA_PATH, webhookSchema } from './message-schemas.ts';
 import { openApiDocument } from './openapi.ts';
 
 /** Values that differ between services, by placeholder. */
@@ -160,12 +160,12 @@ function contractRoutes(router: Router, { settings, reference }: ApiDependencies
     ...openApiDocument(version, contractExamples(reference)),
     servers: [{ url: url === '' ? '/' : url }],
   }));
-  const asyncApi = standingDocument(() => asyncApiDocument(version, contractExamples(reference)));
   const intake = standingDocument(intakeSchema);
+  const webhook = standingDocument(webhookSchema);
 
   router.get('/openapi.json', (ctx) => answerBytes(ctx, JSON_TYPE, openApi(baseUrl(ctx))));
-  router.get('/asyncapi.json', (ctx) => answerBytes(ctx, JSON_TYPE, asyncApi(baseUrl(ctx))));
   router.get(INTAKE_SCHEMA_PATH, (ctx) => answerBytes(ctx, SCHEMA_TYPE, intake(baseUrl(ctx))));
+  router.get(WEBHOOK_SCHEMA_PATH, (ctx) => answerBytes(ctx, SCHEMA_TYPE, webhook(baseUrl(ctx))));
 }
 
 const welcomeTo = (hasConsole: boolean): string => `<!doctype html>

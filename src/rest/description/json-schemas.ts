@@ -55,7 +55,7 @@ export interface JsonSchema {
   readonly 'x-class'?: string;
 }
 
-const SCHEMAS_PATH = '#/components/schemas/';
+export const SCHEMAS_PATH = '#/components/schemas/';
 
 const BODIES = Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { schema }]) => [name, schema]));
 

@@ -1,0 +1,135 @@
+/**
+ * `/schemas/intake.json` and `/schemas/webhook.json` (decisions, section 13): JSON Schema 2020-12 of what crawlers publish
+ * and of what clients receive, made from the validator and the schemas that run.
+ */
+
+import { MESSAGE_SCHEMAS, NUMBER_FORMATS, type SentMessage, TEXT_FORMATS } from '../../engine/domain/intake-schema.ts';
+import { ACKNOWLEDGEMENT, ALERT_KINDS } from './alert-schemas.ts';
+import { INTAKE_EXAMPLES } from './contract-examples.ts';
+import { JSON_SCHEMAS, nameOfReference, plain, referenceTo, SCHEMAS_PATH } from './json-schemas.ts';
+
+export const INTAKE_SCHEMA_PATH = '/schemas/intake.json';
+export const WEBHOOK_SCHEMA_PATH = '/schemas/webhook.json';
+
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
+
+/** Of members that no answer has, or that mean something else there. */
+const WORDS: Readonly<Record<string, string>> = {
+  kind: 'What the crawler has to say.',
+  crawledAt:
+    'When the crawler saw it. A message older than the state held has no effect; one of more than ten minutes after NATS stored it is rejected.',
+  expiredAt: 'When the advert expired; absent: when it was crawled.',
+  property: 'What belongs to the property; a member that is null or absent is taken from its most recent advert.',
+  advert: 'The whole advert: a member that is null or absent is unknown.',
+  locations: 'WGS 84: both coordinates or none.',
+  city: 'insee, or zipcode and name.',
+};
+
+/** `baseUrl`: what it is served under. */
+export function intakeSchema(baseUrl: string): Readonly<Record<string, unknown>> {
+  return {
+    $schema: DIALECT,
+    $id: `${baseUrl}${INTAKE_SCHEMA_PATH}`,
+    $comment:
+      'Made from the validator that runs. Not said here, because JSON Schema has no words for it: a text with half a ' +
+      'surrogate pair is refused, and so is an instant that in UTC lies outside the years 1 to 9999. Members that are ' +
+      'not listed have no effect and are counted by name.',
+    title: 'Intake message',
+    description: 'What a crawler publishes on adverts.<property uuid>, as JSON in UTF-8. Euros, square metres, WGS 84.',
+    oneOf: [{ $ref: '#/$defs/Upsert' }, { $ref: '#/$defs/Expire' }],
+    $defs: {
+      Upsert: described(INTAKE_CONTRACT.upsert, {}),
+      Expire: described(INTAKE_CONTRACT.expire, {}),
+      Rejection: plain(JSON_SCHEMAS.Rejection),
+    },
+    examples: Object.values(INTAKE_EXAMPLES),
+  };
+}
+
+/** The bodies of webhooks, one for each kind of event. Their headers are in `/openapi.json`. */
+export function webhookSchema(baseUrl: string): Readonly<Record<string, unknown>> {
+  const kinds = Object.values(ALERT_KINDS).map(({ schema }) => schema);
+  const named = new Set<string>(kinds);
+  for (const name of named) for (const other of referencesIn(JSON_SCHEMAS[name])) named.add(other);
+  const document = {
+    oneOf: kinds.map(referenceTo),
+    $defs: Object.fromEntries([...named].map((name) => [name, JSON_SCHEMAS[name]])),
+  };
+  return {
+    $schema: DIALECT,
+    $id: `${baseUrl}${WEBHOOK_SCHEMA_PATH}`,
+    title: 'Webhook',
+    description: `The body of a webhook, by kind of event: a match is one of two, an event any. ${ACKNOWLEDGEMENT}`,
+    ...JSON.parse(JSON.stringify(plain(document)).replaceAll(SCHEMAS_PATH, '#/$defs/')),
+  };
+}
+
+function referencesIn(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const name = nameOfReference(value);
+  return name === null ? Object.values(value).flatMap(referencesIn) : [name];
+}
+
+/** Words of the same member of an answer, where there is one. */
+function described(schema: PublishedSchema, words: Readonly<Record<string, string | undefined>>): PublishedSchema {
+  if (schema.properties === undefined) return schema;
+  const properties = Object.entries(schema.properties).map(([name, member]) => {
+    const description = WORDS[name] ?? words[name];
+    const below = described(member, wordsOf(name));
+    return [name, description === undefined ? below : { ...below, description }];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+function wordsOf(name: string): Readonly<Record<string, string | undefined>> {
+  const answered = { property: JSON_SCHEMAS.PropertyDocument, advert: JSON_SCHEMAS.Advert }[name];
+  const members = Object.entries(answered?.properties ?? {});
+  return Object.fromEntries(members.map(([member, { description }]) => [member, description]));
+}
+
+interface PublishedSchema {
+  readonly [keyword: string]: unknown;
+  readonly properties?: Readonly<Record<string, PublishedSchema>>;
+  readonly items?: PublishedSchema;
+}
+
+/** Both coordinates or none: a rule of the decoder, which has a message for it. */
+const PLACE = {
+  anyOf: [
+    { properties: { lat: { type: 'null' }, lon: { type: 'null' } } },
+    { properties: { lat: { type: 'number' }, lon: { type: 'number' } } },
+  ],
+};
+
+/**
+ * The schema of the running validator in JSON Schema 2020-12. Both accept the same messages, with two exceptions that
+ * JSON Schema cannot express: half a surrogate pair in a text, and an instant that leaves the years 1 to 9999 when its
+ * offset is subtracted. By kind of message.
+ */
+const INTAKE_CONTRACT = {
+  upsert: withPlace(published(MESSAGE_SCHEMAS.upsert)),
+  expire: published(MESSAGE_SCHEMAS.expire),
+} satisfies Readonly<Record<SentMessage['kind'], PublishedSchema>>;
+
+function published(schema: PublishedSchema): PublishedSchema {
+  const { format, if: _tooLong, else: longer, properties, ...rest } = schema;
+  const words = (TEXT_FORMATS[String(format)] ?? NUMBER_FORMATS[String(format)])?.published;
+  const items = (longer as PublishedSchema | undefined)?.items;
+  return {
+    ...rest,
+    ...words,
+    ...(properties === undefined ? {} : { properties: eachOf(properties) }),
+    ...(items === undefined ? {} : { items: published(items) }),
+  };
+}
+
+function eachOf(properties: Readonly<Record<string, PublishedSchema>>): Readonly<Record<string, PublishedSchema>> {
+  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, published(schema)]));
+}
+
+function withPlace(message: PublishedSchema): PublishedSchema {
+  const { property, ...rest } = message.properties ?? {};
+  const { locations, ...others } = property?.properties ?? {};
+  const properties = { ...others, locations: { ...locations, ...PLACE } };
+  return { ...message, properties: { ...rest, property: { ...property, properties } } };
+}
