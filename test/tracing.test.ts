@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { traceAttempt, traceparentOf } from '../src/engine/broker/tracing.ts';
-import { uuidOf } from '../src/engine/domain/ids.ts';
+import { traceHeaders, traceparentOf } from '../src/engine/broker/tracing.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
@@ -34,21 +33,31 @@ test('anything else is no trace', () => {
   assert.equal(traceparentOf({}), null);
 });
 
-test('the state of a trace travels with it, up to 512 characters, and without a trace not at all', () => {
+test('the trace of the crawler passes through to the request', () => {
   const traceparent = `00-${TRACE}-${SPAN}-01`;
-  const attempt = { id: uuidOf('0198c5d2-0000-7000-8000-000000000000'), attemptCount: 1 };
-  const passedOn = (headers: Record<string, string>) =>
-    traceAttempt({ ...attempt, traceparent: traceparentOf(headers) }).headers;
-  const tracestate = 'agency=t61rcWkgMzE,rojo=00f067aa0ba902b7';
-  assert.deepEqual(passedOn({ traceparent, Tracestate: tracestate }), { traceparent, tracestate });
-  for (const wrong of ['', `a=${'x'.repeat(511)}`, 'nonsense\r\nx-injected: 1'])
-    assert.deepEqual(passedOn({ traceparent, tracestate: wrong }), { traceparent }, wrong);
-  assert.equal(traceparentOf({ tracestate }), null);
+  assert.deepEqual(traceHeaders(traceparent), { traceparent });
+  assert.deepEqual(traceHeaders(null), {});
 });
 
-test('without an SDK the trace of the crawler passes through to the request', () => {
+test('the state of a trace travels with it, up to 512 characters, and without a trace not at all', () => {
   const traceparent = `00-${TRACE}-${SPAN}-01`;
-  const attempt = { id: uuidOf('0198c5d2-0000-7000-8000-000000000000'), attemptCount: 1 };
-  assert.deepEqual(traceAttempt({ ...attempt, traceparent }).headers, { traceparent });
-  assert.deepEqual(traceAttempt({ ...attempt, traceparent: null }).headers, {});
+  const passedOn = (headers: Record<string, string>) => traceHeaders(traceparentOf(headers));
+  for (const tracestate of [
+    'agency=t61rcWkgMzE,rojo=00f067aa0ba902b7',
+    'a=${TRACE}',
+    't@v=a b',
+    `a=${'x'.repeat(510)}`,
+  ])
+    assert.deepEqual(passedOn({ traceparent, Tracestate: tracestate }), { traceparent, tracestate });
+  for (const wrong of [
+    '',
+    `a=${'x'.repeat(511)}`,
+    'nonsense\r\nx-injected: 1',
+    'a=b\r\nx-injected: 1',
+    'a=b,',
+    'a=b,c',
+    'a=é',
+  ])
+    assert.deepEqual(passedOn({ traceparent, tracestate: wrong }), { traceparent }, wrong);
+  assert.equal(traceparentOf({ tracestate: 'a=b' }), null);
 });

@@ -7,14 +7,19 @@ import { until } from '../support/until.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const TRACEPARENT = `00-${TRACE}-00f067aa0ba902b7-01`;
+/** Of two vendors, with what an array of PostgreSQL would take for its own. */
+const TRACESTATE = 'agency=t61rcWkgMzE,rojo="{null}';
 
 test('the trace of a crawler reaches the endpoint, on the first attempt and on a retry', async (t) => {
   const scene = await startScene(t, { VIGIE_RETRY_DELAY_MS: '100', VIGIE_LOG_LEVEL: 'debug' });
   const { daemon, receiver, search } = scene;
   receiver.script('/hook', { type: 'answer', status: 500, body: 'their secret' }, { type: 'answer', status: 200 });
-  await scene.publishAdverts(1, { traceparent: TRACEPARENT });
+  await scene.publishAdverts(1, { traceparent: TRACEPARENT, tracestate: TRACESTATE });
   await receiver.until((posts) => posts.length === 2);
-  for (const { headers } of receiver.posts) assert.equal(headers.traceparent, TRACEPARENT);
+  for (const { headers } of receiver.posts) {
+    assert.equal(headers.traceparent, TRACEPARENT);
+    assert.equal(headers.tracestate, TRACESTATE);
+  }
 
   const attempts = await until(
     async () => daemon.log.filter(({ message }) => message === 'attempt'),
@@ -41,4 +46,5 @@ test('the trace of a crawler reaches the endpoint, on the first attempt and on a
   await scene.publishAdverts(1);
   await receiver.until((posts) => posts.length === 3);
   assert.equal(receiver.posts[2]?.headers.traceparent, undefined, 'no trace is made up');
+  assert.equal(receiver.posts[2]?.headers.tracestate, undefined);
 });

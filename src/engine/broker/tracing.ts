@@ -1,77 +1,31 @@
 /**
- * The trace of an advert, from the header that its crawler sent to the header that a webhook carries (W3C Trace
- * Context). Spans are made through the OpenTelemetry API: without an SDK they cost nothing and the crawler's context
- * passes through unchanged; with one, each attempt is a span of its own.
+ * The trace of an advert (W3C Trace Context): each webhook that follows carries what its crawler sent, as a service that
+ * takes part in no trace forwards it.
  */
 
-import { context, createTraceState, type SpanContext, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import type { AttemptOutcome } from '../domain/delivery.ts';
-import type { Uuid } from '../domain/ids.ts';
-
 /** Version 00; a later version is read as far as this one goes. */
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;
-
-const tracer = trace.getTracer('vigie');
-
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;
+/** Members by commas: a key, and printable characters. */
+const TRACESTATE = /^[a-z0-9][\w\-*/@]*=[ -+\--<>-~]+(?:,[a-z0-9][\w\-*/@]*=[ -+\--<>-~]+)*$/;
 const STATE_LENGTH_MAX = 512;
 
 /**
  * From a message's headers, in upper or lower case; null when absent or malformed. A `tracestate` follows after a
- * blank; one of more than 512 characters is left out.
+ * blank; a malformed one, and one of more than 512 characters, is left out.
  */
 export function traceparentOf(headers: Readonly<Record<string, string>>): string | null {
-  const valueOf = (name: string) => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
-  const [traceparent, state = ''] = [valueOf('traceparent'), valueOf('tracestate')];
-  const context = traceparent === undefined ? null : spanContextOf(traceparent);
-  if (context === null) return null;
-  const tracestate = state.length > STATE_LENGTH_MAX ? '' : createTraceState(state).serialize();
-  return tracestate === '' ? format(context) : `${format(context)} ${tracestate}`;
+  const valueOf = (name: string) => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1] ?? '';
+  const [, ids, flags = ''] = TRACEPARENT.exec(valueOf('traceparent')) ?? [];
+  if (ids === undefined) return null;
+  // The other flags are a later version's.
+  const traceparent = `00-${ids}-0${Number.parseInt(flags, 16) & 1}`;
+  const state = valueOf('tracestate');
+  return state.length <= STATE_LENGTH_MAX && TRACESTATE.test(state) ? `${traceparent} ${state}` : traceparent;
 }
 
-export interface TracedAttempt {
-  /** For the request; empty when there is no trace. */
-  readonly headers: { readonly traceparent?: string; readonly tracestate?: string };
-  end(outcome: AttemptOutcome): void;
-}
-
-/** An attempt at a delivery; `attemptCount` has it counted. */
-export interface Attempted {
-  readonly id: Uuid;
-  readonly attemptCount: number;
-  readonly traceparent: string | null;
-}
-
-export function traceAttempt(delivery: Attempted): TracedAttempt {
-  const [traceparent = '', tracestate = ''] = delivery.traceparent?.split(/ (.*)/) ?? [];
-  const parent = spanContextOf(traceparent, tracestate);
-  const span = tracer.startSpan(
-    'webhook attempt',
-    {
-      kind: SpanKind.CLIENT,
-      attributes: { 'vigie.delivery.id': delivery.id, 'vigie.delivery.attempt': delivery.attemptCount },
-    },
-    parent === null ? context.active() : trace.setSpanContext(context.active(), parent),
-  );
-  const spanContext = span.spanContext();
-  const state = spanContext.traceState?.serialize() ?? '';
-  const headers = { traceparent: format(spanContext), ...(state !== '' && { tracestate: state }) };
-  return {
-    headers: trace.isSpanContextValid(spanContext) ? headers : {},
-    end({ statusCode, error }) {
-      if (statusCode !== null) span.setAttribute('http.response.status_code', statusCode);
-      if (error !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
-      span.end();
-    },
-  };
-}
-
-function spanContextOf(traceparent: string, tracestate = ''): SpanContext | null {
-  const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent) ?? [];
-  if (traceId === undefined || spanId === undefined || flags === undefined) return null;
-  const traceFlags = Number.parseInt(flags, 16) & 0x01;
-  return { traceId, spanId, traceFlags, isRemote: true, traceState: createTraceState(tracestate) };
-}
-
-function format({ traceId, spanId, traceFlags }: SpanContext): string {
-  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+/** For the request; empty when there is no trace. */
+export function traceHeaders(stored: string | null): { readonly traceparent?: string; readonly tracestate?: string } {
+  const [traceparent, tracestate] = stored?.split(/ (.*)/) ?? [];
+  if (traceparent === undefined) return {};
+  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
 }

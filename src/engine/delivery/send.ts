@@ -6,7 +6,7 @@
 
 import { nullIfAbandoned, retryBisecting, retryUntilAborted, retryUntilDone, type Watch } from '../actor/supervisor.ts';
 import { InFlight, oncePerTick } from '../actor/waiting.ts';
-import { traceAttempt } from '../broker/tracing.ts';
+import { traceHeaders } from '../broker/tracing.ts';
 import { type AttemptOutcome, abortedOutcome, type DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
@@ -166,11 +166,10 @@ export class Sending {
   }
 
   async #post(delivery: ClaimedDelivery, { document, secrets }: NonNullable<Content>): Promise<AttemptOutcome> {
-    const { id, endpoint, token, context, sequence, startedAt, head } = delivery;
+    const { id, endpoint, token, context, sequence, startedAt, head, traceparent } = delivery;
     if (document === undefined) return abortedOutcome(startedAt, 'the recorded property document is gone');
-    const trace = traceAttempt(delivery);
     const body = Buffer.from(bodyOf(head, document));
-    const outcome = await this.#dependencies.sender.send({
+    return this.#dependencies.sender.send({
       id,
       endpoint,
       body,
@@ -179,10 +178,8 @@ export class Sending {
       context,
       sequence,
       startedAt,
-      trace: trace.headers,
+      trace: traceHeaders(traceparent),
     });
-    trace.end(outcome);
-    return outcome;
   }
 
   /** Null: it has ended, or another courier has claimed or locked it. */

@@ -39,7 +39,7 @@ export function insertDeliveries(
         arrayLiteral(share.map(({ endpointKey }) => endpointKey)),
         joinedJson(share.map(({ head }) => head)),
         arrayLiteral(share.map(({ snapshotId }) => snapshotId)),
-        arrayLiteral(share.map(({ traceparent }) => traceparent)),
+        joinedJson(share.map(({ traceparent }) => traceparent ?? '')),
         arrayLiteral(share.map(({ generation }) => generation)),
       ],
     }),
@@ -49,13 +49,14 @@ export function insertDeliveries(
 const INSERT = `
   with written as materialized (
     select * from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::integer[], $5::text[], $6::text[],
-      ${jsonTexts('$7')}, $8::text[], ${jsonTexts('$9')}, $10::uuid[], $11::text[], $12::integer[])
+      ${jsonTexts('$7')}, $8::text[], ${jsonTexts('$9')}, $10::uuid[], ${jsonTexts('$11')}, $12::integer[])
       as row(id, search_number, match_id, sequence, channel, kind, endpoint, endpoint_key, head, snapshot_id, traceparent,
         generation)
   ), recorded as (
     insert into deliveries (id, search_number, match_id, sequence, channel, kind, endpoint, endpoint_key, head,
       snapshot_id, traceparent)
-    select id, search_number, match_id, sequence, channel, kind, endpoint, endpoint_key, head, snapshot_id, traceparent
+    select id, search_number, match_id, sequence, channel, kind, endpoint, endpoint_key, head, snapshot_id,
+      nullif(traceparent, '')
     from written
   )
   insert into open_deliveries (id, match_id, search_number, generation, follows, endpoint_key)
