@@ -5,12 +5,20 @@
  */
 
 import { pause } from '../../engine/actor/waiting.ts';
-import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
 import { foldText } from '../../engine/domain/text.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { OPEN, WAITING } from '../../engine/store/delivery-states.ts';
-import type { StoredMembers } from '../../engine/store/searches.ts';
-import { addressPattern, NAMES_RECIPIENT, type Opposition, type Recipient } from './holdings.ts';
+import {
+  addressPattern,
+  CONSENT_SOURCE,
+  IS_RECIPIENT,
+  KEY,
+  NAMING_SEARCHES,
+  type Recipient,
+  readClients,
+  readRecipient,
+} from './holdings.ts';
 
 /** What was done, in numbers of rows. */
 export interface Erasure {
@@ -22,12 +30,21 @@ export interface Erasure {
   readonly cancelledCount: number;
 }
 
-/** Called before the commit: the opposition must be on disk first. */
-export type KeepOpposition = (opposition: Opposition) => Promise<void>;
-
-class NeverHeldError extends Error {
-  readonly code = 'NEVER_HELD';
+/** Of one recipient: erased, or that was lifted since. */
+export interface Opposition {
+  /** The salted hash of client and address. */
+  readonly key: string;
+  readonly clientId: Uuid;
+  readonly erasedAt: Date | null;
+  readonly liftedAt: Date | null;
+  readonly unsubscribedAt: Date | null;
 }
+
+export const OPPOSITION = `key, client_id as "clientId", erased_at as "erasedAt", lifted_at as "liftedAt",
+  unsubscribed_at as "unsubscribedAt"`;
+
+/** Called before the commit: the opposition must be on disk first. */
+export type KeepOpposition = (client: Queryable, opposition: Opposition) => Promise<void>;
 
 /** Null when nothing of it was ever held. May be repeated. */
 export async function eraseRecipient(
@@ -35,52 +52,57 @@ export async function eraseRecipient(
   recipient: Recipient,
   keep: KeepOpposition,
 ): Promise<Erasure | null> {
-  const key = await readKey(database, recipient);
-  try {
-    const erasure = await transaction(database, async (client) => {
-      const isKnown = await lockRecipient(client, key, recipient.clientId);
-      const items = await eraseItems(client, '$1::text', [key]);
-      const { searchCount, consentAt } = await eraseSearches(client, recipient);
-      if (!isKnown && items.itemCount + searchCount === 0) throw new NeverHeldError('nothing of it was ever held');
-      await keep(await oppose(client, key, consentAt));
-      return { ...items, searchCount };
-    });
-    await writersEnded(database);
-    await transaction(database, (client) => eraseItems(client, '$1::text', [key]));
-    return erasure;
-  } catch (error) {
-    if (error instanceof NeverHeldError) return null;
-    throw error;
+  if ((await readRecipient(database, recipient)) === null) return null;
+  const { key, ...erasure } = await transaction(database, async (client) => {
+    const key = await lockRecipient(client, recipient);
+    const items = await eraseItems(client, '$1::text', [key]);
+    const { searchCount, consentAtMs } = await eraseSearches(client, recipient);
+    await keep(client, await oppose(client, key, consentAtMs));
+    return { key, ...items, searchCount };
+  });
+  await writersEnded(database);
+  await transaction(database, (client) => eraseItems(client, '$1::text', [key]));
+  return erasure;
+}
+
+/** At all clients, or one; those that never held it are left out. */
+export async function eraseAtClients(
+  database: Database,
+  address: string,
+  clientId: Uuid | null,
+  keep: KeepOpposition,
+): Promise<readonly ({ readonly client: Uuid; readonly name: string } & Erasure)[]> {
+  const erased = [];
+  for (const client of await readClients(database, clientId)) {
+    const erasure = await eraseRecipient(database, { clientId: client.client, address }, keep);
+    if (erasure !== null) erased.push({ ...client, ...erasure });
   }
+  return erased;
 }
 
-async function readKey(client: Queryable, { clientId, address }: Recipient): Promise<string> {
-  const { rows } = await client.query<{ key: string }>('select mail_key_of($1, $2) as key', [clientId, address]);
-  return (rows[0] as { key: string }).key;
-}
-
-/** Waits for an e-mail of the recipient that is being claimed. Returns whether it was known. Served by the primary key. */
-async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Promise<boolean> {
-  const { rowCount } = await client.query(
-    'insert into mail_recipients (key, client_id) values ($1, $2) on conflict do nothing',
-    [key, clientId],
+/** Waits for an e-mail of the recipient that is being claimed. Resolves with its key. Served by the primary key. */
+async function lockRecipient(client: Queryable, { clientId, address }: Recipient): Promise<string> {
+  await client.query(`insert into mail_recipients (key, client_id) values (${KEY}, $1) on conflict do nothing`, [
+    clientId,
+    address,
+  ]);
+  const { rows } = await client.query<{ key: string }>(
+    `select key from mail_recipients where key = ${KEY} for update`,
+    [clientId, address],
   );
-  await client.query('select from mail_recipients where key = $1 for update', [key]);
-  return rowCount === 0;
+  return (rows[0] as { key: string }).key;
 }
 
 /**
  * From now on only consent that is dated later lifts it: later than any that was stored, whatever the clocks say. In whole
  * milliseconds, as files have times. Served by the primary key.
  */
-async function oppose(client: Queryable, key: string, consentAt: string | null): Promise<Opposition> {
+async function oppose(client: Queryable, key: string, consentAtMs: number): Promise<Opposition> {
   const { rows } = await client.query<Opposition>(
     `update mail_recipients set lifted_at = null,
        erased_at = date_trunc('milliseconds', greatest(clock_timestamp(), $2)) + interval '1 millisecond'
-     where key = $1
-     returning key, client_id as "clientId", erased_at as "erasedAt", lifted_at as "liftedAt",
-       unsubscribed_at as "unsubscribedAt"`,
-    [key, consentAt],
+     where key = $1 returning ${OPPOSITION}`,
+    [key, new Date(consentAtMs)],
   );
   return rows[0] as Opposition;
 }
@@ -129,90 +151,48 @@ export async function eraseItems(
   return rows[0] as Pick<Erasure, 'itemCount' | 'cancelledCount'>;
 }
 
-interface NamingSearch {
-  readonly number: SearchNumber;
-  readonly id: Uuid;
-  readonly isRecipient: boolean;
-  readonly members: StoredMembers;
-  readonly context: string | null;
-}
+const without = (text: string): string => `regexp_replace(${text}, $3, '…', 'gi')`;
 
-const SEARCHES_PER_PAGE = 500;
-
-/** Deleted ones as well. `consentAt`: of the latest consent to e-mails to the address. */
+/**
+ * Takes the address out of searches, deleted ones as well. Endpoints and `notificationEnabled` stay: webhooks go on. The key
+ * of an idempotent request may be the address, and the hash of its body one of a text with it. `consentAtMs`: of the latest
+ * consent to e-mails to the address. Served by the primary keys.
+ */
 async function eraseSearches(
   client: Queryable,
   { clientId, address }: Recipient,
-): Promise<{ readonly searchCount: number; readonly consentAt: string | null }> {
-  const named = [clientId, address, addressPattern(address)];
-  let searchCount = 0;
-  let consentAt: string | null = null;
-  for (const isDeleted of ['is null', 'is not null']) {
-    for (let after = 0, isMore = true; isMore; ) {
-      // Served by searches_client and searches_deleted.
-      const { rows } = await client.query<NamingSearch>(
-        `select number, id, coalesce(mail_key = mail_key_of($1, $2), false) as "isRecipient", members, context
-         from searches where deleted_at ${isDeleted} and number > $4 and ${NAMES_RECIPIENT}
-         order by number limit ${SEARCHES_PER_PAGE} for no key update`,
-        [...named, after],
-      );
-      for (const { isRecipient, members } of rows) {
-        const at = isRecipient ? (members.notificationConsent?.at ?? null) : null;
-        if (at !== null && (consentAt === null || Date.parse(at) > Date.parse(consentAt))) consentAt = at;
-      }
-      await writeWithout(client, clientId, address, rows);
-      searchCount += rows.length;
-      after = rows.at(-1)?.number ?? after;
-      isMore = rows.length === SEARCHES_PER_PAGE;
-    }
-  }
-  // A key of a request may be the address, and a hash of its body is one of a text with it. Served by the primary key.
-  await client.query('delete from idempotency_keys where client_id = $1 and key ~* $2', [clientId, named[2]]);
-  return { searchCount, consentAt };
-}
-
-/** Endpoints and `notificationEnabled` stay: webhooks go on. Served by the primary keys. */
-async function writeWithout(
-  client: Queryable,
-  clientId: Uuid,
-  address: string,
-  searches: readonly NamingSearch[],
-): Promise<void> {
-  const pattern = new RegExp(addressPattern(address), 'gi');
-  const without = (text: string): string => text.replaceAll(pattern, '…');
-  const written = searches.map(({ number, isRecipient, members, context }) => {
-    const { notificationRecipient: _address, notificationConsent: consent = null, ...others } = members;
-    const mentioned = consent && { ...consent, source: without(consent.source) };
-    const title = without(members.title);
-    return {
-      number,
-      title,
-      title_folded: foldText(title),
-      members: isRecipient ? { ...others, title } : { ...members, title, notificationConsent: mentioned ?? undefined },
-      context: context && without(context),
-      is_recipient: isRecipient,
-    };
-  });
-  await client.query(
-    `with written as (
-       select * from json_to_recordset($1)
-         as written(number integer, title text, title_folded text, members json, context text, is_recipient boolean)
+): Promise<{ readonly searchCount: number; readonly consentAtMs: number }> {
+  const { rows } = await client.query<{ number: number; title: string; consentAt: string | null }>(
+    `with named as materialized (
+       select number, id, version, ${IS_RECIPIENT} as is_recipient,
+         case when ${IS_RECIPIENT} then members -> 'notificationConsent' ->> 'at' end as consent_at
+       from searches where number = any(array(${NAMING_SEARCHES})) order by number for no key update
      ), changed as (
        insert into search_changes (search_number, version, former)
-       select number, searches.version + 1, '{"hasNotificationRecipient":true}'
-       from written join searches using (number) where is_recipient
+       select number, version + 1, '{"hasNotificationRecipient":true}' from named where is_recipient
+     ), forgotten as (
+       delete from idempotency_keys
+       where client_id = $1 and (key ~* $3 or resource_id = any(array(select id from named)))
      )
-     update searches set title = written.title, title_folded = written.title_folded, members = written.members,
-       context = written.context, mail_key = case when is_recipient then null else mail_key end,
+     update searches set title = ${without('title')}, context = ${without('context')},
+       members = (case when is_recipient then members::jsonb - 'notificationRecipient' - 'notificationConsent'
+         else coalesce(
+           jsonb_set(members::jsonb, '{notificationConsent,source}', to_jsonb(${without(CONSENT_SOURCE)})), members::jsonb)
+         end || jsonb_build_object('title', ${without('title')}))::json,
+       mail_key = case when is_recipient then null else mail_key end,
        mail_refused_at = case when is_recipient then null else mail_refused_at end,
-       version = version + is_recipient::integer, updated_at = now()
-     from written where searches.number = written.number`,
-    [JSON.stringify(written)],
+       version = searches.version + is_recipient::integer, updated_at = now()
+     from named where searches.number = named.number
+     returning searches.number, title, consent_at as "consentAt"`,
+    [clientId, address, addressPattern(address)],
   );
-  await client.query('delete from idempotency_keys where client_id = $1 and resource_id = any($2::uuid[])', [
-    clientId,
-    searches.map(({ id }) => id),
-  ]);
+  await client.query(
+    `update searches set title_folded = folded from unnest($1::integer[], $2::text[]) as named(number, folded)
+     where searches.number = named.number and title_folded <> folded`,
+    [rows.map(({ number }) => number), rows.map(({ title }) => foldText(title))],
+  );
+  const consentAtMs = rows.reduce((latest, { consentAt }) => Math.max(latest, Date.parse(consentAt ?? '') || 0), 0);
+  return { searchCount: rows.length, consentAtMs };
 }
 
 const CHECK_EVERY_MS = 5;
@@ -223,43 +203,28 @@ const WRITERS_END_WITHIN_MS = 10_000;
  * Resolves when every transaction has ended that was writing when it was called: one may have read the address before the
  * erasure was committed, and record an item with it afterwards.
  */
-async function writersEnded(database: Queryable): Promise<void> {
+async function writersEnded(database: Database): Promise<void> {
   const since = performance.now();
-  const { rows } = await database.query<{ next: string }>(
-    'select pg_snapshot_xmax(pg_current_snapshot())::text as next',
-  );
-  const next = (rows[0] as { next: string }).next;
-  while (performance.now() - since < WRITERS_END_WITHIN_MS) {
-    const { rows: ended } = await database.query<{ isEnded: boolean }>(
-      'select pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8 as "isEnded"',
-      [next],
-    );
-    if (ended[0]?.isEnded === true) return;
-    await pause(CHECK_EVERY_MS);
-  }
+  const { rows } = await database.query('select pg_snapshot_xmax(pg_current_snapshot())::text as next');
+  const ended = async (): Promise<boolean> => {
+    const over = 'select where pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8';
+    return (await database.query(over, [rows[0]?.next])).rowCount === 1;
+  };
+  while (performance.now() - since < WRITERS_END_WITHIN_MS && !(await ended())) await pause(CHECK_EVERY_MS);
 }
 
 /**
  * Applies an opposition that this database does not have, because it was restored from before: erases what it holds of the
- * recipient. `mentioned`: the address where searches mention it. Served by searches_mail and mail_items_notified.
+ * recipient at `addresses`. Served by the primary key.
  */
 export async function applyOpposition(
   database: Database,
-  opposition: Opposition,
-  mentioned: readonly string[],
+  { key, clientId, erasedAt, liftedAt, unsubscribedAt }: Opposition,
+  addresses: readonly string[],
 ): Promise<void> {
-  const { key, clientId, erasedAt, liftedAt, unsubscribedAt } = opposition;
-  const { rows: addresses } = await database.query<{ address: string }>(
-    `select distinct lower(address) as address from (
-       select members ->> 'notificationRecipient' as address from searches where mail_key = $1
-       union all select substr(endpoint, length('mailto:') + 1) from mail_items where endpoint_key = $1
-       union all select unnest($2::text[])
-     ) as held`,
-    [key, mentioned],
-  );
   // Written beside the data already.
   const keep = async (): Promise<void> => undefined;
-  for (const { address } of addresses) await eraseRecipient(database, { clientId, address }, keep);
+  for (const address of addresses) await eraseRecipient(database, { clientId, address }, keep);
   await database.query(
     `insert into mail_recipients (key, client_id, erased_at, lifted_at, unsubscribed_at) values ($1, $2, $3, $4, $5)
      on conflict (key) do update set erased_at = excluded.erased_at, lifted_at = excluded.lifted_at,

@@ -8,34 +8,29 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import { findClientByName } from '../../engine/store/clients.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
-import { eraseRecipient } from './erasure.ts';
-import { openKeeper, UNKEPT } from './erasure-journal.ts';
-import { isAddress } from './holdings.ts';
-import { documentOfClients, ofClients } from './recipient-document.ts';
+import { eraseAtClients } from './erasure.ts';
+import { keepBeside } from './erasure-journal.ts';
+import { documentOfClients, isAddress } from './holdings.ts';
 
 export function showRecipient(input: Input): Promise<void> {
-  return withRecipient(input, async (database, address, clientId) => {
-    for (const line of linesOf(found(await documentOfClients(database, address, clientId)), '')) print(printable(line));
+  return withRecipient(input, async (...asked) => {
+    const document = JSON.stringify(found(await documentOfClients(...asked)));
+    for (const line of linesOf(JSON.parse(document), '')) print(printable(line));
   });
 }
 
 export function exportRecipient(input: Input): Promise<void> {
-  return withRecipient(input, async (database, address, clientId) => {
-    print(escapedJson(JSON.stringify(found(await documentOfClients(database, address, clientId)), null, 2)));
+  return withRecipient(input, async (...asked) => {
+    print(escapedJson(JSON.stringify(found(await documentOfClients(...asked)), null, 2)));
   });
 }
 
 export function eraseRecipientOf(input: Input): Promise<void> {
-  return withRecipient(input, async (database, address, clientId) => {
+  return withRecipient(input, async (...asked) => {
     const directory = (): string => dataDirectoryPath(readConfig().dataDir);
-    const keep = await openKeeper(database, directory, (reason) => {
-      process.stderr.write(`vigie: ${UNKEPT} (${reason})\n`);
-    });
-    const erased = await ofClients(database, clientId, (id) =>
-      eraseRecipient(database, { clientId: id, address }, keep),
-    );
-    for (const { name, result } of found(erased.length === 0 ? null : erased)) {
-      const { searchCount, itemCount, cancelledCount } = result;
+    const keep = keepBeside(directory, (reason) => void process.stderr.write(`vigie: ${reason}\n`));
+    const erased = await eraseAtClients(...asked, keep);
+    for (const { name, searchCount, itemCount, cancelledCount } of found(erased.length === 0 ? null : erased)) {
       print(
         printable(
           `${name}: erased from ${searchCount} searches and ${itemCount} items of e-mails, of which ` +
@@ -67,14 +62,9 @@ function found<T>(result: T | null): T {
 /** A member a line, what is in it indented; without what is empty. */
 function* linesOf(members: object, indent: string): Generator<string> {
   for (const [name, value] of Object.entries(members)) {
-    if (value === null || value === '') continue;
-    if (typeof value !== 'object') {
-      yield `${indent}${name} ${value}`;
-      continue;
-    }
-    for (const part of Array.isArray(value) ? value : [value]) {
-      yield `${indent}${name}`;
-      yield* linesOf(part, `${indent}  `);
+    for (const part of [value].flat()) {
+      if (typeof part !== 'object') yield `${indent}${name} ${part}`;
+      else if (part !== null) yield* [`${indent}${name}`, ...linesOf(part, `${indent}  `)];
     }
   }
 }

@@ -6,7 +6,17 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { z } from 'zod';
+import type { Queryable } from '../../engine/store/database.ts';
 import type { Feature } from '../../feature.ts';
+import type { AdminDependencies } from '../../grpc/dependencies.ts';
+import { notFound as grpcNotFound, invalidArgument } from '../../grpc/errors.ts';
+import type {
+  EraseRecipientsRequest,
+  EraseRecipientsResponse,
+  GetRecipientsRequest,
+  GetRecipientsResponse,
+} from '../../grpc/generated/vigie/admin/v1/recipients.ts';
+import { nameOf, optionalClientId } from '../../grpc/names.ts';
 import { principalOf } from '../../rest/auth.ts';
 import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
@@ -23,12 +33,18 @@ import {
 import type { QueryLimiter } from '../../rest/limits.ts';
 import { notFound } from '../../rest/problem.ts';
 import { type Contract, route } from '../../rest/route.ts';
+import { searchIri } from '../../rest/search-document.ts';
 import { THINGS } from '../../rest/sentences.ts';
-import { eraseItems, eraseRecipient } from './erasure.ts';
-import { openKeeper, startErasureSync, UNKEPT } from './erasure-journal.ts';
-import { EMAILS_MAX, isAddress, type Recipient, readHolding } from './holdings.ts';
-import { recipientDocument } from './recipient-document.ts';
-import { eraseRecipients, getRecipients } from './recipient-rpcs.ts';
+import { eraseAtClients, eraseItems, eraseRecipient, type KeepOpposition } from './erasure.ts';
+import { keepBeside, startErasureSync } from './erasure-journal.ts';
+import {
+  documentOfClients,
+  EMAILS_MAX,
+  isAddress,
+  type Recipient,
+  readRecipient,
+  recipientDocument,
+} from './holdings.ts';
 
 /** Throws a 404 `Problem` for what is no address: nothing is held about it. */
 function recipientOf(ctx: Context): Recipient {
@@ -39,24 +55,61 @@ function recipientOf(ctx: Context): Recipient {
 
 function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const { database, dataDirectory, logger } = dependencies;
+  const keep: KeepOpposition = dataDirectory
+    ? keepBeside(dataDirectory, (reason) => logger.warn({}, reason))
+    : async () => undefined;
 
   router.get('/recipients/:address', acceptable, async (ctx) => {
     const recipient = recipientOf(ctx);
-    const holding = await limiter.run(ctx, () => readHolding(limiter.database, recipient));
-    if (holding === null) throw notFound(THINGS.recipient);
-    answer(ctx, recipientDocument(recipient.address, holding));
+    const document = await limiter.run(ctx, () => readRecipient(limiter.database, recipient));
+    if (document === null) throw notFound(THINGS.recipient);
+    answer(ctx, document);
   });
 
   router.delete('/recipients/:address', async (ctx) => {
     const recipient = recipientOf(ctx);
-    const erased = await limiter.run(ctx, async () => {
-      const warn = (reason: string): void => logger.warn({ reason }, UNKEPT);
-      const keep = dataDirectory && (await openKeeper(database, dataDirectory, warn));
-      return eraseRecipient(database, recipient, keep ?? (async () => undefined));
-    });
+    const erased = await limiter.run(ctx, () => eraseRecipient(database, recipient, keep));
     if (erased === null) throw notFound(THINGS.recipient);
     ctx.status = 204;
   });
+}
+
+/** For operators: of all clients, or of one. */
+async function getRecipients(
+  request: GetRecipientsRequest,
+  { database }: AdminDependencies,
+): Promise<GetRecipientsResponse> {
+  const { address, clientId } = await namedIn(request, database);
+  const document = await documentOfClients(database, address, clientId);
+  if (document === null) throw neverHeld();
+  return { documentJson: JSON.stringify(document) };
+}
+
+async function eraseRecipients(
+  request: EraseRecipientsRequest,
+  { database, dataDirectory, logger }: AdminDependencies,
+): Promise<EraseRecipientsResponse> {
+  const { address, clientId } = await namedIn(request, database);
+  const keep = keepBeside(dataDirectory, (reason) => logger.warn({}, reason));
+  const erased = await eraseAtClients(database, address, clientId, keep);
+  if (erased.length === 0) throw neverHeld();
+  return {
+    erasures: erased.map(({ client, name, ...erasure }) => ({
+      client: nameOf.client(client),
+      clientName: name,
+      ...erasure,
+    })),
+  };
+}
+
+async function namedIn({ address, client }: GetRecipientsRequest, database: Queryable) {
+  if (!isAddress(address)) throw invalidArgument('address', 'must be an e-mail address');
+  return { address, clientId: await optionalClientId('client', client, database) };
+}
+
+/** Answers and logs do not repeat the address. */
+function neverHeld() {
+  return grpcNotFound('Recipient', 'recipients/…', 'nothing was ever held about this address');
 }
 
 const Consent = z
@@ -127,10 +180,10 @@ const RECIPIENT_CONTRACT: Contract = {
       liftedAt: null,
       searches: [
         {
-          id: ids.search,
+          search: searchIri(ids.search),
           title: 'T3 à Toulon',
-          isRecipient: true,
-          consent: { source: 'form on example.org', at: at.toISOString() },
+          mentionsOnly: false,
+          notificationConsent: { source: 'form on example.org', at: at.toISOString() },
           refusedAt: null,
           deletedAt: null,
         },
