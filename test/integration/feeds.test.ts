@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readState } from '../../src/engine/domain/stored-property.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
@@ -13,12 +13,24 @@ import { endSource } from '../../src/features/feeds/snapshot.ts';
 import { startFeeds } from '../../src/features/feeds/source-watch.ts';
 import { ROOT, SHARED_DATA } from '../support/checkout.ts';
 import { runVigie } from '../support/daemon.ts';
-import { eventCount, liveCount, recorded, rowOf, rows, startFeedScene, streamed, take } from '../support/feed-scene.ts';
+import {
+  crawledOf,
+  eventCount,
+  type FeedScene,
+  liveCount,
+  pricesOf,
+  recorded,
+  rowOf,
+  rows,
+  startFeedScene,
+  streamed,
+  take,
+} from '../support/feed-scene.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { polirisFile } from '../support/poliris.ts';
-import { emptyDirectory, startTestServers } from '../support/servers.ts';
+import { emptyDirectory, lastFirst, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const FOLDER = fileURLToPath(new URL('feeds/', SHARED_DATA));
 const skip = existsSync(FOLDER) ? false : 'the real files are not here';
@@ -27,8 +39,15 @@ const never = new AbortController().signal;
 
 class Crash extends Error {}
 
-test('an advert whose publication nobody has acknowledged is known, and expires when the next file lacks it', async (t) => {
-  const scene = await startFeedScene(t);
+const ends: (() => Promise<void>)[] = [];
+/** Of all: each test has sources of its own. */
+let scene: FeedScene;
+before(async () => {
+  scene = await startFeedScene(lastFirst({ after: (end) => ends.push(end) }));
+});
+after(() => Promise.all(ends.map((end) => end())));
+
+test('an advert whose publication nobody has acknowledged is known, and expires when the next file lacks it', async () => {
   const { broker } = scene;
   const connection = Object.assign(Object.create(broker.connection), {
     publish(...parameters: Parameters<typeof broker.connection.publish>) {
@@ -36,37 +55,33 @@ test('an advert whose publication nobody has acknowledged is known, and expires 
       throw new Crash();
     },
   });
+  const before = await streamed(scene);
   const file = polirisFile([rowOf(1, 1), rowOf(2, 2)]);
-  await assert.rejects(take(scene, 'agency', file, { broker: { ...broker, connection } }), Crash);
-  await until(
-    () => streamed(scene),
-    (count) => count === 1,
-  );
-  await take(scene, 'agency', polirisFile([rowOf(2, 2)]));
+  await assert.rejects(take(scene, 'unacknowledged', file, { broker: { ...broker, connection } }), Crash);
+  await untilIs(() => streamed(scene), before + 1);
+  await take(scene, 'unacknowledged', polirisFile([rowOf(2, 2)]));
   await recorded(scene);
-  assert.equal(await liveCount(scene), 1);
+  assert.equal(await liveCount(scene, 'unacknowledged'), 1);
 });
 
-test('A, B and A again within the stream’s duplicate window end as A', async (t) => {
-  const scene = await startFeedScene(t);
+test('A, B and A again within the stream’s duplicate window end as A', async () => {
   const [one, two] = [polirisFile([rowOf(1, 100)]), polirisFile([rowOf(1, 90)])];
-  for (const file of [one, two, one]) await take(scene, 'agency', file);
+  for (const file of [one, two, one]) await take(scene, 'aba', file);
   await recorded(scene);
-  assert.equal(await eventCount(scene, 'ad.update.price'), 2);
+  assert.equal(await eventCount(scene, 'ad.update.price', 'aba'), 2);
   // A clock that is set back is no reason to say something older than before.
-  await take(scene, 'agency', two, { clock: () => new Date(0) });
+  await take(scene, 'aba', two, { clock: () => new Date(0) });
   await recorded(scene);
-  assert.equal(await eventCount(scene, 'ad.update.price'), 3);
+  assert.equal(await eventCount(scene, 'ad.update.price', 'aba'), 3);
 });
 
-test('a bad file expires nobody, and who forces it gets what it says', async (t) => {
-  const scene = await startFeedScene(t);
+test('a bad file expires nobody, and who forces it gets what it says', async () => {
   const twenty = rows(0, 20, 100_000);
-  await take(scene, 'agency', polirisFile(twenty));
+  await take(scene, 'refused', polirisFile(twenty));
   const before = await streamed(scene);
   const refused = async (file: Buffer, reason: RegExp) => {
     await assert.rejects(
-      take(scene, 'agency', file),
+      take(scene, 'refused', file),
       (error: Error) => error instanceof SnapshotRefusedError && reason.test(error.message),
     );
     assert.equal(await streamed(scene), before);
@@ -79,66 +94,64 @@ test('a bad file expires nobody, and who forces it gets what it says', async (t)
     polirisFile(twenty.map((row) => ({ ...row, 2: '' }))),
     /none of its 20 rows is understood: line 1: it has no reference/,
   );
-  const fourteen = await take(scene, 'agency', polirisFile(twenty.slice(0, 14)), { broker: null });
+  const fourteen = await take(scene, 'refused', polirisFile(twenty.slice(0, 14)), { broker: null });
   assert.equal(fourteen.counts.gone, 6);
-  const cut = await take(scene, 'agency', polirisFile([...twenty.slice(0, 3), rowOf(99, 5)]).subarray(0, -100), {
+  const cut = await take(scene, 'refused', polirisFile([...twenty.slice(0, 3), rowOf(99, 5)]).subarray(0, -100), {
     isForced: true,
   });
   assert.deepEqual([cut.counts.gone, cut.counts.unchanged], [0, 3]);
   assert.match(cut.notices.join(), /nothing expires: it is cut off/);
-  const { counts } = await take(scene, 'agency', thirteen, { isForced: true });
+  const { counts } = await take(scene, 'refused', thirteen, { isForced: true });
   assert.equal(counts.gone, 7);
   await recorded(scene);
-  assert.equal(await liveCount(scene), 13);
-  await take(scene, 'agency', Buffer.alloc(0), { isForced: true });
+  assert.equal(await liveCount(scene, 'refused'), 13);
+  await take(scene, 'refused', Buffer.alloc(0), { isForced: true });
   await recorded(scene);
-  assert.equal(await liveCount(scene), 0);
+  assert.equal(await liveCount(scene, 'refused'), 0);
 });
 
-test('a row that is not understood leaves its advert as it was, and one that nobody can name leaves all that are gone', async (t) => {
-  const scene = await startFeedScene(t);
-  await take(scene, 'agency', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(3, 300)]));
-  const broken = await take(scene, 'agency', polirisFile([rowOf(1, 100), { ...rowOf(2, 150), 21: '\0' }]));
+test('a row that is not understood leaves its advert as it was, and one that nobody can name leaves all that are gone', async () => {
+  await take(scene, 'row', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(3, 300)]));
+  const broken = await take(scene, 'row', polirisFile([rowOf(1, 100), { ...rowOf(2, 150), 21: '\0' }]));
   assert.deepEqual([broken.counts.gone, broken.counts.notUnderstood], [1, 1]);
   assert.match(broken.complaints[0] ?? '', /^line 2, R2: it holds a NUL/);
-  const nameless = await take(scene, 'agency', polirisFile([rowOf(1, 100), { 3: 'vente' }]));
+  const nameless = await take(scene, 'row', polirisFile([rowOf(1, 100), { 3: 'vente' }]));
   assert.equal(nameless.counts.gone, 0);
-  const twice = await take(scene, 'agency', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(2, 300)]));
+  const twice = await take(scene, 'row', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(2, 300)]));
   assert.deepEqual([twice.counts.unchanged, twice.complaints], [2, ['line 3, R2: its reference is there twice']]);
   await recorded(scene);
-  assert.equal(await liveCount(scene), 2);
-  assert.equal(await eventCount(scene, 'ad.update.price'), 0);
+  assert.equal(await liveCount(scene, 'row'), 2);
+  assert.equal(await eventCount(scene, 'ad.update.price', 'row'), 0);
 });
 
-test('what is equal is published again once a day, without an event, and all of it when asked', async (t) => {
-  const scene = await startFeedScene(t);
+test('what is equal is published again once a day, without an event, and all of it when asked', async () => {
   const file = polirisFile(rows(0, 3, 100));
   const at = (hours: number) => ({ clock: () => new Date(Date.UTC(2026, 2, 10, hours)) });
   const republished = async (hours: number, options = {}) =>
-    (await take(scene, 'agency', file, { ...at(hours), ...options })).counts.republished;
-  await take(scene, 'agency', file, at(0));
+    (await take(scene, 'equal', file, { ...at(hours), ...options })).counts.republished;
+  await take(scene, 'equal', file, at(0));
   assert.deepEqual(
     [await republished(12), await republished(23), await republished(24), await republished(47)],
     [0, 3, 0, 3],
   );
   assert.equal(await republished(47, { isAll: true }), 3);
   await recorded(scene);
-  const { rows: events } = await scene.database.query('select distinct kind from events');
-  assert.deepEqual(events, [{ kind: 'property.ad.create' }]);
-  const { rows: crawls } = await scene.database.query('select crawls from properties');
-  for (const { crawls: times } of crawls) assert.match(String(Object.values(times)), /^2026-03-11T23:00:00\.001Z,/);
+  assert.deepEqual(
+    [await eventCount(scene, 'property.ad.create', 'equal'), await eventCount(scene, 'ad.update.price', 'equal')],
+    [3, 0],
+  );
+  for (const time of await crawledOf(scene, 'equal')) assert.match(time, /^2026-03-11T23:00:00\.001Z,/);
 });
 
 test('the command line: rows that are not understood are exit code 2, refusals a sentence, and --end the end', async (t) => {
-  const scene = await startFeedScene(t);
   const folder = await emptyDirectory(t);
   const path = join(folder, 'Annonces.csv');
   const feed = (...args: string[]) => runVigie(['feed', ...args], scene.servers);
-  const poliris = ['agency', '--format', 'poliris', path];
+  const poliris = ['ended', '--format', 'poliris', path];
   await writeFile(path, polirisFile([rowOf(1, 100), {}]));
   const two = await feed(...poliris);
   assert.equal(two.code, 2);
-  assert.match(two.stdout, /not understood: line 2: it has no reference\nagency: 1 adverts; 1 new/);
+  assert.match(two.stdout, /not understood: line 2: it has no reference\nended: 1 adverts; 1 new/);
   await writeFile(path, 'nothing of the kind');
   const refused = await feed(...poliris);
   assert.deepEqual([refused.code, refused.stdout], [1, '']);
@@ -146,26 +159,26 @@ test('the command line: rows that are not understood are exit code 2, refusals a
   assert.doesNotMatch(refused.stderr, /at .*\.ts/);
   for (const [args, words] of [
     [['Not A Name', ...poliris.slice(1)], /a source is named by lower-case letters/],
-    [['agency', path], /feed needs --format, poliris or mapping/],
-    [['agency', '--format', 'mapping', path], /needs --mapping FILE/],
-    [['agency', '--end', path], /--end takes neither FILE/],
-    [['agency'], /feed needs FILE/],
-    [['agency', '--format', 'poliris', join(folder, 'none')], /cannot read .*none: no such file/],
-    [['agency', '--format', 'poliris', folder], /is no file/],
+    [['ended', path], /feed needs --format, poliris or mapping/],
+    [['ended', '--format', 'mapping', path], /needs --mapping FILE/],
+    [['ended', '--end', path], /--end takes neither FILE/],
+    [['ended'], /feed needs FILE/],
+    [['ended', '--format', 'poliris', join(folder, 'none')], /cannot read .*none: no such file/],
+    [['ended', '--format', 'poliris', folder], /is no file/],
   ] as const) {
     const { code, stderr } = await feed(...args);
     assert.ok(code === 1 || code === 2);
     assert.match(stderr, words);
   }
-  const ended = await feed('agency', '--end');
-  assert.match(ended.stdout, /agency: 1 adverts expire/);
+  const ended = await feed('ended', '--end');
+  assert.match(ended.stdout, /ended: 1 adverts expire/);
   await recorded(scene);
-  assert.equal(await liveCount(scene), 0);
-  assert.equal(await readSource(scene.database, 'agency'), null);
+  assert.equal(await liveCount(scene, 'ended'), 0);
+  assert.equal(await readSource(scene.database, 'ended'), null);
 });
 
-test('a mapping of a CSV brings the adverts of Toulon', { skip }, async (t) => {
-  const scene = await startFeedScene(t);
+test('a mapping of a CSV brings the adverts of Toulon', { skip }, async () => {
+  const before = await liveCount(scene);
   const csv = join(FOLDER, '../adverts/toulon_bienici_2026-03-10.csv.gz');
   const mapping = join(ROOT, 'config/bienici-mapping.json');
   const { code, stdout } = await runVigie(
@@ -175,7 +188,7 @@ test('a mapping of a CSV brings the adverts of Toulon', { skip }, async (t) => {
   assert.equal(code, 0);
   assert.match(stdout, /note: price: 17 of 1664 are no number \(first: line \d+, "\[443000, 1265000\]"\)/);
   await recorded(scene);
-  assert.equal(await liveCount(scene), 1_664);
+  assert.equal((await liveCount(scene)) - before, 1_664);
   const { rows: letters } = await scene.database.query('select reason from dead_letters');
   assert.deepEqual(letters, []);
 });
@@ -199,9 +212,11 @@ function membersOf(content: object, path = ''): [path: string, value: unknown][]
 }
 
 test('files in other habits are read without an invented or lost value', async (t) => {
-  const scene = await startFeedScene(t);
+  const { rows: earlier } = await scene.database.query('select uuid from properties');
   const byTitle = async () => {
-    const { rows } = await scene.database.query('select state from properties');
+    const { rows } = await scene.database.query('select state from properties where uuid <> all($1)', [
+      earlier.map(({ uuid }) => uuid),
+    ]);
     const adverts = rows.flatMap(({ state }) => readState(state).adverts);
     const members = adverts.map(({ content, property }) => [...membersOf(property), ...membersOf(content)]);
     return new Map(members.map(Object.fromEntries).map((each) => [each.title, each]));
@@ -273,7 +288,6 @@ test('the role reads a folder when its newest file stands still, once among inst
 });
 
 test('a file is read when it has stood still for a minute, and a silent source’s is not shown again', async (t) => {
-  const scene = await startFeedScene(t);
   const folder = await emptyDirectory(t);
   const path = join(folder, 'Annonces.csv');
   let nowMs = 0;
@@ -309,8 +323,8 @@ test('a file is read when it has stood still for a minute, and a silent source�
   assert.deepEqual(await lookAt(66 * 3_600), []);
 });
 
-test('a source that another session holds is left alone', async (t) => {
-  const { database } = await startFeedScene(t);
+test('a source that another session holds is left alone', async () => {
+  const { database } = scene;
   await withSource(database, 'agency', async () => {
     await assert.rejects(
       withSource(database, 'agency', async () => assert.fail()),
@@ -321,33 +335,31 @@ test('a source that another session holds is left alone', async (t) => {
   assert.equal(await withSource(database, 'agency', async () => 'free'), 'free');
 });
 
-test('an agency that fills in its number later keeps its adverts: only what is new or gone is told', async (t) => {
-  const scene = await startFeedScene(t);
+test('an agency that fills in its number later keeps its adverts: only what is new or gone is told', async () => {
   const before = rows(0, 24, 100_000).map((row, at) => ({ ...row, 175: String(500 + at) }));
-  await take(scene, 'agency', polirisFile(before));
+  await take(scene, 'renumbered', polirisFile(before));
   // One is gone, one new, one has another price, and one is known by its technical id alone.
   const now = [...before.slice(1), { ...rowOf(99, 5), 175: '999' }].map((row) => ({ ...row, 1: 'AG7' }));
   Object.assign(now[0] as object, { 11: '90000' });
   Object.assign(now[1] as object, { 2: 'renamed' });
-  const dry = await take(scene, 'agency', polirisFile(now), { broker: null });
-  const { counts, notices } = await take(scene, 'agency', polirisFile(now));
+  const dry = await take(scene, 'renumbered', polirisFile(now), { broker: null });
+  const { counts, notices } = await take(scene, 'renumbered', polirisFile(now));
   assert.deepEqual(dry.counts, counts);
   assert.deepEqual([counts.new, counts.changed, counts.gone, counts.unchanged], [1, 2, 1, 21]);
   assert.match(notices.join(), /23 adverts return under another agency's number \(R1 as AG7\/R1\): they stay the same/);
   // And back, with one that nobody has seen since.
-  const back = await take(scene, 'agency', polirisFile([...before.slice(1, 23), { ...rowOf(99, 5), 175: '999' }]));
+  const back = await take(scene, 'renumbered', polirisFile([...before.slice(1, 23), { ...rowOf(99, 5), 175: '999' }]));
   assert.deepEqual([back.counts.new, back.counts.gone, back.counts.changed], [0, 1, 2]);
   await recorded(scene);
-  assert.equal(await eventCount(scene, 'property.ad.create'), 25);
-  assert.equal(await eventCount(scene, 'ad.update.expired'), 2);
-  assert.equal(await eventCount(scene, 'ad.update.price'), 2);
-  assert.equal(await endSource({ ...scene, source: 'agency', clock: () => new Date(), stopping: never }), 23);
+  assert.equal(await eventCount(scene, 'property.ad.create', 'renumbered'), 25);
+  assert.equal(await eventCount(scene, 'ad.update.expired', 'renumbered'), 2);
+  assert.equal(await eventCount(scene, 'ad.update.price', 'renumbered'), 2);
+  assert.equal(await endSource({ ...scene, source: 'renumbered', clock: () => new Date(), stopping: never }), 23);
   await recorded(scene);
-  assert.equal(await liveCount(scene), 0);
+  assert.equal(await liveCount(scene, 'renumbered'), 0);
 });
 
-test('another half of the references, or keys that several adverts share, carry nothing over', async (t) => {
-  const scene = await startFeedScene(t);
+test('another half of the references, or keys that several adverts share, carry nothing over', async () => {
   const numbered = (from: number, to: number, agency: string) =>
     rows(from, to, 100).map((row) => ({ ...row, 1: agency }));
   await take(scene, 'half', polirisFile(numbered(0, 10, 'A')));
@@ -358,35 +370,29 @@ test('another half of the references, or keys that several adverts share, carry 
   assert.deepEqual([shared.counts.new, shared.counts.gone], [10, 10]);
 });
 
-test('a price with grouped digits is read by what the source has shown, also when those rows are gone', async (t) => {
-  const scene = await startFeedScene(t);
+test('a price with grouped digits is read by what the source has shown, also when those rows are gone', async () => {
   const row = (number: number, price: string, surface = '') => ({ ...rowOf(number, 1), 11: price, 16: surface });
-  const pricesOf = async () => {
-    const { rows: found } = await scene.database.query('select state from properties');
-    return found.flatMap(({ state }) => readState(state).adverts.map(({ content }) => content.price)).sort();
-  };
   const first = await take(
     scene,
-    'agency',
+    'grouped',
     polirisFile([row(1, '350.000'), row(2, '250000', '62,5'), row(3, '189.500 €')]),
   );
   assert.deepEqual([first.counts.new, first.lost], [3, {}]);
-  const second = await take(scene, 'agency', polirisFile([row(1, '350.000'), row(2, '250000'), row(3, '189.500 €')]));
+  const second = await take(scene, 'grouped', polirisFile([row(1, '350.000'), row(2, '250000'), row(3, '189.500 €')]));
   assert.deepEqual([second.counts.unchanged, second.counts.changed, second.lost], [2, 1, {}]);
   await recorded(scene);
-  assert.deepEqual(await pricesOf(), [189_500, 250_000, 350_000]);
-  assert.equal(await eventCount(scene, 'ad.update.price'), 0);
-  const unknown = await take(scene, 'other', polirisFile([row(1, '350.000')]));
+  assert.deepEqual(await pricesOf(scene, 'grouped'), [189_500, 250_000, 350_000]);
+  assert.equal(await eventCount(scene, 'ad.update.price', 'grouped'), 0);
+  const unknown = await take(scene, 'unfamiliar', polirisFile([row(1, '350.000')]));
   assert.deepEqual(unknown.lost, { price: 1 });
   assert.match(unknown.notices.join(), /price: 1 of 1 is no number for certain.*\(first: line 1, "350\.000"\)/);
 });
 
 test('when many adverts lose a member that they had, the command says so, and its exit code is 2', async (t) => {
-  const scene = await startFeedScene(t);
   const path = join(await emptyDirectory(t), 'Annonces.csv');
   const feed = async (file: Buffer) => {
     await writeFile(path, file);
-    return runVigie(['feed', 'agency', '--format', 'poliris', path], scene.servers);
+    return runVigie(['feed', 'losing', '--format', 'poliris', path], scene.servers);
   };
   const ten = rows(0, 10, 100_000);
   assert.equal((await feed(polirisFile(ten))).code, 0);

@@ -60,15 +60,11 @@ export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & {
   readonly queryBounds?: { readonly connectionsMax?: number; readonly statementTimeoutMs?: number };
 };
 
-/** Of all APIs of a process: it takes a third of a second, and none changes it. */
-let reference: Promise<Reference> | null = null;
-
 export async function startTestApi(
   cleanup: Cleanup,
   { queryBounds, ...overrides }: ApiOverrides = {},
 ): Promise<TestApi> {
-  reference ??= loadReference();
-  const [url, places] = await Promise.all([ownDatabase(cleanup), reference]);
+  const [url, places] = await Promise.all([ownDatabase(cleanup), loadReference()]);
   const connecting = { url, onConnectionLost: () => undefined };
   const database = openDatabase({ ...connecting, connectionsMax: CONNECTIONS_MAX });
   cleanup.after(() => database.end());

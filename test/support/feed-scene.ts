@@ -1,14 +1,14 @@
 /** A source's snapshots, through a daemon into its tables. */
 
-import type { TestContext } from 'node:test';
 import type pg from 'pg';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { readState } from '../../src/engine/domain/stored-property.ts';
 import type { DecimalHabits } from '../../src/features/feeds/numbers.ts';
 import { openFormat } from '../../src/features/feeds/reading.ts';
 import { type SnapshotOptions, takeSnapshot } from '../../src/features/feeds/snapshot.ts';
 import type { RunningService } from './daemon.ts';
 import { connectDatabase } from './database.ts';
-import { startTestServers, type TestServers } from './servers.ts';
+import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
 import { startHere } from './service.ts';
 import { until } from './until.ts';
 
@@ -19,7 +19,7 @@ export interface FeedScene {
   readonly broker: Broker;
 }
 
-export async function startFeedScene(t: TestContext, servers?: TestServers): Promise<FeedScene> {
+export async function startFeedScene(t: Cleanup, servers?: TestServers): Promise<FeedScene> {
   const own = servers ?? (await startTestServers(t));
   const daemon = await startHere(t, own);
   const broker = await connectBroker({ url: own.nats.url, name: 'test', onStatus: () => undefined });
@@ -61,14 +61,35 @@ export async function recorded(scene: FeedScene): Promise<void> {
   await until(consumer, ({ num_pending: pending, num_ack_pending: open }) => pending === 0 && open === 0);
 }
 
-export async function liveCount({ database }: FeedScene): Promise<number> {
-  const { rows } = await database.query('select count(*)::integer as count from properties where expired_at is null');
+/** Those that name the source as their publisher, as what its rows of Poliris become does; without a source all. */
+const OF_SOURCE = `(select uuid, state, crawls, expired_at from properties
+  where $1::text is null or state like '%"' || $1 || '"%') as of_source`;
+
+export async function liveCount({ database }: FeedScene, source: string | null = null): Promise<number> {
+  const { rows } = await database.query(
+    `select count(*)::integer as count from ${OF_SOURCE} where expired_at is null`,
+    [source],
+  );
   return rows[0].count;
 }
 
-export async function eventCount({ database }: FeedScene, kind: string): Promise<number> {
-  const { rows } = await database.query('select count(*)::integer as count from events where kind = $1', [kind]);
+export async function eventCount({ database }: FeedScene, kind: string, source: string | null = null): Promise<number> {
+  const { rows } = await database.query(
+    `select count(*)::integer as count from ${OF_SOURCE} join events on property_uuid = uuid where kind = $2`,
+    [source, kind],
+  );
   return rows[0].count;
+}
+
+export async function pricesOf({ database }: FeedScene, source: string): Promise<readonly unknown[]> {
+  const { rows } = await database.query(`select state from ${OF_SOURCE}`, [source]);
+  return rows.flatMap(({ state }) => readState(state).adverts.map(({ content }) => content.price)).sort();
+}
+
+/** Of each advert: when it was published last. */
+export async function crawledOf({ database }: FeedScene, source: string): Promise<readonly string[]> {
+  const { rows } = await database.query(`select crawls from ${OF_SOURCE}`, [source]);
+  return rows.map(({ crawls }) => String(Object.values(crawls)));
 }
 
 /** Of a file of Poliris. */

@@ -43,8 +43,16 @@ export interface Reference {
 
 const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 
-/** Throws when a file of the reference packages cannot be read. */
-export async function loadReference(): Promise<Reference> {
+/** Services of one process share it, which only read it. */
+let loaded: Promise<Reference> | null = null;
+
+/** Rejects when a file of the reference packages cannot be read. */
+export function loadReference(): Promise<Reference> {
+  loaded ??= readReference();
+  return loaded;
+}
+
+async function readReference(): Promise<Reference> {
   const [places, outlines] = await Promise.all([readPlaceTable(), readCommuneOutlines()]);
   const { communes, mergedInto, departments } = await readCommuneRecords(places);
   const table = indexCommunes(communes);
