@@ -1,34 +1,39 @@
 /**
  * Clients that openapi-generator makes of the published contract, in Go and in Java: generated, compiled, and run against
- * a daemon. The generator comes from Maven; where a toolchain is missing, its test says so and is skipped.
+ * a daemon. The generator comes from Maven; where a compiler can neither be found nor fetched, its test says so and is
+ * skipped.
  */
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { type ExecFileOptions, execFile } from 'node:child_process';
 import { access, copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry } from '../../src/local/cache.ts';
 import { ROOT } from '../support/checkout.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { restClient } from '../support/rest-client.ts';
 import { CACHE, startTestServers } from '../support/servers.ts';
+import { goToolchain, javaToolchain, type Toolchain } from '../support/toolchains.ts';
 
 const run = promisify(execFile);
 const SOURCES = join(ROOT, 'test/clients/generators');
 const GENERATOR = 'openapi-generator-cli-7.25.0.jar';
 
-async function missing(...programs: readonly string[]): Promise<string | false> {
-  for (const program of programs) {
-    const isThere = await run('sh', ['-c', 'command -v "$0"', program]).then(
-      () => true,
-      () => false,
-    );
-    if (!isThere) return `there is no ${program} on the PATH (Debian: default-jdk-headless, maven, golang-go)`;
-  }
-  return false;
+const java = await javaToolchain();
+const go = await goToolchain();
+
+/** A program of the toolchain, whose output is text. */
+function runIn(
+  { environment }: Toolchain,
+  program: string,
+  args: readonly string[],
+  { env, cwd }: ExecFileOptions = {},
+) {
+  return run(program, args, { encoding: 'utf8', maxBuffer: 1e8, cwd, env: { ...environment, ...env } });
 }
 
 /** The generator and what its clients in Java need, installed once a machine. */
@@ -36,21 +41,25 @@ function installedJars(): Promise<string> {
   return cacheEntry(
     CACHE,
     'generated-clients-7.25.0',
-    (home) =>
-      access(join(home, 'jars', GENERATOR)).then(
-        () => true,
-        () => false,
-      ),
+    (home) => succeeds(access(join(home, 'jars', GENERATOR))),
     async (home) => {
       await copyFile(join(SOURCES, 'pom.xml'), join(home, 'pom.xml'));
-      await run('mvn', ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${join(home, 'jars')}`], {
-        cwd: home,
-      });
+      const repository = join(home, 'repository');
+      const places = [`-Dmaven.repo.local=${repository}`, `-DoutputDirectory=${join(home, 'jars')}`];
+      await runIn(java, 'mvn', ['-q', '-B', ...places, 'dependency:copy-dependencies'], { cwd: home });
+      await rm(repository, { recursive: true });
     },
   );
 }
 
-const noJava = await missing('java', 'javac', 'mvn');
+const noGenerator =
+  java.missing ??
+  (await installedJars().then(
+    () => null,
+    // Maven writes its errors to the standard output.
+    ({ message, stdout }: Error & { readonly stdout?: string }) =>
+      `Maven does not fetch the generator and what its clients need: ${stdout || message}`,
+  ));
 const servers = await startTestServers({ after });
 const daemon = await startDaemon({ after }, servers);
 const folder = await mkdtemp(join(tmpdir(), 'vigie-generated-'));
@@ -69,7 +78,7 @@ async function generate(language: string, properties: string): Promise<string> {
     output,
     `--additional-properties=${properties}`,
   ];
-  await run('java', ['-jar', jar, 'generate', ...args, '--git-host', 'example.test', ...OWNER], { maxBuffer: 1e8 });
+  await runIn(java, 'java', ['-jar', jar, 'generate', ...args, '--git-host', 'example.test', ...OWNER]);
   return output;
 }
 
@@ -96,26 +105,39 @@ function assertRead(said: string, language: string): void {
 }
 
 test('a client in Go compiles, creates and lists searches, and reads errors', {
-  skip: noJava || (await missing('go')),
+  skip: noGenerator ?? go.missing ?? false,
 }, async () => {
   const output = await generate('go', 'packageName=vigie');
   await mkdir(join(output, 'main'));
   await copyFile(join(SOURCES, 'main.go'), join(output, 'main/main.go'));
-  const environment = { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOTOOLCHAIN: 'local' };
-  await run('go', ['build', '-o', 'client', './main'], { cwd: output, env: environment });
+  // Nothing but the standard library, and no other Go than this.
+  const env = { GOFLAGS: '-mod=mod', GOPROXY: 'off', GOTOOLCHAIN: 'local' };
+  await runIn(go, 'go', ['build', '-o', 'client', './main'], { cwd: output, env });
   const { stdout } = await run(join(output, 'client'), [daemon.apiUrl, await keyOfSearches('go')]);
   assertRead(stdout, 'Go');
 });
 
-test('a client in Java compiles, creates and lists searches, and reads errors', { skip: noJava }, async () => {
+test('a client in Java compiles, creates and lists searches, and reads errors', {
+  skip: noGenerator ?? false,
+}, async () => {
   const output = await generate('java', 'library=native,serializationLibrary=jackson');
   const classPath = join(await installedJars(), 'jars', '*');
   const files = await readdir(join(output, 'src/main/java'), { recursive: true });
   const sources = files.filter((name) => name.endsWith('.java')).map((name) => join(output, 'src/main/java', name));
   await writeFile(join(output, 'sources'), [...sources, join(SOURCES, 'Main.java')].join('\n'));
   const classes = join(output, 'classes');
-  await run('javac', ['-nowarn', '-proc:none', '-cp', classPath, '-d', classes, `@${join(output, 'sources')}`]);
+  await runIn(java, 'javac', [
+    '-encoding',
+    'UTF-8',
+    '-nowarn',
+    '-proc:none',
+    '-cp',
+    classPath,
+    '-d',
+    classes,
+    `@${join(output, 'sources')}`,
+  ]);
   const args = ['-cp', `${classes}:${classPath}`, 'Main', daemon.apiUrl, await keyOfSearches('java')];
-  const { stdout } = await run('java', args);
+  const { stdout } = await runIn(java, 'java', args);
   assertRead(stdout, 'Java');
 });
