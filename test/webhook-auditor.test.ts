@@ -27,7 +27,8 @@ function history(told: readonly Told[], state: string): { delivery: AuditedDeliv
     const headers = signatureHeaders('d1', new Date(at), BODY, TOKEN);
     const body = Buffer.from(BODY);
     posts.push({ path: '/', id: 'd1', headers, body, receivedAt: at + 2, answeredAt: at + 9, status });
-    const attempt = { number: position + 1, startedAt: at, endedAt: at + 10, statusCode: status, error: null };
+    const [error, reason] = [null, null];
+    const attempt = { number: position + 1, startedAt: at, endedAt: at + 10, statusCode: status, error, reason };
     at += 10;
     return attempt;
   });
@@ -105,7 +106,11 @@ test('(c) a second try of an attempt needs a connection that broke before the an
   const { delivery, posts } = history([OK], 'delivered');
   const [second] = posts as [ReceivedPost];
   const first = { ...second, receivedAt: second.receivedAt - 1, isAbandoned: true };
-  assert.equal(await audit(delivery, [first, second]), '', 'whatever the receiver believes to have answered');
+  const [attempt] = delivery.attempts as [AuditedDelivery['attempts'][number]];
+  const reason = 'posted again after 3 ms: the kept connection broke without an answer';
+  const told = { ...delivery, attempts: [{ ...attempt, reason }] };
+  assert.equal(await audit(told, [first, second]), '', 'whatever the receiver believes to have answered');
+  assert.match(await audit(delivery, [first, second]), /\(c\) its second post of \d+ is not in the log/);
   assert.match(await audit(delivery, [second, second]), /\(c\) it was posted 2 times in 1 attempts/);
   assert.match(await audit(delivery, [second, first]), /\(c\) it was posted 2 times in 1 attempts/);
   assert.match(await audit(delivery, [first, first, second]), /\(c\) it was posted 2 times in 1 attempts/);

@@ -8,6 +8,7 @@ import { afterAttempt, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { firstUuidAt, timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { readAbandoned, recordAttempts } from '../../src/engine/store/attempts.ts';
+import { CLAIM_USED_WITHIN_MS } from '../../src/engine/store/claim-fence.ts';
 import { declareDead, PROCESS } from '../../src/engine/store/couriers.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
 import { releaseExpiredHolds } from '../../src/engine/store/deliveries.ts';
@@ -112,6 +113,9 @@ const untilSomebodyWaits = (database: Database, count = 1) =>
     async () => (await database.query(`select from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount,
     (waiting) => waiting === count,
   );
+
+const HELD_UP = `select from pg_stat_activity
+  where state = 'idle in transaction' and clock_timestamp() > xact_start + $1 * interval '1 millisecond'`;
 
 for (const made of [0, 2, 5]) {
   test(`a resend during attempt ${made + 1} grants six more, also when that one is given back`, async (t) => {
@@ -253,6 +257,31 @@ test('a claim whose answer was lost is given back, also when PostgreSQL commits 
   late.commit();
   assert.equal((await lost).claimed.length, 1);
   await given;
+  assert.equal((await claim(id))?.attemptCount, 1);
+});
+
+test('a claim that a network holds up for longer than its courier waits for it claims nothing', async (t) => {
+  const { database, claim, seedOld } = await openScene(t);
+  const [id] = (await seedOld(OLD)) as [Uuid];
+  const { gate: network, open: heal } = createGate();
+  const connect = async (): ReturnType<Database['connect']> => {
+    const client = await database.connect();
+    const query = client.query.bind(client) as (...statement: readonly unknown[]) => Promise<unknown>;
+    const begin = async (...statement: readonly unknown[]): Promise<unknown> => {
+      Reflect.deleteProperty(client, 'query');
+      const begun = await query(...statement);
+      await network;
+      return begun;
+    };
+    return Object.assign(client, { query: begin as typeof client.query });
+  };
+  const late = claimDeliveries({ query: database.query.bind(database), connect }, HOLDER, [id], new Date());
+  await until(
+    async () => (await database.query(HELD_UP, [CLAIM_USED_WITHIN_MS])).rowCount,
+    (count) => count === 1,
+  );
+  heal();
+  assert.deepEqual(await late, { claimed: [], refused: new Map() });
   assert.equal((await claim(id))?.attemptCount, 1);
 });
 

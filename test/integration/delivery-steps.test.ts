@@ -161,6 +161,39 @@ test('a failure that comes late changes nothing, a success that comes late wins'
   }
 });
 
+test('an attempt whose row leaves during it stays in the log, though its courier never says how it ended', async (t) => {
+  const { database, search } = await openScene(t);
+  const statements = statementsOf(database, search);
+  const readLog = async (id: Uuid) => {
+    const { rows } = await database.query(
+      'select number, status_code, error from attempts where delivery_id = $1 order by 1',
+      [id],
+    );
+    return rows;
+  };
+  const begun = { number: 2, status_code: null, error: 'aborted' };
+  for (const cause of ['a success that comes late', 'a cancellation']) {
+    const [due] = await seedDeliveries(database, search, [URL]);
+    const id = due?.id as Uuid;
+    await statements.claim(id, await readRow(database, id));
+    // Another courier takes the first one for dead.
+    await statements.retry(id, await readRow(database, id));
+    await database.query(`update attempts set status_code = null, error = 'aborted' where delivery_id = $1`, [id]);
+    await statements.release(id, await readRow(database, id));
+    await statements.claim(id, await readRow(database, id));
+    const { matchId } = await readRow(database, id);
+    const isCancelled = cause === 'a cancellation';
+    if (isCancelled) await cancelOne(database, search, id);
+    else await recordAttempts(database, [settled(search, id, matchId, 1, true)]);
+    assert.deepEqual((await readLog(id))[1], begun, cause);
+    const { state, attemptCount } = await readRow(database, id);
+    assert.deepEqual([state, attemptCount], [isCancelled ? 'cancelled' : 'delivered', 2], cause);
+    // It does say so.
+    await recordAttempts(database, [settled(search, id, matchId, 2, false)]);
+    assert.deepEqual((await readLog(id))[1], { number: 2, status_code: 500, error: 'status' }, cause);
+  }
+});
+
 test('couriers that do everything at once take each attempt once, and lose nothing', async (t) => {
   const { database, search } = await openScene(t);
   await fc.assert(

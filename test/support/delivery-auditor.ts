@@ -4,7 +4,8 @@
  *
  * (a) every expected delivery exists once and has ended, and no other exists;
  * (b) nothing is posted after an attempt that was recorded with status 200;
- * (c) at most six attempts, each posted once, and once more when its kept connection broke before a byte of the answer;
+ * (c) at most six attempts, each posted once, and once more when its kept connection broke before a byte of the answer,
+ *     which the log says;
  * (d) between the end of an attempt and the start of the next lies the delay, on both clocks;
  * (e) every signature verifies, with the token of the delivery's search;
  * (f) every retry sends the bytes recorded at the change;
@@ -79,6 +80,7 @@ function auditOne(delivery: AuditedDelivery, received: readonly ReceivedPost[], 
       ? auditSuccess(delivery, posts)
       : auditSeenSuccess(delivery, audit.freezes.seenDelivered)),
     ...auditCount(delivery, posts),
+    ...auditTriedAgain(delivery, received, posts),
     ...auditGaps(delivery, posts, audit),
     ...auditContent(delivery, posts),
   ];
@@ -141,6 +143,21 @@ function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly
   if (attempts.some(({ number }, position) => number !== position + 1))
     faults.push('(c) the attempts are not numbered on');
   return faults;
+}
+
+/** Whose outcome nobody has recorded says nothing of its posts. */
+function auditTriedAgain(
+  { attempts }: AuditedDelivery,
+  received: readonly ReceivedPost[],
+  posts: readonly ReceivedPost[],
+): string[] {
+  return received
+    .filter((post) => !posts.includes(post))
+    .filter((post) => {
+      const ofItsSecond = attempts.filter(({ startedAt }) => Math.floor(startedAt / 1_000) === timestampOf(post));
+      return !ofItsSecond.some(({ error, reason }) => error === 'aborted' || reason?.includes('posted again'));
+    })
+    .map((post) => `(c) its second post of ${timestampOf(post)} is not in the log`);
 }
 
 /**
@@ -223,7 +240,7 @@ async function readDeliveries(database: Pick<Database, 'query'>): Promise<readon
       select json_agg(json_build_object('number', number,
         'startedAt', extract(epoch from started_at) * 1000,
         'endedAt', extract(epoch from started_at) * 1000 + coalesce(duration_ms, 0),
-        'statusCode', status_code, 'error', error) order by number) as attempts
+        'statusCode', status_code, 'error', error, 'reason', reason) order by number) as attempts
       from attempts where delivery_id = d.id
     ) logged on true
     order by d.id`);

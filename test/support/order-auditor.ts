@@ -47,6 +47,7 @@ export interface AuditedAttempt {
   readonly endedAt: number;
   readonly statusCode: number | null;
   readonly error: string | null;
+  readonly reason: string | null;
 }
 
 /** From its request to its end, in milliseconds since the epoch. */

@@ -24,6 +24,10 @@ export async function simulateClock(databaseUrl: string): Promise<SimulatedClock
      insert into simulation.clock values ('0');
      create function simulation.now() returns timestamptz stable language sql
        as 'select pg_catalog.now() + ahead from simulation.clock';
+     create function simulation.statement_timestamp() returns timestamptz stable language sql
+       as 'select pg_catalog.statement_timestamp() + ahead from simulation.clock';
+     create function simulation.transaction_timestamp() returns timestamptz stable language sql
+       as 'select pg_catalog.transaction_timestamp() + ahead from simulation.clock';
      create function simulation.clock_timestamp() returns timestamptz volatile language sql
        as 'select pg_catalog.clock_timestamp() + ahead from simulation.clock';
      do $$ begin

@@ -62,7 +62,24 @@ export async function recordAttempts(
   return [...dueOf(2, 'first'), ...dueOf(1, 'retry')];
 }
 
-/** Locks a resent row however its attempt ended: no other resend moves it before the next statement reads its endpoint. */
+/** Columns of `attempts`. */
+export const LOGGED = 'delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head';
+
+/**
+ * As SQL, the attempts under way of rows of the queue that leave: their couriers may end before they record them, and
+ * every attempt is logged. An outcome that is recorded after all replaces them.
+ */
+export function attemptsUnderWay(gone: string): string {
+  return `select id, attempt_count, claimed_at, 0, null, 'aborted',
+      'the delivery ended during the attempt, whose outcome was not recorded', null
+    from ${gone} where claimed_by is not null`;
+}
+
+/**
+ * Locks a resent row however its attempt ended: no other resend moves it before the next statement reads its endpoint.
+ * Delivered rows leave before anything is logged, so that two couriers with an attempt each at one delivery wait for the
+ * row, and not one of them for the row and the other for the log.
+ */
 const SETTLE = `
   with settled as materialized (
     select id, holder, number, started_at, duration_ms, status_code, error, said ->> 0 as reason, said ->> 1 as response_head,
@@ -70,15 +87,18 @@ const SETTLE = `
     from unnest($1::uuid[], $2::integer[], $3::smallint[], $4::timestamptz[], $5::integer[], $6::smallint[], $7::text[],
       ${jsonTexts('$8')}::json[], $9::text[], $10::bigint[])
       as row(id, holder, number, started_at, duration_ms, status_code, error, said, state, retry_in_ms)
+  ), delivered as (
+    delete from open_deliveries where id = any(array(select id from settled where state = 'delivered')) and not is_resent
+    returning id, attempt_count, claimed_by, claimed_at
   ), logged as (
-    insert into attempts (delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head)
+    insert into attempts (${LOGGED})
+    ${attemptsUnderWay('delivered')} and (id, attempt_count) not in (select id, number from settled)
+    union all
     select id, number, started_at, duration_ms, status_code, error, reason, response_head from settled
     on conflict (delivery_id, number) do update
     set duration_ms = excluded.duration_ms, status_code = excluded.status_code, error = excluded.error,
       reason = excluded.reason, response_head = excluded.response_head
     where attempts.error = 'aborted'
-  ), delivered as (
-    delete from open_deliveries where id = any(array(select id from settled where state = 'delivered')) and not is_resent
   ), failed as (
     delete from open_deliveries o using settled s
     where o.id = any(array(select id from settled where state = 'failed')) and o.id = s.id and not o.is_resent

@@ -5,6 +5,7 @@
  */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import { attemptsUnderWay, LOGGED } from './attempts.ts';
 import type { Queryable } from './database.ts';
 import { NEVER_DELIVERED, OPEN } from './delivery-states.ts';
 
@@ -84,7 +85,9 @@ export async function cancelPage(
        where id = any(array(select id from page)) and generation < $2 order by id for update skip locked
      ), gone as (
        delete from open_deliveries where id = any(array(select id from open))
-       returning id, endpoint_key, attempt_count
+       returning id, endpoint_key, attempt_count, claimed_by, claimed_at
+     ), logged as (
+       insert into attempts (${LOGGED}) ${attemptsUnderWay('gone')} on conflict do nothing
      ), ended as (
        insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count)
        select id, endpoint_key, 'cancelled', attempt_count from gone where ${NEVER_DELIVERED}

@@ -9,7 +9,7 @@ import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
 import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
 import { type Decided, releaseHeld } from './attempts.ts';
-import { passFence } from './claim-fence.ts';
+import { CLAIM_USED_WITHIN_MS, passFence } from './claim-fence.ts';
 import { PROCESS } from './couriers.ts';
 import { type Database, pipelinedTransaction, type Statement, transaction } from './database.ts';
 import { laneOf } from './deliveries.ts';
@@ -81,7 +81,8 @@ function isEarlier(): string {
 /**
  * A held row leaves its lane, so that no scan reads it, under a lock on its predecessor: the predecessor's settling
  * either waits for this and sees it, or holds the lock, and then the row stays. The lock comes before the claims of the
- * same statement, which it could not follow. The claimed rows are locked: they are claimed all, or none.
+ * same statement, which it could not follow. The claimed rows are locked: they are claimed all, or none. None when a
+ * network held up the statement for longer than its courier uses the claim: nobody would make these attempts.
  */
 const CLAIM = `
   with named as materialized (
@@ -108,6 +109,7 @@ const CLAIM = `
     update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = $4
     where o.id = any(array(select id from decided where decision = 'claimed')) and (select count(*) from predecessors) >= 0
       and exists (select from couriers where number = $1 and process = $5)
+      and statement_timestamp() < transaction_timestamp() + ${CLAIM_USED_WITHIN_MS} * interval '1 millisecond'
     returning o.id
   ), held as (
     update open_deliveries o set lane = ${LANE.held}
