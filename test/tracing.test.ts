@@ -46,6 +46,7 @@ test('the state of a trace travels with it, up to 512 characters, and without a 
     'agency=t61rcWkgMzE,rojo=00f067aa0ba902b7',
     'a=${TRACE}',
     't@v=a b',
+    'a=b, c=d',
     `a=${'x'.repeat(510)}`,
   ])
     assert.deepEqual(passedOn({ traceparent, Tracestate: tracestate }), { traceparent, tracestate });

@@ -5,8 +5,8 @@
 
 /** Version 00; a later version is read as far as this one goes. */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;
-/** Members by commas: a key, and printable characters. */
-const TRACESTATE = /^[a-z0-9][\w\-*/@]*=[ -+\--<>-~]+(?:,[a-z0-9][\w\-*/@]*=[ -+\--<>-~]+)*$/;
+/** Members by commas and perhaps blanks: a key, and printable characters. */
+const TRACESTATE = /^[a-z0-9][\w\-*/@]*=[ -+\--<>-~]+(?:,[\t ]*[a-z0-9][\w\-*/@]*=[ -+\--<>-~]+)*$/;
 const STATE_LENGTH_MAX = 512;
 
 /**
