@@ -1,12 +1,11 @@
 /** A word stands for its inflected forms and for nothing else. */
 
 import assert from 'node:assert/strict';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import { brotliDecompressSync } from 'node:zlib';
 import { lemmasOf } from '../src/engine/domain/inflection/lemmas.ts';
 import { formSetsOf, readSuffixRules } from '../src/engine/domain/inflection/suffix-rules.ts';
-import { buildWordGraph, endingsFrom, follow } from '../src/engine/domain/inflection/word-graph.ts';
 import { foldText } from '../src/engine/domain/text.ts';
 import { ROOT_URL } from './support/checkout.ts';
 import { DIFFERENT_WORDS, FORMS_OF_ONE_WORD } from './support/inflection-pairs.ts';
@@ -102,23 +101,22 @@ test('words of their own are at most two hundred, each with a reason', () => {
   for (const line of lines) assert.match(line, /^(?:#.*|(?:own|also)\t[a-z0-9]+(?: [a-z0-9]+)*\t\S.*)$/);
 });
 
-test('a word graph has the words it was built from, and no others', () => {
-  const letters = fc.constantFrom('a', 'b', 'c');
-  const word = fc.array(letters, { minLength: 1, maxLength: 6 }).map((word) => word.join(''));
-  fc.assert(
-    fc.property(fc.uniqueArray(word, { minLength: 1, maxLength: 60 }), word, (words, beginning) => {
-      const sorted = words.sort();
-      const graph = buildWordGraph(sorted);
-      assert.deepEqual([...endingsFrom(graph, 0)].sort(), sorted);
-      const node = follow(graph, 0, beginning);
-      const expected = sorted.filter((word) => word.startsWith(beginning) && word !== beginning);
-      assert.deepEqual(node === 0 ? [] : endingsFrom(graph, node).map((ending) => beginning + ending), expected);
-    }),
-  );
-});
-
-test('words that begin and end alike share their letters: the forms of French fit in a megabyte', () => {
-  const words = ['a', 'b', 'c'].flatMap((first) => ['x', 'y', 'z'].map((last) => `${first}mmmmmmmm${last}`));
-  assert.equal(buildWordGraph(words).length, 3 + 8 + 3);
-  assert.ok(statSync(new URL('src/engine/domain/inflection/french.graph', ROOT_URL)).size < 1e6);
+test('each form of the table is found with all its lemmas, and what lies between two forms with none', () => {
+  const file = readFileSync(new URL('src/engine/domain/inflection/french.tsv.br', ROOT_URL));
+  assert.ok(file.length < 1e6);
+  const [notice, ...lines] = brotliDecompressSync(file).toString().trim().split('\n');
+  assert.match(notice as string, /Mozilla Public License/);
+  const forms = lines.flatMap((line) => {
+    const [beginning = '', ...entries] = line.split('\t');
+    return entries.map((entry) => {
+      const [rest = '', ...codes] = entry.split(' ');
+      return { form: beginning + rest, count: codes.length };
+    });
+  });
+  assert.ok(forms.length > 300_000);
+  const wrong = forms.filter(({ form, count }) => {
+    return new Set(lemmasOf(form)).size !== count || lemmasOf(`${form}-`).join() !== `${form}-`;
+  });
+  assert.deepEqual(wrong, []);
+  for (const form of ['', '#', '0', '~', 'é', 'z'.repeat(1_000)]) assert.deepEqual(lemmasOf(form), [form]);
 });

@@ -1,27 +1,28 @@
 /**
- * Makes `french.graph`, the inflected forms of French with their lemmas, from Debian's package `hunspell-fr-classical`,
+ * Makes `french.tsv.br`, the inflected forms of French with their lemmas, from Debian's package `hunspell-fr-classical`,
  * which it downloads and unpacks, and from the words of `own-words.tsv`; nothing but this script needs the dictionary.
  * `--check` writes nothing and fails when the committed file is not what these give. Where the package cannot be had,
  * there is nothing to check.
  */
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
+import { BEGINNING_LENGTH } from './lemmas.ts';
 import { type FormKind, type FormSet, formSetsOf, readSuffixRules } from './suffix-rules.ts';
-import { buildWordGraph, encodeLemma, writeGraphFile } from './word-graph.ts';
 
 const PACKAGE = 'hunspell-fr-classical';
-const TARGET = new URL('french.graph', import.meta.url);
+const TARGET = new URL('french.tsv.br', import.meta.url);
 const OWN_WORDS = new URL('own-words.tsv', import.meta.url);
-/** MPL 2.0, exhibit A, and section 3.2: where the source is. */
-const NOTICE = `French words and their inflected forms, in the layout of word-graph.ts.
-Made by build.ts from Debian's package hunspell-fr-classical 1:7.0-1, the French spelling dictionary "Classique" 7.0
-by Olivier R. (https://grammalecte.net/), which is the source form of this file.
-This file is subject to the terms of the Mozilla Public License, v. 2.0. If a copy of the MPL was not
-distributed with this file, You can obtain one at http://mozilla.org/MPL/2.0/.
-`;
+/** On the first line: MPL 2.0, exhibit A, and section 3.2, where the source is. */
+const NOTICE =
+  '# French words and their inflected forms: a line for each beginning, with the rest of each form and its lemmas. ' +
+  'Made by build.ts from Debian’s package hunspell-fr-classical 1:7.0-1, the French spelling dictionary "Classique" 7.0 ' +
+  'by Olivier R. (https://grammalecte.net/), which is the source form of this file. ' +
+  'This file is subject to the terms of the Mozilla Public License, v. 2.0. If a copy of the MPL was not ' +
+  'distributed with this file, You can obtain one at http://mozilla.org/MPL/2.0/.';
 
 /** Distinguished by what no folded word has. */
 const MARK_OF_KIND: Readonly<Record<FormKind, string>> = {
@@ -92,8 +93,8 @@ function meant(sets: readonly FormSet[], participles: ReadonlySet<string>): read
   return verbs.length > 0 ? verbs : sets;
 }
 
-/** The words of the graph: each form with the names of its sets. */
-function graphWords(sets: readonly FormSet[]): readonly string[] {
+/** A line for each beginning of forms; behind tabs the rest of each, and its lemmas. */
+function linesOf(sets: readonly FormSet[]): readonly string[] {
   const kept = new Map<FormSet, Set<string>>();
   for (const [form, its] of setsOfForms(sets)) {
     for (const set of its) kept.set(set, (kept.get(set) ?? new Set()).add(form));
@@ -104,12 +105,29 @@ function graphWords(sets: readonly FormSet[]): readonly string[] {
   const named = [...kept].map(([{ headword, kind }, forms]) => ({ name: headword + MARK_OF_KIND[kind], forms }));
   const groups = [...named, ...own.map(({ forms }) => ({ name: [...forms][0] as string, forms }))];
   const homographs = new Map<string, number>();
-  const words = withoutContained(groups.filter(({ forms }) => forms.size > 0)).flatMap(({ name, forms }) => {
+  const codes = new Map<string, string[]>();
+  for (const { name, forms } of withoutContained(groups.filter((group) => group.forms.size > 0))) {
     const homograph = homographs.get(name) ?? 0;
     homographs.set(name, homograph + 1);
-    return Array.from(forms, (form) => encodeLemma(form, name, homograph));
-  });
-  return words.sort((a, b) => (a < b ? -1 : 1));
+    for (const form of forms) codes.set(form, [...(codes.get(form) ?? []), encodeLemma(form, name, homograph)]);
+  }
+  const lines = new Map<string, string>();
+  for (const [form, ofForm] of [...codes].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const beginning = form.slice(0, BEGINNING_LENGTH);
+    const entry = `\t${form.slice(BEGINNING_LENGTH)} ${ofForm.sort().join(' ')}`;
+    lines.set(beginning, (lines.get(beginning) ?? beginning) + entry);
+  }
+  return [...lines.values()];
+}
+
+/**
+ * How many letters of the form are not the lemma's, in base 36, and the lemma's that follow. Lemmas that are not the same
+ * get different names.
+ */
+function encodeLemma(form: string, lemma: string, homograph: number): string {
+  let kept = 0;
+  while (kept < form.length && form[kept] === lemma[kept]) kept += 1;
+  return (form.length - kept).toString(36) + lemma.slice(kept) + '.'.repeat(homograph);
 }
 
 interface NamedForms {
@@ -141,9 +159,11 @@ if (dictionary === null) {
   const entries = dictionary.dic.split('\n').slice(1);
   const sets = entries.flatMap((entry) => (entry === '' ? [] : formSetsOf(entry, rules)));
   const plain = sets.filter(({ forms }) => [...forms].every((form) => SINGLE_WORD.test(form)));
-  const bytes = writeGraphFile(NOTICE, buildWordGraph(graphWords(plain)));
-  if (!process.argv.includes('--check')) writeFileSync(TARGET, bytes);
-  else if (!bytes.equals(readFileSync(TARGET))) {
-    throw new Error('french.graph is not built from the dictionary: run build.ts');
+  const text = `${[NOTICE, ...linesOf(plain)].join('\n')}\n`;
+  const isSame = existsSync(TARGET) && brotliDecompressSync(readFileSync(TARGET)).toString() === text;
+  if (!isSame && process.argv.includes('--check')) {
+    throw new Error('french.tsv.br is not what its build.ts makes: npm run generate');
   }
+  const params = { [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS };
+  if (!isSame) writeFileSync(TARGET, brotliCompressSync(text, { params }));
 }

@@ -5,10 +5,19 @@
  */
 
 import { readFileSync } from 'node:fs';
+import { brotliDecompressSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { decodeLemma, endingsFrom, follow, LEMMAS, readGraphFile } from './word-graph.ts';
 
-const french = readGraphFile(readFileSync(new URL('french.graph', import.meta.url)));
+/** Of a form, on its line; few forms share one. */
+export const BEGINNING_LENGTH = 5;
+
+/** The lines of `build.ts` by the beginning of their forms; read at the first use. */
+let french: ReadonlyMap<string, string> | null = null;
+
+function readFrench(): ReadonlyMap<string, string> {
+  const text = brotliDecompressSync(readFileSync(new URL('french.tsv.br', import.meta.url))).toString('latin1');
+  return new Map(text.split('\n').map((line) => [line.slice(0, line.indexOf('\t')), line]));
+}
 
 /** Adverts draw on some ten thousand words; looking one up anew costs as much as ten of them. */
 const KNOWN_MAX_BYTES = 8 * 1024 ** 2;
@@ -32,8 +41,21 @@ export function lemmasOf(foldedWord: string): readonly string[] {
 
 /** Null for a word that the dictionary does not have. */
 function frenchLemmasOf(form: string): readonly string[] | null {
-  const lemmas = follow(french, 0, form + LEMMAS);
-  return lemmas === 0 ? null : endingsFrom(french, lemmas).map((code) => decodeLemma(form, code));
+  const codes = codesOf(form);
+  return codes === null ? null : codes.split(' ').map((code) => decodeLemma(form, code));
+}
+
+function codesOf(form: string): string | null {
+  french ??= readFrench();
+  const line = french.get(form.slice(0, BEGINNING_LENGTH)) ?? '';
+  const entry = `\t${form.slice(BEGINNING_LENGTH)} `;
+  const start = line.indexOf(entry);
+  return start === -1 ? null : (line.slice(start + entry.length).split('\t', 1)[0] as string);
+}
+
+/** See `encodeLemma` of build.ts: one digit is enough. */
+function decodeLemma(form: string, code: string): string {
+  return form.slice(0, form.length - Number.parseInt(code[0] as string, 36)) + code.slice(1);
 }
 
 /** What precedes keeps three letters, or four where other words end like that plural too. */
