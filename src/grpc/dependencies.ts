@@ -2,10 +2,10 @@
 
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { Activity } from '../engine/domain/activity.ts';
-import type { ResolvePlace } from '../engine/domain/city.ts';
 import type { DueDelivery } from '../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
 import type { RetentionDays } from '../engine/domain/retention.ts';
+import type { Reference } from '../engine/reference/communes.ts';
 import type { Database } from '../engine/store/database.ts';
 import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
 import type { Requeued } from '../engine/store/resends.ts';
@@ -41,7 +41,7 @@ export interface AdminDependencies {
   readonly dataDirectory: () => string;
   readonly version: string;
   readonly retentionDays: RetentionDays;
-  readonly resolvePlace: ResolvePlace;
+  readonly reference: Reference;
   readonly logger: AdminLogger;
   readonly now: () => Date;
   /** None while NATS cannot be reached. */

@@ -28,7 +28,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       dataDirectory: parts.dataDirectory,
       version: VERSION,
       retentionDays: config.retentionDays,
-      resolvePlace: reference.resolvePlace,
+      reference,
       logger: log,
       now: () => new Date(),
       readStreams: async () => (broker.isConnected() ? readStreamFigures(broker) : []),

@@ -149,8 +149,8 @@ test('the help of every command names its options', async () => {
 
 test('an explanation for people shows what was asked and found, and how the match began', async () => {
   const matched = await admin('explain', scene.search.id, property);
-  assert.match(matched.stdout, /^satisfied\n/);
-  assert.match(matched.stdout, /yes {2}budget\n +asked {2}\{"max":300000\}\n +found {2}\[250000\]/);
+  assert.match(matched.stdout, /^satisfied$/m);
+  assert.match(matched.stdout, /yes {2}budget: .* fits\.\n +asked {2}\{"max":300000\}\n +found {2}250000\n/);
   assert.match(matched.stdout, /^[0-9a-f-]{36} +property\.ad\.create +delivered +1 /m);
   assert.match(matched.stdout, /^began-with-advert: The property began to match the search on .*\.$/m);
 });
@@ -161,8 +161,9 @@ test('what a client says of itself is enough to find what it was sent, and to se
   const [id = ''] = /^[0-9a-f-]{36}/m.exec(listed.stdout) ?? [];
   assert.match(listed.stdout, new RegExp(`^${id} +tests +Toulon +delivered +1 +property\\.ad\\.create `, 'm'));
   const told = await admin('explain', '--client', 'tests', url);
-  assert.match(told.stdout, new RegExp(`^property +properties/${property}\nsearches that it satisfies +1\n`));
-  assert.match(told.stdout, new RegExp(`^search +searches/${scene.search.id}\ntitle +Toulon\nsatisfied$`, 'm'));
+  assert.match(told.stdout, /^searches that it satisfies +1\n/);
+  const pair = `search +searches/${scene.search.id}\\nproperty +properties/${property}\\nmatch +/matches/`;
+  assert.match(told.stdout, new RegExp(`^${pair}[0-9a-f-]{36}\\nsatisfied$`, 'm'));
   assert.equal((await admin('explain', scene.search.id, '--url', url)).code, 0);
   await fails(['explain'], 2, /name a SEARCH, or a client by --client/);
   await fails(['explain', scene.search.id], 2, /name the property: PROPERTY\|URL/);

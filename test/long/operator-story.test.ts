@@ -38,7 +38,7 @@ test('after an outage a recovery sends exactly the missing deliveries, under the
 
   const explained = await admin('explain', search.id, missedProperties[0] as string);
   assert.equal(explained.satisfied, true);
-  const [missed] = explained.deliveries;
+  const missed = await admin('deliveries', 'show', idOf(explained.deliveries[0]));
   assert.deepEqual([missed.state, missed.attemptCount, missed.lastError], ['failed', 6, 'HTTP status 500']);
 
   receiver.script('/hook', { type: 'answer', status: 200 });

@@ -48,9 +48,13 @@ export const EXPLANATION_COMMANDS: readonly Command[] = [
 
 async function explainToClient(client: AdminClient, input: Input): Promise<void> {
   if (input.args.length > 1) throw new UsageError('--client stands in the place of SEARCH');
-  const explained = await call(client, 'ExplainProperty', propertyIn(requestOf(FIELDS, input), input.args[0]));
-  if (input.isJson) printJson(explained);
-  else showAll(explained);
+  const request = propertyIn(requestOf(FIELDS, input), input.args[0]);
+  const { explanationsJson, ...page } = await call(client, 'ExplainProperty', request);
+  const explanations = (explanationsJson as string[]).map((text) => JSON.parse(text));
+  if (input.isJson) return printJson({ explanations, ...page });
+  printFacts({ 'searches that it satisfies': page.totalSize ?? 0 });
+  for (const explanation of explanations) await showExplanation(client, explanation);
+  printMore(page);
 }
 
 async function explainSearch(client: AdminClient, input: Input): Promise<void> {
@@ -58,9 +62,11 @@ async function explainSearch(client: AdminClient, input: Input): Promise<void> {
   if (search === undefined) throw new UsageError('name a SEARCH, or a client by --client');
   const { pageSize: _size, pageToken: _token, ...named } = requestOf(FIELDS, input);
   const id = search.startsWith('searches/') ? search : `searches/${search}`;
-  const explained = await call(client, 'ExplainMatch', { ...propertyIn(named, property), search: id });
-  if (input.isJson) printJson(explained);
-  else showExplanation(explained);
+  const request = { ...propertyIn(named, property), search: id };
+  const { explanationJson } = await call(client, 'ExplainMatch', request);
+  const explanation = JSON.parse(textOf(explanationJson));
+  if (input.isJson) printJson(explanation);
+  else await showExplanation(client, explanation);
 }
 
 /** Named by options, or instead: an id, `adverts/` and an id, or an address. */
@@ -75,28 +81,22 @@ function propertyIn(request: JsonObject, argument = ''): JsonObject {
 const SENT_COLUMNS =
   'DELIVERY=name KIND=kind STATE=state ATTEMPTS=attemptCount ERROR=lastError DUE=dueTime FINISHED=finishTime';
 
-function showExplanation({ satisfied, verdicts, pair, deliveries, reasons }: JsonObject): void {
-  print(styled('bold', satisfied === true ? 'satisfied' : 'not satisfied'));
-  for (const { criterion, holds, expected, actual } of listOf(verdicts)) {
-    print(`  ${holds === true ? 'yes' : styled('bold', 'no ')}  ${textOf(criterion)}`);
-    print(`         asked  ${printable(withoutBlanks(textOf(expected)))}`);
-    print(`         found  ${printable(withoutBlanks(textOf(actual)))}`);
-  }
+/** `explanation`: REST's document, with the deliveries of the pair, newest first. */
+async function showExplanation(client: AdminClient, explanation: JsonObject): Promise<void> {
+  const { search, property, satisfied, criteria, match, matchReasons } = explanation;
+  const pair = { search: `searches/${idOf(search)}`, property: `properties/${idOf(property)}` };
   print();
-  const { match = '', beginTime = '', updateTime = '' } = (pair ?? {}) as JsonObject;
-  printFacts({ match, began: beginTime, updated: updateTime });
-  if (listOf(deliveries).length > 0) printTable(listOf(deliveries), columns(SENT_COLUMNS));
-  for (const { code, sentence } of listOf(reasons)) print(printable(`${textOf(code)}: ${textOf(sentence)}`));
-}
-
-function showAll({ property, explanations, totalSize, ...page }: JsonObject): void {
-  printFacts({ property: property ?? '', 'searches that it satisfies': totalSize ?? 0 });
-  for (const explained of listOf(explanations)) {
-    print();
-    printFacts({ search: explained.search ?? '', title: explained.searchTitle ?? '' });
-    showExplanation(explained);
+  printFacts({ ...pair, match: match ?? '' });
+  print(styled('bold', satisfied === true ? 'satisfied' : 'not satisfied'));
+  for (const { criterion, holds, expected, actual, reason } of listOf(criteria)) {
+    print(`  ${holds === true ? 'yes' : styled('bold', 'no ')}  ${textOf(criterion)}: ${printable(textOf(reason))}`);
+    print(`         asked  ${printable(withoutBlanks(JSON.stringify(expected)))}`);
+    print(`         found  ${printable(withoutBlanks(JSON.stringify(actual)))}`);
   }
-  printMore(page);
+  for (const { code, reason } of listOf(matchReasons)) print(printable(`${textOf(code)}: ${textOf(reason)}`));
+  if (listOf(explanation.deliveries).length === 0) return;
+  const { deliveries } = await call(client, 'ListDeliveries', pair);
+  printTable(listOf(deliveries), columns(SENT_COLUMNS));
 }
 
 const CHECK_EVERY_MS = 1_000;

@@ -26,12 +26,6 @@ export interface Evaluation extends Evaluated {
   readonly isUnknown: boolean;
 }
 
-/** The same with the values as text. */
-export interface CriterionVerdict extends Evaluation {
-  readonly expected: string;
-  readonly actual: string;
-}
-
 /** True when every criterion that is set holds. */
 export function satisfies(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, 1).length === 0;
@@ -80,10 +74,6 @@ function isMet(criterion: Criterion, criteria: Criteria, considered: Considered)
   return accepted !== 0 && unknownAmong(accepted, considered, criteria) !== 0;
 }
 
-export function withTexts(evaluation: Evaluation): CriterionVerdict {
-  return { ...evaluation, expected: textOf(evaluation.expected), actual: textOf(evaluation.actual) };
-}
-
 const ROWS = new Map<CriterionName, Criterion>(CRITERIA.map((row) => [row.name, row]));
 
 /** Why the criterion holds or fails, in one sentence: nothing is evaluated again except the words of a text. */
@@ -125,8 +115,4 @@ export function withoutCriterion(criteria: Criteria, name: RemovableCriterion): 
 
 function rowOf({ criterion }: Evaluation): Criterion {
   return ROWS.get(criterion) as Criterion;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -43,14 +43,8 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const { settings, reference, retentionDays = KEPT_FOR_EVER, now } = dependencies;
   const { database } = limiter;
   const askQuery = queriesOf(dependencies.askThread);
-  const explaining: Explaining & { readonly cityOf: CityOf } = {
-    cityOf: (insee) => reference.city(insee),
-    database,
-    retentionDays,
-    now,
-    resolvePlace: (place) => reference.resolvePlace(place),
-    medians: followMedians(database).renew,
-  };
+  const medians = followMedians(database).renew;
+  const explaining: Explaining = { database, reference, retentionDays, now, medians };
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {
     const query = readQuery(ctx, EXPLANATION_PARAMETERS);
@@ -98,11 +92,11 @@ async function heldOf(wanted: WantedProperty, explaining: Explaining): Promise<S
 }
 
 /** Null when the search has gone meanwhile. */
-async function explain(
+export async function explain(
   number: SearchNumber,
   subject: Subject,
   language: Language,
-  explaining: Explaining & { readonly cityOf: CityOf },
+  explaining: Explaining,
 ): Promise<object | null> {
   const explained = await explainPair(number, subject, explaining);
   if (explained === null) return null;
@@ -110,7 +104,7 @@ async function explain(
   const propertyUuid = subject.held.state.uuid;
   const found = { matchId: match?.matchId ?? null, deliveryIds: deliveries.map(({ id }) => id) };
   const shown = { ...explained, ...found, propertyUuid };
-  return explanationDocument(shown, language, explaining.cityOf);
+  return explanationDocument(shown, language, explaining.reference.city);
 }
 
 export interface Explained {

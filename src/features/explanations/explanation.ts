@@ -4,7 +4,6 @@
  */
 
 import type { HeldProperty } from '../../engine/domain/change.ts';
-import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { criterionReason, type Evaluation, evaluate } from '../../engine/domain/criteria.ts';
 import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
@@ -15,6 +14,7 @@ import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { factsOf, summaryOf } from '../../engine/domain/property-summary.ts';
 import { horizonsOf, type RetentionDays } from '../../engine/domain/retention.ts';
 import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts';
+import type { Reference } from '../../engine/reference/communes.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { type AdminDelivery, listPairDeliveries } from '../../engine/store/delivery-admin.ts';
 import type { Medians } from '../../engine/store/market-medians.ts';
@@ -33,7 +33,7 @@ import {
 /** The resources of an explanation. */
 export interface Explaining {
   readonly database: Queryable;
-  readonly resolvePlace: ResolvePlace;
+  readonly reference: Pick<Reference, 'resolvePlace' | 'city'>;
   readonly medians: () => Promise<Medians>;
   readonly retentionDays: RetentionDays;
   readonly now: () => Date;
@@ -53,8 +53,8 @@ export interface Subject {
 const MEDIAN_IN_USE_AFTER_MS = 5_000;
 
 export async function subjectOf(held: HeldProperty, explaining: Explaining): Promise<Subject> {
-  const { database, resolvePlace } = explaining;
-  const reading = readingOf(held.state, held.crawls, resolvePlace);
+  const { database, reference } = explaining;
+  const reading = readingOf(held.state, held.crawls, reference.resolvePlace);
   const medians = await explaining.medians();
   const siteCategoryName = await siteCategoryNames(database);
   const recorded = await readPropertyHistory(database, held.state.uuid);
@@ -63,7 +63,6 @@ export async function subjectOf(held: HeldProperty, explaining: Explaining): Pro
 
 export interface Explanation {
   readonly searchId: Uuid;
-  readonly searchTitle: string;
   readonly evaluations: readonly Evaluation[];
   readonly match: PairRow | null;
   /** Newest first. */
@@ -96,7 +95,7 @@ export async function explainPair(
     areDeliveriesKept:
       match === null || deliveries.length > 0 || kept.deliveries === null || match.updatedAt >= kept.deliveries,
   });
-  return { searchId: search.id, searchTitle: members.title, evaluations, match, deliveries, reasons };
+  return { searchId: search.id, evaluations, match, deliveries, reasons };
 }
 
 function pastOf({ held, reading, facts, medians, recorded }: Subject, horizon: Date | null) {

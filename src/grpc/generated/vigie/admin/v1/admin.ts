@@ -214,8 +214,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): IndexedSearch => IndexedSearch.decode(value),
   },
   /**
-   * Why a property does or does not satisfy a search, criterion by criterion with the values compared, and why each
-   * delivery of the pair was or was not sent.
+   * Why a property does or does not satisfy a search, criterion by criterion with the values compared, and what was
+   * notified of the pair, or why nothing was.
    */
   explainMatch: {
     path: "/vigie.admin.v1.AdminService/ExplainMatch" as const,
@@ -657,8 +657,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** One search as the matcher understands it. */
   getIndexedSearch: handleUnaryCall<GetIndexedSearchRequest, IndexedSearch>;
   /**
-   * Why a property does or does not satisfy a search, criterion by criterion with the values compared, and why each
-   * delivery of the pair was or was not sent.
+   * Why a property does or does not satisfy a search, criterion by criterion with the values compared, and what was
+   * notified of the pair, or why nothing was.
    */
   explainMatch: handleUnaryCall<ExplainMatchRequest, ExplainMatchResponse>;
   /** The same for every search of a client that a property satisfies, by title. */

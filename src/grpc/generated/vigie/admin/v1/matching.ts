@@ -7,7 +7,6 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
-import { Delivery } from "./deliveries.ts";
 
 /** The search index and the explanation of one pair. */
 
@@ -84,26 +83,10 @@ export interface ExplainMatchRequest {
   advertUrl: string;
 }
 
-/** The verdict on one pair, at this moment. */
+/** One pair, at this moment. */
 export interface ExplainMatchResponse {
-  /** True when every criterion holds. */
-  satisfied: boolean;
-  /** Every criterion that is set. */
-  verdicts: CriterionVerdict[];
-  /** What is recorded of the pair. */
-  pair:
-    | PairRecord
-    | undefined;
-  /** Every delivery of the pair, oldest first. */
-  deliveries: Delivery[];
-  /** What was notified and why, or why not, as it was recorded, and what keeps the search silent. */
-  reasons: Reason[];
-  /** `searches/{search}`. */
-  search: string;
-  /** Its title. */
-  searchTitle: string;
-  /** `properties/{property}`. */
-  property: string;
+  /** The explanation in JSON, as `GET /searches/{id}/explanation` answers it. */
+  explanationJson: string;
 }
 
 /** Asks what a property is to the searches of one client. It is named by one of `property`, `advert` and `advert_url`. */
@@ -124,48 +107,12 @@ export interface ExplainPropertyRequest {
 
 /** The client's searches that the property satisfies, by title. */
 export interface ExplainPropertyResponse {
-  /** `properties/{property}`. */
-  property: string;
-  /** One per search. */
-  explanations: ExplainMatchResponse[];
+  /** One per search, each in JSON, as `GET /searches/{id}/explanation` answers it. */
+  explanationsJson: string[];
   /** Empty on the last page. */
   nextPageToken: string;
   /** On all pages together. */
   totalSize: number;
-}
-
-/** One criterion and what it compared. */
-export interface CriterionVerdict {
-  /** Its name, e.g. `budget`. */
-  criterion: string;
-  /** Whether it holds. */
-  holds: boolean;
-  /** What the search asks. */
-  expected: string;
-  /** What the property has. */
-  actual: string;
-}
-
-/** Why a property was notified, or was not. */
-export interface Reason {
-  /** Stays the same whatever the sentence says, e.g. `began-while-silent`. */
-  code: string;
-  /** One sentence. */
-  sentence: string;
-  /** When it came about; absent when that is not known, and for what is so now. */
-  time: Date | undefined;
-}
-
-/** What is recorded of a (search, property) pair. */
-export interface PairRecord {
-  /** `matches/{match}`; empty when it was never notified. */
-  match: string;
-  /** When it began; absent as long as it was only notified of events. */
-  beginTime:
-    | Date
-    | undefined;
-  /** When it was last notified. */
-  updateTime: Date | undefined;
 }
 
 export const Index: MessageFns<Index> = {
@@ -435,29 +382,8 @@ export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
 
 export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
   encode(message: ExplainMatchResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.satisfied !== false) {
-      writer.uint32(8).bool(message.satisfied);
-    }
-    for (const v of message.verdicts) {
-      CriterionVerdict.encode(v!, writer.uint32(18).fork()).join();
-    }
-    if (message.pair !== undefined) {
-      PairRecord.encode(message.pair, writer.uint32(26).fork()).join();
-    }
-    for (const v of message.deliveries) {
-      Delivery.encode(v!, writer.uint32(34).fork()).join();
-    }
-    for (const v of message.reasons) {
-      Reason.encode(v!, writer.uint32(42).fork()).join();
-    }
-    if (message.search !== "") {
-      writer.uint32(50).string(message.search);
-    }
-    if (message.searchTitle !== "") {
-      writer.uint32(58).string(message.searchTitle);
-    }
-    if (message.property !== "") {
-      writer.uint32(66).string(message.property);
+    if (message.explanationJson !== "") {
+      writer.uint32(10).string(message.explanationJson);
     }
     return writer;
   },
@@ -552,83 +478,20 @@ export const ExplainPropertyRequest: MessageFns<ExplainPropertyRequest> = {
 
 export const ExplainPropertyResponse: MessageFns<ExplainPropertyResponse> = {
   encode(message: ExplainPropertyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.property !== "") {
-      writer.uint32(10).string(message.property);
-    }
-    for (const v of message.explanations) {
-      ExplainMatchResponse.encode(v!, writer.uint32(18).fork()).join();
+    for (const v of message.explanationsJson) {
+      writer.uint32(10).string(v!);
     }
     if (message.nextPageToken !== "") {
-      writer.uint32(26).string(message.nextPageToken);
+      writer.uint32(18).string(message.nextPageToken);
     }
     if (message.totalSize !== 0) {
-      writer.uint32(32).int32(message.totalSize);
+      writer.uint32(24).int32(message.totalSize);
     }
     return writer;
   },
 
   decode(_: BinaryReader | Uint8Array, length?: number): ExplainPropertyResponse {
     throw new Error("decode not generated for ExplainPropertyResponse");
-  },
-};
-
-export const CriterionVerdict: MessageFns<CriterionVerdict> = {
-  encode(message: CriterionVerdict, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.criterion !== "") {
-      writer.uint32(10).string(message.criterion);
-    }
-    if (message.holds !== false) {
-      writer.uint32(16).bool(message.holds);
-    }
-    if (message.expected !== "") {
-      writer.uint32(26).string(message.expected);
-    }
-    if (message.actual !== "") {
-      writer.uint32(34).string(message.actual);
-    }
-    return writer;
-  },
-
-  decode(_: BinaryReader | Uint8Array, length?: number): CriterionVerdict {
-    throw new Error("decode not generated for CriterionVerdict");
-  },
-};
-
-export const Reason: MessageFns<Reason> = {
-  encode(message: Reason, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.code !== "") {
-      writer.uint32(10).string(message.code);
-    }
-    if (message.sentence !== "") {
-      writer.uint32(18).string(message.sentence);
-    }
-    if (message.time !== undefined) {
-      Timestamp.encode(toTimestamp(message.time), writer.uint32(26).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(_: BinaryReader | Uint8Array, length?: number): Reason {
-    throw new Error("decode not generated for Reason");
-  },
-};
-
-export const PairRecord: MessageFns<PairRecord> = {
-  encode(message: PairRecord, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.match !== "") {
-      writer.uint32(10).string(message.match);
-    }
-    if (message.beginTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.beginTime), writer.uint32(18).fork()).join();
-    }
-    if (message.updateTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.updateTime), writer.uint32(26).fork()).join();
-    }
-    return writer;
-  },
-
-  decode(_: BinaryReader | Uint8Array, length?: number): PairRecord {
-    throw new Error("decode not generated for PairRecord");
   },
 };
 
