@@ -8,7 +8,6 @@ import type { EventKind } from '../src/engine/domain/codes.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import { EVENTS_KEPT, type HeldAdvert } from '../src/engine/domain/property.ts';
 import {
-  ADVERT,
   changesOf,
   expireAt,
   heldAfter,
@@ -34,54 +33,6 @@ interface Told {
 function told(events: readonly AdvertEvent[]): readonly Told[] {
   return events.map(({ kind, field }) => ({ kind, field }));
 }
-
-const UPDATE: Told = { kind: 'property.ad.update', field: null };
-
-/** A change of one field, told before the update. */
-function toldOf(
-  fieldName: 'price' | 'surface' | 'pictures',
-  fieldOldValue: string,
-  fieldNewValue: string | null,
-  percent: number | null,
-) {
-  const field = { fieldName, fieldOldValue, fieldNewValue, percentVariation: percent };
-  return [{ kind: `ad.update.${fieldName}`, field }, UPDATE] as const;
-}
-
-const FIELD_CHANGES: readonly [what: string, after: Partial<AdvertContent>, events: readonly Told[]][] = [
-  ['the price falls', { price: 240_000 }, toldOf('price', '250000', '240000', -4)],
-  ['the price disappears', { price: null }, toldOf('price', '250000', null, null)],
-  ['the surface grows', { surface: 64.5 }, toldOf('surface', '62', '64.5', 4.03)],
-  ['a picture is added', { pictures: ['1.jpg', '2.jpg', '3.jpg'] }, toldOf('pictures', '2', '3', null)],
-  ['the pictures change places', { pictures: ['2.jpg', '1.jpg'] }, toldOf('pictures', '2', '2', null)],
-  ['the title changes', { title: 'T3 rénové' }, [UPDATE]],
-  ['the phone of the contact changes', { contact: { ...CONTENT.contact, phone: '+33 4' } }, [UPDATE]],
-  ['the remote pictures change', { picturesRemote: ['r.jpg'] }, [UPDATE]],
-  ['nothing changes', {}, []],
-];
-
-for (const [what, after, events] of FIELD_CHANGES) {
-  test(`when ${what}, the events are ${events.map(({ kind }) => kind).join(' and ') || 'none'}`, () => {
-    const [, change] = changesOf([upsertAt(0, { advert: CONTENT }), upsertAt(5, { advert: { ...CONTENT, ...after } })]);
-    assert.deepEqual(told(change?.events ?? []), events);
-    assert.equal(change?.outcome, events.length > 0 ? 'changed' : 'recrawled');
-    for (const event of change?.events ?? []) {
-      assert.equal(event.createdAt, minute(5));
-      assert.equal(event.advertUuid, ADVERT);
-    }
-  });
-}
-
-test('price, surface and pictures that change together are told one by one, then the update', () => {
-  const [, change] = changesOf([
-    upsertAt(0, { advert: CONTENT }),
-    upsertAt(5, { advert: { ...CONTENT, price: 1, surface: 2, pictures: [] } }),
-  ]);
-  assert.deepEqual(
-    change?.events.map(({ kind }) => kind),
-    ['ad.update.price', 'ad.update.surface', 'ad.update.pictures', 'property.ad.update'],
-  );
-});
 
 test('an advert expires once, at the time the crawler states or saw it', () => {
   for (const expiredAt of [undefined, minute(3)]) {
@@ -129,7 +80,7 @@ test('an advert that comes back after its expiry is live again, with the whole d
     const field = { fieldName: 'expired', fieldOldValue: 'true', fieldNewValue: 'false', percentVariation: null };
     assert.deepEqual(told(same?.events ?? []), [
       { kind: 'ad.update.reactivated', field: { ...field, daysAway } },
-      UPDATE,
+      { kind: 'property.ad.update', field: null },
     ]);
   }
 });

@@ -43,72 +43,6 @@ function eventOf(kind: EventKind, field: FieldChange | null = null): AdvertEvent
 const NEW_ADVERT = [eventOf('property.ad.create')];
 const CHEAPER = [eventOf('ad.update.price', PRICE), eventOf('property.ad.update')];
 
-function told(route: Partial<SearchRoute>, events: readonly AdvertEvent[], hasBegun: boolean): string[] {
-  return notificationsOf({ ...ROUTE, ...route }, events, hasBegun).map(({ channel, kind, endpoint }) =>
-    endpoint === null ? `feed alone: ${channel} ${kind}` : `${channel} ${kind}`,
-  );
-}
-
-const ROUTED: readonly [
-  what: string,
-  route: Partial<SearchRoute>,
-  events: readonly AdvertEvent[],
-  hasBegun: boolean,
-  told: readonly string[],
-][] = [
-  ['a match through a new advert', {}, NEW_ADVERT, true, ['match property.ad.create', 'event property.ad.create']],
-  [
-    'a match through a change',
-    {},
-    CHEAPER,
-    true,
-    ['match property.ad.update', 'event ad.update.price', 'event property.ad.update'],
-  ],
-  ['a match without an event', {}, [], true, ['match property.ad.update']],
-  ['events of a match that stands', {}, CHEAPER, false, ['event ad.update.price', 'event property.ad.update']],
-  [
-    'a match without endpointRecipient',
-    { endpointRecipient: null },
-    NEW_ADVERT,
-    true,
-    ['feed alone: match property.ad.create', 'event property.ad.create'],
-  ],
-  [
-    'events without eventEndpoint',
-    { eventEndpoint: null },
-    CHEAPER,
-    true,
-    ['match property.ad.update', 'feed alone: event ad.update.price', 'feed alone: event property.ad.update'],
-  ],
-  ['kinds not subscribed to', { subscribedEvents: ['ad.update.price'] }, CHEAPER, false, ['event ad.update.price']],
-  ['no kind subscribed to', { subscribedEvents: [] }, CHEAPER, true, ['match property.ad.update']],
-];
-
-for (const [what, route, events, hasBegun, expected] of ROUTED) {
-  test(`${what}: ${expected.join(', ') || 'nothing'} is sent`, () => {
-    assert.deepEqual(told(route, events, hasBegun), expected);
-  });
-}
-
-test('each kind reaches a search that subscribed to it alone, and no other', () => {
-  for (const kind of EVENT_KINDS) {
-    assert.deepEqual(
-      told(
-        { subscribedEvents: [kind] },
-        EVENT_KINDS.map((each) => eventOf(each)),
-        false,
-      ),
-      [`event ${kind}`],
-    );
-  }
-});
-
-test('matches go to endpointRecipient, events to eventEndpoint', () => {
-  for (const { channel, endpoint } of notificationsOf(ROUTE, CHEAPER, true)) {
-    assert.equal(endpoint, channel === 'match' ? ROUTE.endpointRecipient : ROUTE.eventEndpoint);
-  }
-});
-
 const MATCH = { id: uuidOf('3a7c4000-0000-4000-8000-000000000001'), createdAt: minute(1), updatedAt: minute(5) };
 
 function bodyOfNotice(notice: Pick<Notification, 'kind' | 'field'>, match = MATCH, document: unknown = {}): unknown {
@@ -142,20 +76,6 @@ test('the body of a price change is that of the specification, member by member'
 test('adEvent is absent from a match and from the kinds that concern the advert as a whole', () => {
   for (const notice of notificationsOf(ROUTE, [...NEW_ADVERT, eventOf('property.ad.update')], true)) {
     assert.deepEqual(Object.keys(bodyOfNotice(notice) as object), ['event', 'match']);
-  }
-});
-
-test('percentVariation is text with two decimals, or null where it has no meaning', () => {
-  for (const [percent, text] of [
-    [4.17, '4.17'],
-    [0, '0.00'],
-    [100, '100.00'],
-    [-0.01, '-0.01'],
-    [null, null],
-  ] as const) {
-    const field = { ...PRICE, percentVariation: percent, createdAt: minute(5) };
-    const body = bodyOfNotice({ kind: 'ad.update.price', field }) as { adEvent: { percentVariation: unknown } };
-    assert.equal(body.adEvent.percentVariation, text);
   }
 });
 
