@@ -7,15 +7,7 @@ import { applyMessage } from '../src/engine/domain/change.ts';
 import type { EventKind } from '../src/engine/domain/codes.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import { EVENTS_KEPT, type HeldAdvert } from '../src/engine/domain/property.ts';
-import {
-  changesOf,
-  expireAt,
-  heldAfter,
-  minute,
-  nextOrigin,
-  OTHER_ADVERT,
-  upsertAt,
-} from './support/adverts.ts';
+import { changesOf, expireAt, heldAfter, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 
 const CONTENT = {
   title: 'T3 au Mourillon',

@@ -87,49 +87,6 @@ test('bounds are inclusive, and a value that is missing satisfies none', () => {
   }
 });
 
-test('floors count from the ground floor, which is a bound like any other', () => {
-  const asked = (members: Partial<SearchMembers>) => criteriaOf({ ...SEARCH_DEFAULTS, title: '', ...members }, String);
-  const floor = (bounds: Partial<SearchMembers>, value: number | null) => matches(asked(bounds), { floor: value });
-  assert.ok(floor({ floorMax: 0 }, 0) && floor({ floorMax: 0 }, -1) && !floor({ floorMax: 0 }, 1));
-  assert.ok(floor({ floorMin: 0 }, 0) && !floor({ floorMin: 0 }, -1) && !floor({ floorMin: 0 }, null));
-  assert.ok(floor({ floorMin: -2, floorMax: -1 }, -1) && floor({}, null));
-});
-
-test('what any live advert may state of the home: one that fits is enough, and a stated 0 satisfies a maximum', () => {
-  const { condominiumFees: none, ...others } = ADVERT;
-  assert.equal(none, null);
-  const fees = (max: number, ...stated: readonly (number | null)[]) =>
-    matches(
-      { condominiumFees: { min: null, max } },
-      { adverts: stated.map((condominiumFees) => ({ ...others, condominiumFees })) },
-    );
-  assert.ok(fees(1_000, 2_000, 1_000) && !fees(999, 2_000, 1_000) && !fees(1_000, null) && fees(1, 0));
-  const year = { constructionYear: { min: 1948, max: 1975 } };
-  const built = (...years: readonly (number | null)[]) => ({
-    adverts: years.map((constructionYear) => ({ ...ADVERT, constructionYear })),
-  });
-  assert.ok(matches(year, built(1948)) && matches(year, built(null, 1975)) && !matches(year, built(1947, 1976)));
-  assert.ok(matches({ lastFloor: true }, { isOnLastFloor: true }));
-  assert.ok(!matches({ lastFloor: true }, { isOnLastFloor: null }) && matches({}, { isOnLastFloor: false }));
-  assert.ok(matches({ elevator: false }, { elevator: false }) && !matches({ elevator: false }, { elevator: null }));
-});
-
-test('energy and greenhouse gas: a letter stated for one live advert is enough, an unknown one is none', () => {
-  for (const name of ['energy', 'greenHouseGas'] as const) {
-    const rated = (...stated: readonly (string | null)[]) =>
-      matches({ [name]: ['A', 'C'] }, { adverts: stated.map((letter) => ({ ...ADVERT, [name]: letter })) });
-    assert.ok(rated('A') && rated('G', 'C') && rated(null, 'A') && !rated('B') && !rated(null) && !rated('G', null));
-    const all = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
-    assert.ok(all.every((letter) => matches({ [name]: all }, { adverts: [{ ...ADVERT, [name]: letter }] })));
-    const excluded = { excludedSiteCategories: ['portail'], [name]: ['A'] };
-    const others = [
-      { ...ADVERT, [name]: 'A' },
-      { ...ADVERT, siteCategory: 'notaires', [name]: 'B' },
-    ];
-    assert.ok(!matches(excluded, { adverts: others }) && matches({ [name]: ['A'] }, { adverts: others }));
-  }
-});
-
 test('a feature is present when an advert names it, absent when one denies it or names others alone, else unknown', () => {
   const [balcony, garden] = [featureSetOf(['balcony']), featureSetOf(['garden'])];
   const stated = (...adverts: readonly (readonly [named: number, denied: number])[]) => ({
@@ -146,25 +103,6 @@ test('a feature is present when an advert names it, absent when one denies it or
   assert.ok(matches({ includedFeatures: balcony | garden }, stated([balcony, 0], [garden, 0])));
   assert.ok(matches(excluded, absent) && matches(excluded, stated([0, 0])) && matches(excluded, stated([0, balcony])));
   assert.ok(!matches(excluded, present) && !matches(excluded, stated([balcony, 0], [0, balcony])));
-  const others = {
-    adverts: [
-      { ...ADVERT, features: balcony },
-      { ...ADVERT, siteCategory: 'notaires' },
-    ],
-  };
-  assert.ok(!matches({ ...included, excludedSiteCategories: ['portail'] }, others));
-  assert.ok(matches({ ...excluded, excludedSiteCategories: ['portail'] }, others));
-});
-
-test('codes: any of the listed, never an unknown one', () => {
-  assert.ok(matches({ transactionType: 0, propertyTypes: [1, 0] }));
-  assert.ok(!matches({ transactionType: 1 }));
-  assert.ok(!matches({ transactionType: 0 }, { transactionType: null }));
-  assert.ok(!matches({ propertyTypes: [1, 2, 3, 4, 5, 6] }));
-  assert.ok(!matches({ propertyTypes: [0, 1, 2, 3, 4, 5, 6] }, { propertyType: null }));
-  assert.ok(!matches({ furnished: false }) && !matches({ furnished: true }));
-  assert.ok(matches({ furnished: false }, { furnished: false }) && !matches({ furnished: false }, { furnished: true }));
-  assert.ok(matches({ withCoherentPrice: true }) && !matches({ withCoherentPrice: true }, { isPriceCoherent: false }));
 });
 
 test('a place on the circle is inside, one a micrometre farther is not', () => {
@@ -234,6 +172,11 @@ test('excluded site categories take their adverts out of every consideration', (
     publisherType: 0,
     price: 9,
     hasVirtualTour: true,
+    energy: 'A',
+    greenHouseGas: 'B',
+    constructionYear: 1950,
+    condominiumFees: 0,
+    features: featureSetOf(['balcony']),
     texts: ['loft'],
   };
   const property = { adverts: [ADVERT, agency] };
@@ -243,6 +186,11 @@ test('excluded site categories take their adverts out of every consideration', (
     { withVirtualTour: true },
     { advertPrice: { min: null, max: 10 } },
     { includedSiteCategories: ['agence'] },
+    { energy: ['A', 'C'] },
+    { greenHouseGas: ['B'] },
+    { constructionYear: { min: 1950, max: 1975 } },
+    { condominiumFees: { min: null, max: 1 } },
+    { includedFeatures: featureSetOf(['balcony']) },
     { expressions: [[{ word: 'loft', includes: true, strict: false }]] },
   ]) {
     assert.ok(matches(criteria, property), JSON.stringify(criteria));
@@ -250,6 +198,8 @@ test('excluded site categories take their adverts out of every consideration', (
   }
   assert.ok(!matches({ excludedSiteCategories: ['agence', 'portail'] }, property));
   assert.ok(matches(without, { adverts: [{ ...ADVERT, siteCategory: null }] }));
+  const excluding = { excludedFeatures: featureSetOf(['balcony']) };
+  assert.ok(!matches(excluding, property) && matches({ ...excluding, ...without }, property));
   assert.ok(matches({ ...without, expressions: [[{ word: 'loft', includes: false, strict: true }]] }, property));
 });
 

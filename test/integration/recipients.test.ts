@@ -14,7 +14,6 @@ import { readSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
 import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
-import { unsubscribe } from '../../src/features/mail/mail-recipients.ts';
 import { eraseItems } from '../../src/features/recipients/erasure.ts';
 import { syncErasures } from '../../src/features/recipients/erasure-journal.ts';
 import { startTestApi } from '../support/api.ts';
@@ -327,29 +326,6 @@ describe('consent', () => {
     );
     assert.deepEqual(states, ['cancelled', 'sending', 'cancelled']);
   });
-
-  it('lifts an erasure only when it is dated and saved later, and never an unsubscription', async () => {
-    const address = 'lifted@example.org';
-    const old = consented(new Date());
-    await created(address, old);
-    assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
-    const status = async (members: object) => (await created(address, members)).emailStatus;
-    assert.equal(await status({}), 'consent-missing');
-    assert.equal(await status(old), 'consent-missing');
-    const { '@id': iri, emailStatus } = await created(address, consented(new Date()));
-    assert.equal(emailStatus, 'active');
-    assert.equal(await status({}), 'active');
-    const search = await searchOf(iri);
-    await record(search);
-    const mail = await claim(search);
-    assert.ok(mail);
-    assert.equal(await unsubscribe(database, mail.token), true);
-    assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
-    assert.equal(await status(consented(new Date())), 'unsubscribed');
-    const { body } = await api.call('GET', pathOf(address));
-    assert.deepEqual([body.erasedAt, body.searches.length], [null, 1]);
-    assert.ok(body.unsubscribedAt && body.liftedAt);
-  });
 });
 
 const ACTIONS = ['save', 'consent', 'old consent', 'erase', 'leave', 'return', 'new', 'clear'] as const;
@@ -389,6 +365,8 @@ describe('histories of a recipient', () => {
         const isOpposed = model.isUnsubscribed || model.isErased;
         const said = model.isUnsubscribed ? 'unsubscribed' : model.isErased ? 'consent-missing' : 'active';
         assert.equal(emailStatus, model.hasAddress ? said : 'off', steps.join(', '));
+        const held = (await api.call('GET', pathOf(address))).body;
+        assert.equal((held.erasedAt ?? null) !== null, model.isErased, steps.join(', '));
         const search = await searchOf(iri);
         const routes = await readRoutes(database, { numbers: [search.number], horizon: null, withMail: true });
         assert.equal(

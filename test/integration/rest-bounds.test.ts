@@ -105,10 +105,6 @@ describe('violations', () => {
 });
 
 describe('a body', () => {
-  it('may have what clients were answered, and whatever else JSON-LD says', async () => {
-    await created({ id: 7, originId: 'x', '@context': {}, '@vocab': 1, token: 'x' });
-  });
-
   it('may have entries without a word, which are no condition', async () => {
     assert.equal((await created({ expressions: [{}, { word: '' }, { includes: false }] })).expressions, null);
   });

@@ -134,6 +134,8 @@ const ROWS: readonly Row[] = [
   { member: 'furnished', sent: true, unlike: { furnished: false } },
   { member: 'floorMin', sent: 0, unlike: { floor: -1 } },
   { member: 'floorMax', sent: 0, unlike: { floor: 1 } },
+  { member: 'floorMin', sent: -1, unlike: { floor: -2 } },
+  { member: 'floorMin', sent: 0, unlike: { floor: null } },
   { member: 'lastFloor', sent: true, unlike: { isOnLastFloor: null } },
   { member: 'lastFloor', sent: false },
   { member: 'elevator', sent: true, unlike: { elevator: false } },

@@ -2,11 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { type AddressInfo, BlockList, connect } from 'node:net';
+import { BlockList, connect } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { createOperations } from '../../src/rest/operations.ts';
 import { startTestApi } from '../support/api.ts';
 import { until } from '../support/until.ts';
 
@@ -348,39 +346,5 @@ describe('a failure inside', () => {
       const body = seen === null ? text : await seen.text();
       assert.doesNotMatch(body, /10\.0\.0\.1|secret detail|terminating| at /);
     }
-  });
-});
-
-describe('the operations port', () => {
-  it('tells health, readiness with a reason per check, and metrics', async () => {
-    let isDown = false;
-    const app = createOperations({
-      checks: {
-        postgres: () => {
-          if (isDown) throw new Error('away');
-        },
-        nats: async () => undefined,
-      },
-      metrics: async () => 'vigie_up 1\n',
-      metricsContentType: 'text/plain; version=0.0.4',
-      logger: { error: () => undefined },
-    });
-    const server = createServer(app.callback()).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    after(() => void server.close());
-    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const get = async (path: string) => {
-      const response = await fetch(`${base}${path}`);
-      return { status: response.status, text: await response.text() };
-    };
-    assert.deepEqual(await get('/healthz'), { status: 200, text: '{"status":"ok"}' });
-    assert.equal((await get('/readyz')).status, 200);
-    isDown = true;
-    const ready = await get('/readyz');
-    assert.equal(ready.status, 503);
-    assert.equal(JSON.parse(ready.text).checks.postgres.reason, 'away');
-    assert.equal(JSON.parse(ready.text).checks.nats.status, 'ok');
-    assert.deepEqual(await get('/metrics'), { status: 200, text: 'vigie_up 1\n' });
-    assert.equal((await get('/searches')).status, 404);
   });
 });

@@ -27,6 +27,8 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ budgetMax: 1.5 }, 'budgetMax'],
   [{ budgetMax: 2 ** 40 }, 'budgetMax'],
   [{ budgetMin: 300_000, budgetMax: 250_000 }, 'budgetMin'],
+  [{ floorMin: 1, floorMax: 0 }, 'floorMin'],
+  [{ includedFeatures: ['terrace', 'balcony'], excludedFeatures: ['pool', 'balcony'] }, 'excludedFeatures[1]'],
   [{ lat: '91' }, 'lat'],
   [{ lat: 'nord' }, 'lat'],
   [{ lon: '-181' }, 'lon'],

@@ -75,29 +75,6 @@ describe('a search that is created', () => {
     assert.deepEqual({ ...created, ...kept, title: 'x' }, created);
   });
 
-  it('takes criteria of the home, of which floors below and at the ground are none that are empty', async () => {
-    const home = {
-      floorMin: -1,
-      floorMax: 0,
-      lastFloor: true,
-      elevator: false,
-      constructionYearMin: 1_900,
-      condominiumFeesMax: 1_200,
-      rentalChargesMax: 100,
-      energyCategories: ['A', 'B', 'C'],
-      greenHouseGasCategories: 'A',
-      includedFeatures: ['terrace', 'balcony'],
-      excludedFeatures: ['toRenovate'],
-    };
-    const { status, body } = await api.call('POST', '/searches', { title: 'Rez-de-jardin', ...home });
-    assert.equal(status, 201);
-    const held = (await api.call('GET', body['@id'])).body;
-    assert.deepEqual(Object.fromEntries(Object.keys(home).map((name) => [name, held[name]])), home);
-    const contradictory = { floorMin: 1, excludedFeatures: ['pool', 'balcony'] };
-    const { status: refused, body: why } = await api.call('PATCH', body['@id'], contradictory);
-    assert.deepEqual([refused, pathsOf(why)], [422, ['floorMin', 'excludedFeatures[1]']]);
-  });
-
   it('accepts unknown values of criteria that it sets, and forgets the names of those that it clears', async () => {
     const missing = async (method: string, path: string, body: object) => {
       const { status, body: answer } = await api.call(method, path, body);
