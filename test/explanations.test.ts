@@ -168,7 +168,7 @@ test('a property satisfies a search since the price that made it so', () => {
       criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null),
       summary,
       () => null,
-    ).at;
+    );
   assert.equal(since(400_000), messages[0]?.crawledAt);
   assert.equal(since(260_000), messages[1]?.crawledAt);
   assert.equal(since(245_000), messages[2]?.crawledAt);

@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { distanceKm } from '../../src/engine/domain/geo.ts';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
-import { recentFlat, UNSTATED_PROPERTY } from '../support/adverts.ts';
+import { recentFlat } from '../support/adverts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { openRecording, type RecordingScene } from '../support/question-scene.ts';
 
@@ -49,28 +48,6 @@ function codesOf({ matchReasons }: { matchReasons: readonly { code: string }[] }
 }
 
 describe('an explanation', () => {
-  it('tells how far from the nearest of its towns a property lies, in both languages', async () => {
-    const search = await create({ includedCities: ['/cities/75056', '/cities/83137'] });
-    const [property, advert] = [randomUuid(), randomUuid()];
-    const elsewhere = recentFlat(property, advert, { price: 190_000 });
-    const city = { insee: '83126', zipcode: null, name: null };
-    await scene.record([{ ...elsewhere, property: { ...UNSTATED_PROPERTY, transactionType: 0, city } }]);
-    const [toulon, laSeyne] = ['83137', '83126'].map((insee) => api.reference.city(insee)?.location ?? assert.fail());
-    const km = distanceKm(toulon?.lat ?? 0, toulon?.lon ?? 0, laSeyne?.lat ?? 0, laSeyne?.lon ?? 0);
-    const reasonIn = async (language: string): Promise<string> => {
-      const { criteria } = (await explain(search, `property=${property}`, language)).body;
-      return criteria.find(({ criterion }: { criterion: string }) => criterion === 'areas').reason;
-    };
-    assert.equal(
-      await reasonIn('fr'),
-      `Le bien est en dehors de la zone recherchée, à ${km.toFixed(1).replace('.', ',')}\u00a0km du centre de la commune la plus proche (Toulon).`,
-    );
-    assert.equal(
-      await reasonIn('en'),
-      `The property is outside the area searched, ${km.toFixed(1)}\u00a0km from the centre of the nearest commune (Toulon).`,
-    );
-  });
-
   it('tells that nothing was notified, and that a match began when the price came down', async () => {
     const [property, advert] = [randomUuid(), randomUuid()];
     const search = await create();

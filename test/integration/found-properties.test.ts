@@ -104,7 +104,7 @@ describe('what a search finds now', () => {
       );
       const byUuid = new Map(expected.map((one) => [one.uuid, one]));
       for (const { uuid, satisfiedSince: since } of answer.page) {
-        assert.equal(since, satisfiedSince(criteria, (byUuid.get(uuid) as KnownProperty).summary, median).at);
+        assert.equal(since, satisfiedSince(criteria, (byUuid.get(uuid) as KnownProperty).summary, median));
       }
       assertOrdered(
         answer.page.map(({ uuid }) => byUuid.get(uuid) as KnownProperty),

@@ -19,13 +19,7 @@ import {
   type PropertyTexts,
   readSummary,
 } from '../../engine/domain/property-summary.ts';
-import {
-  type AdvertTexts,
-  readTexts,
-  type SampledDatabase,
-  type Scan,
-  type ScannedProperty,
-} from './property-scans.ts';
+import { type AdvertTexts, readTexts, type SampledDatabase, type Scan } from './property-scans.ts';
 
 /** A live property that fails at most one criterion, or satisfies the search when no site category is excluded. */
 export interface ExaminedProperty {
@@ -66,8 +60,8 @@ export async function evaluateCandidates(
     const slices = createWorkSlices(tools);
     // Properties whose texts decide.
     const pending: ExaminedProperty[] = [];
-    for (const property of portion.properties) {
-      const one = evaluated(property, textless, tools.median);
+    for (const { uuid, facts } of portion.properties) {
+      const one = evaluated(uuid, readSummary(facts), NO_TEXTS, textless, tools.median);
       if (isRelevant(one)) {
         if (hasTexts) pending.push(one);
         else onProperty(one);
@@ -91,35 +85,19 @@ async function readOn(
 ): Promise<void> {
   for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
     const some = pending.slice(from, from + TEXTS_AT_ONCE);
-    const texts = await readTexts(tools.database, uuidsOf(some));
+    const uuids = some.map(({ uuid }) => uuid);
+    const texts = await readTexts(tools.database, uuids);
     const slices = createWorkSlices(tools);
-    for (const one of some) {
-      const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, tools.median);
+    for (const { uuid, summary } of some) {
+      const known = evaluated(uuid, summary, textsOf(summary, texts.get(uuid) ?? []), criteria, tools.median);
       if (isRelevant(known)) onProperty(known);
       await slices.yieldIfDue();
     }
   }
 }
 
-function uuidsOf(properties: readonly ExaminedProperty[]): readonly Uuid[] {
-  return properties.map(({ uuid }) => uuid);
-}
-
 function isRelevant({ failures, isSatisfiedWithoutExclusions }: ExaminedProperty): boolean {
   return failures.length <= 1 || isSatisfiedWithoutExclusions;
-}
-
-function evaluated({ uuid, facts: text }: ScannedProperty, criteria: Criteria, median: MedianOf): ExaminedProperty {
-  return evaluatedWith(uuid, readSummary(text), NO_TEXTS, criteria, median);
-}
-
-function withTexts(
-  { uuid, summary }: ExaminedProperty,
-  adverts: readonly AdvertTexts[],
-  criteria: Criteria,
-  median: MedianOf,
-): ExaminedProperty {
-  return evaluatedWith(uuid, summary, textsOf(summary, adverts), criteria, median);
 }
 
 export function textsOf(summary: PropertySummary, adverts: readonly AdvertTexts[]): PropertyTexts {
@@ -134,7 +112,7 @@ function present(...texts: readonly (string | null)[]): readonly string[] {
   return texts.filter((text) => text !== null);
 }
 
-function evaluatedWith(
+function evaluated(
   uuid: Uuid,
   summary: PropertySummary,
   texts: PropertyTexts,
@@ -148,26 +126,19 @@ function evaluatedWith(
   return { uuid, summary, facts, failures, isSatisfiedWithoutExclusions };
 }
 
-export interface SatisfiedSince {
-  /** ISO 8601. */
-  readonly at: string;
-  /** The change that made it satisfy the search; null: it has done so since it was created. */
-  readonly change: PropertySummary['changes'][number] | null;
-}
-
 /**
  * For a property that satisfies `criteria` now: the later of its creation and the last recorded change of price or
- * surface that made it satisfy them, assuming all other facts, its texts and the medians as they are today.
+ * surface that made it satisfy them, assuming all other facts, its texts and the medians as they are today. ISO 8601.
  */
-export function satisfiedSince(criteria: Criteria, summary: PropertySummary, median: MedianOf): SatisfiedSince {
+export function satisfiedSince(criteria: Criteria, summary: PropertySummary, median: MedianOf): string {
   // Neither its texts nor its place changed: the remaining comparison is of a few numbers.
   const priced = { ...criteria, areas: NOWHERE, excludedInseeCodes: [], expressions: [] };
   for (let present = summary; ; ) {
     const former = beforeLastChange(present);
-    if (former === null) return { at: summary.createdAt, change: null };
+    if (former === null) return summary.createdAt;
     if (!satisfies(priced, factsOf(former, median))) {
-      const change = present.changes.at(-1) as PropertySummary['changes'][number];
-      return { at: change.at > summary.createdAt ? change.at : summary.createdAt, change };
+      const at = present.changes.at(-1)?.at ?? '';
+      return at > summary.createdAt ? at : summary.createdAt;
     }
     present = former;
   }

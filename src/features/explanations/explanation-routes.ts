@@ -1,14 +1,10 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
-import type { Areas } from '../../engine/domain/areas.ts';
-import type { City } from '../../engine/domain/city.ts';
 import { criterionReason, type Evaluation, shortValues } from '../../engine/domain/criteria.ts';
-import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
-import { distanceKm } from '../../engine/domain/geo.ts';
+import type { Language } from '../../engine/domain/criterion-words.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { propertyIri } from '../../engine/domain/property-document.ts';
-import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import type { RetentionDays } from '../../engine/domain/retention.ts';
 import { followMedians } from '../../engine/store/market-medians.ts';
 import { findHeld, type WantedProperty } from '../../engine/store/property-summaries.ts';
@@ -104,7 +100,7 @@ export async function explain(
   const propertyUuid = subject.held.state.uuid;
   const found = { matchId: match?.matchId ?? null, deliveryIds: deliveries.map(({ id }) => id) };
   const shown = { ...explained, ...found, propertyUuid };
-  return explanationDocument(shown, language, explaining.reference.city);
+  return explanationDocument(shown, language);
 }
 
 export interface Explained {
@@ -116,10 +112,7 @@ export interface Explained {
   readonly deliveryIds: readonly Uuid[];
 }
 
-/** By INSEE code; null: there is none. */
-type CityOf = (insee: string) => City | null;
-
-export function explanationDocument(explained: Explained, language: Language, cityOf: CityOf): object {
+export function explanationDocument(explained: Explained, language: Language): object {
   const { searchId, propertyUuid, evaluations, matchId, reasons, deliveryIds } = explained;
   return {
     ...identityOf('Explanation', `${searchIri(searchId)}/explanation?property=${propertyUuid}`),
@@ -130,7 +123,7 @@ export function explanationDocument(explained: Explained, language: Language, ci
       criterion: evaluation.criterion,
       ...shortValues(evaluation),
       holds: evaluation.holds,
-      reason: townReason(evaluation, language, cityOf) ?? criterionReason(evaluation, language),
+      reason: criterionReason(evaluation, language),
     })),
     match: matchId === null ? null : `/matches/${matchId}`,
     matchReason: matchReasonOf(reasons, evaluations, language),
@@ -141,27 +134,4 @@ export function explanationDocument(explained: Explained, language: Language, ci
     })),
     deliveries: deliveryIds.map((id) => `/deliveries/${id}`),
   };
-}
-
-/**
- * For a search that names towns only: their edges are unknown, and their centres are a good approximation. Null: any
- * other search.
- */
-function townReason({ criterion, holds, ...evaluated }: Evaluation, language: Language, cityOf: CityOf): string | null {
-  if (criterion !== 'areas' || holds) return null;
-  const { circle, inseeCodes: towns, ...others } = evaluated.expected as Areas;
-  if (circle !== null || Object.values(others).some(({ length }) => length > 0)) return null;
-  const { lat, lon, inseeCodes } = evaluated.actual as Pick<PropertyFacts, 'lat' | 'lon' | 'inseeCodes'>;
-  const place = lat === null || lon === null ? cityOf(inseeCodes[0] ?? '')?.location : { lat, lon };
-  if (place === null || place === undefined) return null;
-  let nearest = { km: Infinity, name: '' };
-  for (const { name, location } of towns.flatMap((insee) => cityOf(insee) ?? [])) {
-    const km = location === null ? Infinity : distanceKm(place.lat, place.lon, location.lat, location.lon);
-    if (km < nearest.km) nearest = { km, name };
-  }
-  if (nearest.name === '') return null;
-  const length = `${shownNumber(nearest.km, language, 1)}\u00a0km`;
-  return language === 'fr'
-    ? `Le bien est en dehors de la zone recherchée, à ${length} du centre de la commune la plus proche (${nearest.name}).`
-    : `The property is outside the area searched, ${length} from the centre of the nearest commune (${nearest.name}).`;
 }

@@ -33,7 +33,7 @@ import {
 /** The resources of an explanation. */
 export interface Explaining {
   readonly database: Queryable;
-  readonly reference: Pick<Reference, 'resolvePlace' | 'city'>;
+  readonly reference: Pick<Reference, 'resolvePlace'>;
   readonly medians: () => Promise<Medians>;
   readonly retentionDays: RetentionDays;
   readonly now: () => Date;

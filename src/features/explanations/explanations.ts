@@ -201,7 +201,6 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
         ],
       },
       'en',
-      reference.city,
     ),
     Preview: previewDocument(
       {

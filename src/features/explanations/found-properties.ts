@@ -76,8 +76,8 @@ async function find(scan: Scan, criteria: Criteria, tools: QueryTools): Promise<
   await evaluateCandidates(scan, criteria, tools, ({ uuid, summary, failures }) => {
     if (failures.length > 0) return;
     const { price, surface, pricePerMeter } = summary.facts;
-    const { at } = satisfiedSince(criteria, summary, tools.median);
-    found.push({ uuid, satisfiedSince: at, values: { price, surface, pricePerMeter } });
+    const since = satisfiedSince(criteria, summary, tools.median);
+    found.push({ uuid, satisfiedSince: since, values: { price, surface, pricePerMeter } });
   });
   return found;
 }
@@ -104,9 +104,10 @@ function withWords(expressions: Expressions, text: string | null): Expressions {
 
 /** Unknown values last; equal ones in the order of their UUIDs, so that pages neither repeat nor skip any. */
 async function inOrder(found: readonly Found[], { by, direction }: FoundOrder, tools: QueryTools): Promise<Found[]> {
-  const changeTimes = by === 'updatedAt' ? await changeTimesOf(found, tools) : null;
+  const uuids = by === 'updatedAt' ? found.map(({ uuid }) => uuid) : [];
+  const changeTimes = new Map(await readChangeTimes(tools.database, uuids));
   const valueOf = ({ uuid, values }: Found): number | null =>
-    by === 'updatedAt' ? (changeTimes?.get(uuid) ?? null) : values[by];
+    by === 'updatedAt' ? (changeTimes.get(uuid) ?? null) : values[by];
   const sign = direction === 'asc' ? 1 : -1;
   return found
     .map((one) => ({ one, value: valueOf(one) }))
@@ -116,15 +117,4 @@ async function inOrder(found: readonly Found[], { by, direction }: FoundOrder, t
       return sign * (a.value - b.value);
     })
     .map(({ one }) => one);
-}
-
-const TIMES_AT_ONCE = 1_000;
-
-async function changeTimesOf(found: readonly Found[], { database }: QueryTools): Promise<ReadonlyMap<Uuid, number>> {
-  const times = new Map<Uuid, number>();
-  for (let from = 0; from < found.length; from += TIMES_AT_ONCE) {
-    const uuids = found.slice(from, from + TIMES_AT_ONCE).map(({ uuid }) => uuid);
-    for (const [uuid, atMs] of await readChangeTimes(database, uuids)) times.set(uuid, atMs);
-  }
-  return times;
 }

@@ -54,16 +54,16 @@ export async function previewFigures(
 ): Promise<PreviewFigures> {
   const hasPlace = hasAreas(criteria.areas);
   const candidates = await (hasPlace ? scanAreas : scanAnywhere)(tools, criteria, 1);
-  const tally = new Tally(criteria, { sampleMax, placesMax }, tools.median);
+  const tally = createTally(criteria, { sampleMax, placesMax }, tools.median);
   const weight = await evaluateCandidates(
     candidates.scan,
     criteria,
     tools,
-    (property) => tally.take(property),
+    tally.take,
     candidates.isWhole ? Infinity : ESTIMATE_TEXTS_MAX,
   );
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
-  const here = estimate(tally.satisfied, weight);
+  const here = estimate(tally.counts.satisfied, weight);
   const dates = lastDays(now, days);
   // Retention may have removed the first events: the tally may have an earlier day than the first event that is left.
   const firstDay = dayInParis((await readFirstEventAt(tools.database)) ?? now);
@@ -121,60 +121,47 @@ export function estimate(count: number, weight: number): Estimate {
   };
 }
 
-interface Satisfied {
-  readonly uuid: Uuid;
-  readonly satisfiedSince: string;
-}
-
-class Tally {
-  satisfied = 0;
+function createTally(
+  criteria: Criteria,
+  { sampleMax, placesMax }: Pick<PreviewQuery, 'sampleMax' | 'placesMax'>,
+  median: MedianOf,
+) {
   /** By day in Paris. */
-  readonly startedOn = new Map<string, number>();
-  readonly places: CountedPlace[] = [];
-  readonly #criteria: Criteria;
-  readonly #sampleMax: number;
-  readonly #placesMax: number;
-  readonly #median: MedianOf;
-  readonly #failing = new Map<string, number>();
-  #withoutExclusions = 0;
-  #newest: Satisfied[] = [];
-
-  constructor(
-    criteria: Criteria,
-    { sampleMax, placesMax }: Pick<PreviewQuery, 'sampleMax' | 'placesMax'>,
-    median: MedianOf,
-  ) {
-    this.#criteria = criteria;
-    this.#sampleMax = sampleMax;
-    this.#placesMax = placesMax;
-    this.#median = median;
-  }
-
-  take({ uuid, summary, facts, failures, isSatisfiedWithoutExclusions }: ExaminedProperty): void {
-    if (isSatisfiedWithoutExclusions) this.#withoutExclusions += 1;
-    const [failing] = failures;
-    if (failures.length === 1) this.#failing.set(failing as string, (this.#failing.get(failing as string) ?? 0) + 1);
-    if (failing !== undefined) return;
-    this.satisfied += 1;
-    const { lat, lon, inseeCodes } = facts;
-    if (this.places.length < this.#placesMax) this.places.push({ lat, lon, insee: inseeCodes[0] ?? null });
-    const { at } = satisfiedSince(this.#criteria, summary, this.#median);
-    const date = dayInParis(new Date(at));
-    this.startedOn.set(date, (this.startedOn.get(date) ?? 0) + 1);
-    this.#newest.push({ uuid, satisfiedSince: at });
-    if (this.#newest.length > 10 * this.#sampleMax) this.#newest = this.newest();
-  }
-
-  newest(): Satisfied[] {
-    return this.#newest
+  const startedOn = new Map<string, number>();
+  const places: CountedPlace[] = [];
+  const failing = new Map<string, number>();
+  const counts = { satisfied: 0, withoutExclusions: 0 };
+  let sample: PreviewFigures['sample'][number][] = [];
+  const newest = (): typeof sample =>
+    sample
       .toSorted((a, b) => compareTexts(b.satisfiedSince, a.satisfiedSince) || compareTexts(a.uuid, b.uuid))
-      .slice(0, this.#sampleMax);
-  }
-
-  countWithout(criterion: RemovableCriterion): number {
-    if (criterion === 'liveAdvert') return this.#withoutExclusions;
-    return this.satisfied + (this.#failing.get(criterion) ?? 0);
-  }
+      .slice(0, sampleMax);
+  return {
+    counts,
+    startedOn,
+    places,
+    newest,
+    take({ uuid, summary, facts, failures, isSatisfiedWithoutExclusions }: ExaminedProperty): void {
+      if (isSatisfiedWithoutExclusions) counts.withoutExclusions += 1;
+      const [first] = failures;
+      if (first !== undefined) {
+        if (failures.length === 1) failing.set(first, (failing.get(first) ?? 0) + 1);
+        return;
+      }
+      counts.satisfied += 1;
+      const { lat, lon, inseeCodes } = facts;
+      if (places.length < placesMax) places.push({ lat, lon, insee: inseeCodes[0] ?? null });
+      const at = satisfiedSince(criteria, summary, median);
+      const date = dayInParis(new Date(at));
+      startedOn.set(date, (startedOn.get(date) ?? 0) + 1);
+      sample.push({ uuid, satisfiedSince: at });
+      if (sample.length > 10 * sampleMax) sample = newest();
+    },
+    countWithout(criterion: RemovableCriterion): number {
+      if (criterion === 'liveAdvert') return counts.withoutExclusions;
+      return counts.satisfied + (failing.get(criterion) ?? 0);
+    },
+  };
 }
 
 export function compareTexts(a: string, b: string): number {

@@ -82,16 +82,6 @@ class Parameters {
   }
 }
 
-/**
- * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Served by
- * property_summaries_keys (communes, departments, zip codes) and property_summaries_location (circles, polygons).
- */
-export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresMax: 0 | 1): Promise<CandidateScan> {
-  const parameters = new Parameters();
-  const places = [...keysIn(criteria, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
-  return scanPlaces(source, criteria, failuresMax, places, parameters);
-}
-
 interface KeyRow {
   /** Position on the circle. */
   readonly key: number;
@@ -99,39 +89,75 @@ interface KeyRow {
 }
 
 /**
- * Only keys are sorted, and each summary is fetched in its turn: they are wide, and many stay unread. Sorting by an
- * expression keeps PostgreSQL from scanning all properties in the order of the sample.
+ * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Only keys are sorted, and each
+ * summary is fetched in its turn: they are wide, and many stay unread. Sorting by an expression keeps PostgreSQL from
+ * scanning all properties in the order of the sample. Served by property_summaries_keys (communes, departments, zip codes)
+ * and property_summaries_location (circles, polygons).
  */
-async function scanPlaces(
+export async function scanAreas(
   { database, sampleStart }: SampledDatabase,
   criteria: Criteria,
   failuresMax: 0 | 1,
-  places: readonly string[],
-  parameters: Parameters,
 ): Promise<CandidateScan> {
+  const parameters = new Parameters();
+  const places = [...keysIn(criteria, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
   if (places.length === 0) return { scan: async () => undefined, isWhole: true };
   const { wholeMax, partMax } = boundsOf(criteria);
   const { rows } = await database.query<KeyRow>(
     `select ${positionFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
-     where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
+     where is_live and (${places.join(' or ')}) and ${fitting(criteria, failuresMax, parameters)}
      order by 1 limit ${wholeMax + 1}`,
     parameters.values,
   );
   const isWhole = rows.length <= wholeMax;
-  const found = isWhole ? rows : rows.slice(0, partMax);
-  const scan: Scan = async (take) => {
+  return { scan: scanKeys(database, isWhole ? rows : rows.slice(0, partMax), isWhole, criteria, failuresMax), isWhole };
+}
+
+/**
+ * Those anywhere that may fail `failuresMax` criteria, areas not counted; of a sample where there are very many. Served by
+ * property_summaries_sample.
+ */
+export async function scanAnywhere(
+  { database, sampleStart }: SampledDatabase,
+  criteria: Criteria,
+  failuresMax: 0 | 1,
+): Promise<CandidateScan> {
+  const { wholeMax, partMax } = boundsOf(criteria);
+  const { rowCount } = await database.query(
+    `select from property_summaries where is_live order by sample_key offset ${wholeMax} limit 1`,
+  );
+  const isWhole = rowCount === 0;
+  const max = isWhole ? wholeMax : partMax;
+  // From the start on, then from the smallest key on.
+  const half = (side: '>=' | '<'): string =>
+    `(select ${positionFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
+      where is_live and sample_key ${side} $1::integer order by sample_key limit ${max})`;
+  const { rows } = await database.query<KeyRow>(
+    `select * from (${half('>=')} union all ${half('<')}) round order by key limit ${max}`,
+    [sampleStart],
+  );
+  return { scan: scanKeys(database, rows, isWhole, criteria, failuresMax), isWhole };
+}
+
+function scanKeys(
+  database: Queryable,
+  found: readonly KeyRow[],
+  isWhole: boolean,
+  criteria: Criteria,
+  failuresMax: 0 | 1,
+): Scan {
+  return async (take) => {
     for (let read = 0; read < found.length; ) {
       const portion = found.slice(read, read + PORTION_ROWS);
       read += portion.length;
-      const properties = await readSummaries(
-        database,
-        portion.map(({ uuid }) => uuid),
-      );
+      const parameters = new Parameters();
+      const uuids = parameters.add(arrayLiteral(portion.map(({ uuid }) => uuid)), 'uuid[]');
+      const condition = fitting(criteria, failuresMax, parameters);
+      const properties = await readSummaries(database, `any(${uuids}) and ${condition}`, parameters.values);
       const weight = isWhole ? found.length / read : weightOf((portion.at(-1) as KeyRow).key);
       if (!(await take({ properties, weight }))) return;
     }
   };
-  return { scan, isWhole };
 }
 
 /** The live ones among the properties of the newest events, the last changed first, as many as are evaluated at most. */
@@ -140,7 +166,12 @@ export function scanChanged({ database }: SampledDatabase, criteria: Criteria): 
   return async (take) => {
     let count = 0;
     for await (const uuids of readChanged(database)) {
-      const summaries = new Map((await readSummaries(database, uuids)).map((summary) => [summary.uuid, summary]));
+      const summaries = new Map(
+        (await readSummaries(database, 'any($1::uuid[])', [arrayLiteral(uuids)])).map((summary) => [
+          summary.uuid,
+          summary,
+        ]),
+      );
       const properties = uuids.flatMap((uuid) => summaries.get(uuid) ?? []).slice(0, partMax - count);
       count += properties.length;
       if (!(await take({ properties, weight: 1 })) || count === partMax) return;
@@ -174,11 +205,15 @@ export async function readSample(database: Queryable, count: number): Promise<re
   return rows;
 }
 
-/** Summaries of the properties that are still live, in any order. Served by the primary key. */
-async function readSummaries(database: Queryable, uuids: readonly Uuid[]): Promise<readonly ScannedProperty[]> {
+/** Summaries of the properties with `uuids` that are still live, in any order. Served by the primary key. */
+async function readSummaries(
+  database: Queryable,
+  uuids: string,
+  values: readonly unknown[],
+): Promise<readonly ScannedProperty[]> {
   const { rows } = await database.query<ScannedProperty>(
-    'select property_uuid as uuid, facts from property_summaries where property_uuid = any($1::uuid[]) and is_live',
-    [arrayLiteral(uuids)],
+    `select property_uuid as uuid, facts from property_summaries where is_live and property_uuid = ${uuids}`,
+    [...values],
   );
   return rows;
 }
@@ -205,65 +240,6 @@ function weightOf(position: number): number {
   return KEYS / (position + 1);
 }
 
-interface SampledRow {
-  readonly uuid: Uuid;
-  readonly key: number;
-  /** Null when it fails by too much. */
-  readonly facts: string | null;
-}
-
-/**
- * Those anywhere that may fail `failuresMax` criteria, areas not counted; of a sample where there are very many. Served by
- * property_summaries_sample.
- */
-export async function scanAnywhere(
-  { database, sampleStart }: SampledDatabase,
-  criteria: Criteria,
-  failuresMax: 0 | 1,
-): Promise<CandidateScan> {
-  const parameters = new Parameters();
-  const position = positionFrom(sampleStart);
-  const { wholeMax, partMax } = boundsOf(criteria);
-  // From the start on, then from the smallest key on: the first one behind the sample, and the first one too many.
-  const { rows } = await database.query<{ key: number; end: number; isTooMany: boolean }>(
-    `select key, "end", rank = ${wholeMax + 1} as "isTooMany" from (
-       select sample_key as key, ${position} as end, row_number() over (order by ${position}) as rank from (
-         (select sample_key from property_summaries where is_live and sample_key >= $1::integer
-          order by sample_key limit ${wholeMax + 1})
-         union all
-         (select sample_key from property_summaries where is_live and sample_key < $1::integer
-          order by sample_key limit ${wholeMax + 1})
-       ) round
-     ) ranked where rank in (${partMax + 1}, ${wholeMax + 1}) order by rank`,
-    [sampleStart],
-  );
-  const behind = rows.at(-1)?.isTooMany === true ? rows[0] : undefined;
-  const end = behind?.end ?? null;
-  const text = `
-    select property_uuid as uuid, ${position} as key,
-      case when ${failuresIn(criteria, parameters)} <= ${failuresMax} then facts end as facts
-    from property_summaries where is_live and ${within(sampleStart, behind?.key ?? null, parameters)} order by 2`;
-  const scan: Scan = async (take) => {
-    const { rows: sampled } = await database.query<SampledRow>(text, parameters.values);
-    for (let read = 0; read < sampled.length; ) {
-      const portion = sampled.slice(read, read + PORTION_ROWS);
-      read += portion.length;
-      const last = read < sampled.length ? (portion.at(-1) as SampledRow).key : end === null ? null : end - 1;
-      const properties = portion.flatMap(({ uuid, facts }) => (facts === null ? [] : [{ uuid, facts }]));
-      if (!(await take({ properties, weight: last === null ? 1 : weightOf(last) }))) return;
-    }
-  };
-  return { scan, isWhole: end === null };
-}
-
-/** From the start of the circle up to `end`; null: all of it. */
-function within(start: number, end: number | null, parameters: Parameters): string {
-  if (end === null) return 'true';
-  const from = `sample_key >= ${parameters.add(start, 'integer')}`;
-  const before = `sample_key < ${parameters.add(end, 'integer')}`;
-  return end >= start ? `${from} and ${before}` : `(${from} or ${before})`;
-}
-
 function keysIn({ areas, orMissing }: Criteria, parameters: Parameters): readonly string[] {
   const { inseeCodes, departmentCodes, zipcodes } = areas;
   const keys = [
@@ -281,8 +257,11 @@ function boxesIn(boxes: readonly Box[], parameters: Parameters): readonly string
   });
 }
 
-/** How many of the criteria that have columns fail. Unknown, which is null, is a failure, unless the search accepts it. */
-function failuresIn(criteria: Criteria, parameters: Parameters): string {
+/**
+ * At most so many of the criteria that have columns fail. Unknown, which is null, is a failure, unless the search accepts
+ * it.
+ */
+function fitting(criteria: Criteria, failuresMax: 0 | 1, parameters: Parameters): string {
   const failures: string[] = [];
   const count = (name: CriterionName, condition: string): void => {
     const acceptsUnknown = (criteria.orMissing & bitOfCriterion(name)) !== 0;
@@ -301,7 +280,7 @@ function failuresIn(criteria: Criteria, parameters: Parameters): string {
     ];
     if (bounds.length > 0) count(name, bounds.join(' and '));
   }
-  return failures.length === 0 ? '0' : `(${failures.join(' + ')})`;
+  return failures.length === 0 ? 'true' : `${failures.join(' + ')} <= ${failuresMax}`;
 }
 
 const RANGE_COLUMNS = [
