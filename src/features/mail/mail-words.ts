@@ -7,79 +7,40 @@ import type { EventKind } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { isBlank } from '../../engine/domain/text.ts';
 
-export interface MailWords {
-  readonly locale: string;
-  readonly untitled: string;
-  /** By code. */
-  readonly propertyTypes: readonly string[];
-  readonly property: string;
-  readonly toSell: string;
-  readonly toRent: string;
-  readonly colon: string;
-  readonly semicolon: string;
-  /** Whether charges are included; null: unknown. */
-  readonly perMonth: (hasCharges: boolean | null) => string;
-  readonly unknownPrice: string;
-  readonly rooms: (count: number) => string;
-  readonly bedrooms: (count: number) => string;
-  readonly land: (surface: string) => string;
-  readonly energy: (category: string) => string;
-  readonly expired: (titles: string) => string;
-  readonly from: (sender: string) => string;
-  readonly newMatch: string;
-  readonly changedMatch: string;
-  /** These three are about a property that has ceased to satisfy the search. */
-  readonly newAdvert: string;
-  readonly formerMatch: string;
-  readonly noMatch: string;
-  /** An expired advert is live again. */
-  readonly back: (daysAway: number) => string;
-  /** Either may be empty. */
-  readonly gone: (price: string, where: string) => string;
-  /** Behind a price or a change. */
-  readonly at: (publisher: string) => string;
-  readonly also: (offers: readonly string[]) => string;
-  readonly events: Readonly<Record<EventKind, string>>;
-  readonly searches: (titles: readonly string[]) => string;
-  readonly subjectOfOne: (what: string, search: string) => string;
-  readonly subjectOfExpired: (count: number) => string;
-  readonly subjectOfMany: (count: number) => string;
-  readonly subjectOfSearch: (count: number, search: string) => string;
-  readonly more: (count: number) => string;
-  readonly show: string;
-  readonly why: string;
-  readonly unsubscribe: string;
-  readonly page: Readonly<Record<'title' | 'question' | 'confirm' | 'done' | 'takeBack' | 'again' | 'unknown', string>>;
-}
-
-const FRENCH: MailWords = {
+const FRENCH = {
   locale: 'fr-FR',
   untitled: 'Bien sans titre',
+  /** By code. */
   propertyTypes: ['Appartement', 'Maison', 'Immeuble', 'Parking', 'Bureau', 'Terrain', 'Commerce'],
   property: 'Bien',
   toSell: 'à vendre',
   toRent: 'à louer',
   colon: ' : ',
   semicolon: ' ; ',
-  perMonth: (hasCharges) =>
+  /** Whether charges are included; null: unknown. */
+  perMonth: (hasCharges: boolean | null) =>
     ` par mois${hasCharges === null ? '' : hasCharges ? ' charges comprises' : ' hors charges'}`,
   unknownPrice: 'prix inconnu',
-  rooms: (count) => (count === 1 ? '1 pièce' : `${count} pièces`),
-  bedrooms: (count) => (count === 1 ? '1 chambre' : `${count} chambres`),
-  land: (surface) => `terrain ${surface}`,
-  energy: (category) => `DPE ${category}`,
-  expired: (titles) => `N'est plus en ligne : ${titles}`,
-  from: (sender) => `Envoyé par ${sender}.`,
+  rooms: (count: number) => (count === 1 ? '1 pièce' : `${count} pièces`),
+  bedrooms: (count: number) => (count === 1 ? '1 chambre' : `${count} chambres`),
+  land: (surface: string) => `terrain ${surface}`,
+  energy: (category: string) => `DPE ${category}`,
+  expired: (titles: string) => `N'est plus en ligne : ${titles}`,
+  from: (sender: string) => `Envoyé par ${sender}.`,
   newMatch: 'Nouvelle annonce qui correspond à votre recherche',
   changedMatch: 'Correspond désormais à votre recherche',
+  /** These three are about a property that has ceased to satisfy the search. */
   newAdvert: 'Nouvelle annonce',
   formerMatch: 'A correspondu à votre recherche',
   noMatch: 'Ne correspond plus à votre recherche',
-  back: (days) =>
+  /** An expired advert is live again. */
+  back: (days: number) =>
     `Une annonce est de nouveau en ligne${days < 1 ? '' : days === 1 ? ' après un jour' : ` après ${days} jours`}`,
-  gone: (price, where) => `L'annonce${price === '' ? '' : ` à ${price}`}${where} n'est plus en ligne`,
-  at: (publisher) => ` chez ${publisher}`,
-  also: (offers) => `Aussi à ${offers.join(', à ')}`,
+  /** Either may be empty. */
+  gone: (price: string, where: string) => `L'annonce${price === '' ? '' : ` à ${price}`}${where} n'est plus en ligne`,
+  /** Behind a price or a change. */
+  at: (publisher: string) => ` chez ${publisher}`,
+  also: (offers: readonly string[]) => `Aussi à ${offers.join(', à ')}`,
   events: {
     'ad.update.price': 'Le prix a changé',
     'ad.update.surface': 'La surface a changé',
@@ -90,14 +51,14 @@ const FRENCH: MailWords = {
     'property.ad.update': 'Une annonce a changé',
     'property.match.end': 'Ne correspond plus à votre recherche',
     'property.match.resume': 'Correspond de nouveau à votre recherche',
-  },
-  searches: (titles) =>
+  } satisfies Readonly<Record<EventKind, string>>,
+  searches: (titles: readonly string[]) =>
     `${titles.length === 1 ? 'Recherche' : 'Recherches'} ${titles.map((title) => `« ${title} »`).join(', ')}`,
-  subjectOfOne: (what, search) => `${what} – ${search}`,
-  subjectOfExpired: (count) => `${count} biens ne sont plus en ligne`,
-  subjectOfMany: (count) => `${count} biens pour vos recherches`,
-  subjectOfSearch: (count, search) => `${count} biens pour « ${search} »`,
-  more: (count) => (count === 1 ? 'Et 1 autre bien.' : `Et ${count} autres biens.`),
+  subjectOfOne: (what: string, search: string) => `${what} – ${search}`,
+  subjectOfExpired: (count: number) => `${count} biens ne sont plus en ligne`,
+  subjectOfMany: (count: number) => `${count} biens pour vos recherches`,
+  subjectOfSearch: (count: number, search: string) => `${count} biens pour « ${search} »`,
+  more: (count: number) => (count === 1 ? 'Et 1 autre bien.' : `Et ${count} autres biens.`),
   show: "Voir l'annonce",
   why: 'Vous recevez cet e-mail parce que des recherches enregistrées portent votre adresse.',
   unsubscribe: 'Ne plus recevoir ces e-mails',
@@ -111,6 +72,8 @@ const FRENCH: MailWords = {
     unknown: "Ce lien n'est pas ou n'est plus valable.",
   },
 };
+
+export type MailWords = typeof FRENCH;
 
 const ENGLISH: MailWords = {
   locale: 'en-GB',

@@ -133,127 +133,101 @@ interface PlaceNames {
   readonly siteCategory: (id: number) => string | null;
 }
 
-type Label =
-  | RowOf<'range' | 'letters'>['name']
-  | 'includedFeatures'
-  | 'excludedFeatures'
-  | 'areas'
-  | 'excludedCities'
-  | 'publisherTypes'
-  | 'includedSiteCategories'
-  | 'excludedSiteCategories'
-  | 'expressions';
-
 /** The criteria of a search in words for the recipient of its e-mails, who has no key to read it with. */
-interface SearchWords {
-  readonly labels: Readonly<Record<Label, string>>;
-  readonly publisherTypes: readonly string[];
-  readonly required: Readonly<Record<RowOf<'requirement'>['name'], string>>;
-  readonly anything: string;
-  readonly or: string;
-  readonly and: string;
-  readonly without: string;
-  readonly orUnknown: string;
-  readonly exactly: string;
-  readonly quote: (text: string) => string;
-  readonly from: (min: string) => string;
-  readonly upTo: (max: string) => string;
-  readonly between: (min: string, max: string) => string;
-  readonly around: (km: string, place: string) => string;
-  readonly drawn: (count: number) => string;
-  readonly more: (count: number) => string;
-}
-
-const WORDS: InLanguages<SearchWords> = {
-  fr: {
-    labels: {
-      budget: 'Prix',
-      advertPrice: "Prix d'une annonce",
-      pricePerMeter: 'Prix au m²',
-      surface: 'Surface',
-      landSurface: 'Terrain',
-      room: 'Pièces',
-      bedroom: 'Chambres',
-      floor: 'Étage',
-      constructionYear: 'Année de construction',
-      condominiumFees: 'Charges de copropriété par an',
-      rentalCharges: 'Charges locatives par mois',
-      energy: 'Classe énergie',
-      greenHouseGas: 'Classe gaz à effet de serre',
-      includedFeatures: 'Avec',
-      excludedFeatures: 'Sans',
-      areas: 'Lieu',
-      excludedCities: 'Sauf à',
-      publisherTypes: 'Annonceur',
-      includedSiteCategories: 'Sites',
-      excludedSiteCategories: 'Sauf les sites',
-      expressions: "Texte de l'annonce",
-    },
-    publisherTypes: ['particulier', 'professionnel'],
-    required: {
-      withVirtualTour: 'Avec visite virtuelle',
-      lastFloor: 'Au dernier étage',
-      withCoherentPrice: 'Sans les prix très éloignés du marché',
-    },
-    anything: 'Tous les biens',
-    or: 'ou',
-    and: 'et',
-    without: 'sans',
-    orUnknown: '(ou non précisé)',
-    exactly: 'exactement',
-    quote: (text) => `« ${text} »`,
-    from: (min) => `à partir de ${min}`,
-    upTo: (max) => `jusqu'à ${max}`,
-    between: (min, max) => `de ${min} à ${max}`,
-    around: (km, place) => `à ${km} km autour de ${place}`,
-    drawn: (count) => (count === 1 ? 'une zone dessinée' : `${count} zones dessinées`),
-    more: (count) => (count === 1 ? '1 autre' : `${count} autres`),
+const FRENCH = {
+  labels: {
+    budget: 'Prix',
+    advertPrice: "Prix d'une annonce",
+    pricePerMeter: 'Prix au m²',
+    surface: 'Surface',
+    landSurface: 'Terrain',
+    room: 'Pièces',
+    bedroom: 'Chambres',
+    floor: 'Étage',
+    constructionYear: 'Année de construction',
+    condominiumFees: 'Charges de copropriété par an',
+    rentalCharges: 'Charges locatives par mois',
+    energy: 'Classe énergie',
+    greenHouseGas: 'Classe gaz à effet de serre',
+    includedFeatures: 'Avec',
+    excludedFeatures: 'Sans',
+    areas: 'Lieu',
+    excludedCities: 'Sauf à',
+    publisherTypes: 'Annonceur',
+    includedSiteCategories: 'Sites',
+    excludedSiteCategories: 'Sauf les sites',
+    expressions: "Texte de l'annonce",
   },
-  en: {
-    labels: {
-      budget: 'Price',
-      advertPrice: 'Price of an advert',
-      pricePerMeter: 'Price per m²',
-      surface: 'Surface',
-      landSurface: 'Land',
-      room: 'Rooms',
-      bedroom: 'Bedrooms',
-      floor: 'Floor',
-      constructionYear: 'Year of construction',
-      condominiumFees: 'Condominium fees a year',
-      rentalCharges: 'Rental charges a month',
-      energy: 'Energy class',
-      greenHouseGas: 'Greenhouse gas class',
-      includedFeatures: 'With',
-      excludedFeatures: 'Without',
-      areas: 'Place',
-      excludedCities: 'Not in',
-      publisherTypes: 'Publisher',
-      includedSiteCategories: 'Sites',
-      excludedSiteCategories: 'Not on sites',
-      expressions: 'Text of the advert',
-    },
-    publisherTypes: ['individual', 'professional'],
-    required: {
-      withVirtualTour: 'With a virtual tour',
-      lastFloor: 'On the last floor',
-      withCoherentPrice: 'Without prices far from the market',
-    },
-    anything: 'Any property',
-    or: 'or',
-    and: 'and',
-    without: 'without',
-    orUnknown: '(or not stated)',
-    exactly: 'exactly',
-    quote: (text) => `“${text}”`,
-    from: (min) => `from ${min}`,
-    upTo: (max) => `up to ${max}`,
-    between: (min, max) => `${min} to ${max}`,
-    around: (km, place) => `within ${km} km of ${place}`,
-    drawn: (count) => (count === 1 ? 'a drawn area' : `${count} drawn areas`),
-    more: (count) => (count === 1 ? '1 more' : `${count} more`),
-  },
+  publisherTypes: ['particulier', 'professionnel'],
+  required: {
+    withVirtualTour: 'Avec visite virtuelle',
+    lastFloor: 'Au dernier étage',
+    withCoherentPrice: 'Sans les prix très éloignés du marché',
+  } satisfies Readonly<Record<RowOf<'requirement'>['name'], string>>,
+  anything: 'Tous les biens',
+  or: 'ou',
+  and: 'et',
+  without: 'sans',
+  orUnknown: '(ou non précisé)',
+  exactly: 'exactement',
+  quote: (text: string) => `« ${text} »`,
+  from: (min: string) => `à partir de ${min}`,
+  upTo: (max: string) => `jusqu'à ${max}`,
+  between: (min: string, max: string) => `de ${min} à ${max}`,
+  around: (km: string, place: string) => `à ${km} km autour de ${place}`,
+  drawn: (count: number) => (count === 1 ? 'une zone dessinée' : `${count} zones dessinées`),
+  more: (count: number) => (count === 1 ? '1 autre' : `${count} autres`),
 };
+
+type SearchWords = typeof FRENCH;
+type Label = keyof SearchWords['labels'];
+
+const ENGLISH: SearchWords = {
+  labels: {
+    budget: 'Price',
+    advertPrice: 'Price of an advert',
+    pricePerMeter: 'Price per m²',
+    surface: 'Surface',
+    landSurface: 'Land',
+    room: 'Rooms',
+    bedroom: 'Bedrooms',
+    floor: 'Floor',
+    constructionYear: 'Year of construction',
+    condominiumFees: 'Condominium fees a year',
+    rentalCharges: 'Rental charges a month',
+    energy: 'Energy class',
+    greenHouseGas: 'Greenhouse gas class',
+    includedFeatures: 'With',
+    excludedFeatures: 'Without',
+    areas: 'Place',
+    excludedCities: 'Not in',
+    publisherTypes: 'Publisher',
+    includedSiteCategories: 'Sites',
+    excludedSiteCategories: 'Not on sites',
+    expressions: 'Text of the advert',
+  },
+  publisherTypes: ['individual', 'professional'],
+  required: {
+    withVirtualTour: 'With a virtual tour',
+    lastFloor: 'On the last floor',
+    withCoherentPrice: 'Without prices far from the market',
+  },
+  anything: 'Any property',
+  or: 'or',
+  and: 'and',
+  without: 'without',
+  orUnknown: '(or not stated)',
+  exactly: 'exactly',
+  quote: (text) => `“${text}”`,
+  from: (min) => `from ${min}`,
+  upTo: (max) => `up to ${max}`,
+  between: (min, max) => `${min} to ${max}`,
+  around: (km, place) => `within ${km} km of ${place}`,
+  drawn: (count) => (count === 1 ? 'a drawn area' : `${count} drawn areas`),
+  more: (count) => (count === 1 ? '1 more' : `${count} more`),
+};
+
+const WORDS: InLanguages<SearchWords> = { fr: FRENCH, en: ENGLISH };
 
 /** Maximum items of a list: a search may name every commune. */
 const LISTED_MAX = 20;

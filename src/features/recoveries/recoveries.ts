@@ -33,7 +33,7 @@ import {
   RecoveryOpenError,
   type Recovery as RecoveryRead,
   type RecoveryState,
-  readAnyRecovery,
+  readRecovery,
   remainingOf,
   removeRecoveries,
   stopRecovery as stopRow,
@@ -172,7 +172,7 @@ async function numberOfSearch(
 }
 
 async function getRecovery(name: string, { database }: AdminDependencies): Promise<Recovery> {
-  const recovery = await readAnyRecovery(database, uuidOfName('name', 'recoveries', name));
+  const recovery = await readRecovery(database, null, uuidOfName('name', 'recoveries', name));
   if (recovery === null) throw notFound('Recovery', name);
   return recoveryMessage(recovery);
 }
@@ -191,9 +191,7 @@ async function listRecoveries(
 async function stopRecovery(name: string, dependencies: AdminDependencies): Promise<Recovery> {
   const { database } = dependencies;
   const id = uuidOfName('name', 'recoveries', name);
-  const recovery = await readAnyRecovery(database, id);
-  if (recovery === null) throw notFound('Recovery', name);
-  await stopRow(database, recovery.clientId, id);
+  if (!(await stopRow(database, null, id))) throw notFound('Recovery', name);
   return getRecovery(name, dependencies);
 }
 

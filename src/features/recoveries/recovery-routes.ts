@@ -20,15 +20,7 @@ import { instantOf, PAGING, readQuery, referenceOf } from '../../rest/query.ts';
 import { type Contract, route } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { idOf, ownSearch } from '../../rest/searches.ts';
-import {
-  FAULTS,
-  KINDS_OF_MEMBER,
-  type Language,
-  languageOf,
-  REFUSALS,
-  THINGS,
-  zodMessage,
-} from '../../rest/sentences.ts';
+import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
 import {
   createRecovery,
   isEndpointKnown,
@@ -78,8 +70,7 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
   router.get('/recoveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, RECOVERY_PARAMETERS);
     const { recoveries, total } = await listRecoveries(database, principalOf(ctx).clientId, timeOrderedPage(query));
-    const language = languageOf(ctx, 'en');
-    const members = recoveries.map((recovery) => recoveryDocument(recovery, language));
+    const members = recoveries.map(recoveryDocument);
     const page = { context: 'Recovery', members, totalItems: total, paging: query };
     answer(ctx, collection(ctx, { ...page, parameters: RECOVERY_PARAMETERS }));
   });
@@ -93,7 +84,7 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
         makeOnce(database, request, (connection) => createRecovery(connection, asked)).catch(refuseSecond),
       readAgain: (id) => readRecovery(database, clientId, id),
     });
-    const document = recoveryDocument(recovery, languageOf(ctx, 'en'));
+    const document = recoveryDocument(recovery);
     ctx.set('Location', document['@id']);
     answer(ctx, document, 202);
   });
@@ -101,7 +92,7 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
   router.get('/recoveries/:id', acceptable, async (ctx) => {
     const recovery = await readRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
     if (recovery === null) throw notFound(WHAT);
-    answer(ctx, recoveryDocument(recovery, languageOf(ctx, 'en')));
+    answer(ctx, recoveryDocument(recovery));
   });
 
   router.delete('/recoveries/:id', async (ctx) => {
@@ -157,14 +148,8 @@ function refuseSecond(error: unknown): never {
   throw new Problem(409, REFUSALS.recoveryOpen);
 }
 
-function pauseSentence({ url, byOperator, reason }: NonNullable<Recovery['pause']>, language: Language): string {
-  if (!byOperator) return language === 'fr' ? `${url} est en pause` : `${url} is paused`;
-  if (language === 'fr') return `un opérateur a suspendu ${url}${reason === null ? '' : ` : ${reason}`}`;
-  return `an operator has paused ${url}${reason === null ? '' : `: ${reason}`}`;
-}
-
-export function recoveryDocument(recovery: Recovery, language: Language = 'en') {
-  const { id, searchId, since, until, endpoint, includesDelivered, createdAt, finishedAt, pause } = recovery;
+export function recoveryDocument(recovery: Recovery) {
+  const { id, searchId, since, until, endpoint, includesDelivered, createdAt, finishedAt } = recovery;
   const { matched, sent, delivered, failed } = recovery;
   return {
     ...identityOf('Recovery', `/recoveries/${id}`),
@@ -173,8 +158,7 @@ export function recoveryDocument(recovery: Recovery, language: Language = 'en') 
     search: searchId === null ? null : searchIri(searchId),
     endpoint,
     includeDelivered: includesDelivered,
-    state: pause === null ? recovery.state : 'paused',
-    stateReason: pause === null ? null : pauseSentence(pause, language),
+    state: recovery.isPaused ? ('paused' as const) : recovery.state,
     matched,
     sent,
     delivered,
@@ -199,7 +183,6 @@ const RecoverySchema = z.strictObject({
       'counting, then running, and finished when each was attempted; or stopped. paused: all that is under way waits for ' +
       'an endpoint that is paused.',
   }),
-  stateReason: textOrNull('Why it is paused; else null.'),
   matched: count('Webhooks that fit; grows while they are counted.'),
   sent: count('Of these, attempted for the recovery.'),
   delivered: count('Of those, the ones that were answered with 200.'),
@@ -257,7 +240,7 @@ export const RECOVERY_CONTRACT: Contract = {
       skipped: 0,
       createdAt: at,
       finishedAt: null,
-      pause: null,
+      isPaused: false,
     }),
   }),
 };

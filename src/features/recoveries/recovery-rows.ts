@@ -44,8 +44,8 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
-  /** Everything under way waits for a paused endpoint; `reason`: an operator's. Otherwise null. */
-  readonly pause: { readonly url: string; readonly byOperator: boolean; readonly reason: string | null } | null;
+  /** Everything under way waits for a paused endpoint. */
+  readonly isPaused: boolean;
 }
 
 /** How many deliveries are still to be attempted; skipped ones do not count. */
@@ -59,30 +59,40 @@ export class RecoveryOpenError extends Error {
 }
 
 /** Ids are created by the clocks of processes, times by PostgreSQL's: they differ by less. */
-const CLOCKS_APART_MS = 3_600_000;
+export const CLOCKS_APART_MS = 3_600_000;
 
-const COLUMNS = `r.id, r.client_id as "clientId", s.id as "searchId", r.endpoint, r.since, r.until,
-  r.includes_delivered as "includesDelivered", r.state, r.matched, r.sent, r.delivered, r.failed, r.skipped,
-  r.created_at as "createdAt", r.finished_at as "finishedAt", pause.pause`;
-/** Served by the primary keys. */
-const FROM = `recoveries r left join searches s on s.number = r.search_number left join lateral (
-  select json_build_object('url', min(p.url), 'byOperator', bool_or(p.operator_paused_at is not null),
-    'reason', min(p.pause_reason)) as pause
-  from recovery_items i join open_deliveries o on o.id = i.delivery_id
-  left join endpoints p on p.key in (o.endpoint_key, left(o.endpoint_key, 16)) and p.paused_at is not null
-  where i.recovery_id = r.id and r.state in ('counting', 'running')
-  having bool_and(p.key is not null)
-) pause on true`;
+/** `fitting`: a condition and an order. Served by the primary keys beside what serves that. */
+async function readRecoveries(
+  database: Queryable,
+  fitting: string,
+  values: readonly unknown[],
+): Promise<readonly Recovery[]> {
+  const { rows } = await database.query<Recovery>(
+    `select r.id, r.client_id as "clientId", s.id as "searchId", r.endpoint, r.since, r.until,
+       r.includes_delivered as "includesDelivered", r.state, r.matched, r.sent, r.delivered, r.failed, r.skipped,
+       r.created_at as "createdAt", r.finished_at as "finishedAt", coalesce((
+         select bool_and(p.key is not null) from recovery_items i join open_deliveries o on o.id = i.delivery_id
+         left join endpoints p on p.key in (o.endpoint_key, left(o.endpoint_key, 16)) and p.paused_at is not null
+         where i.recovery_id = r.id and r.state in ('counting', 'running')), false) as "isPaused"
+     from recoveries r left join searches s on s.number = r.search_number where ${fitting}`,
+    [...values],
+  );
+  return rows;
+}
+
+/** The id after which the deliveries of a recovery begin. */
+export function startOf({ since }: Pick<NewRecovery, 'since'>): Uuid {
+  return firstUuidAt(new Date(Math.max(0, since.getTime() - CLOCKS_APART_MS)));
+}
 
 /** Throws `RecoveryOpenError`. Served by recoveries_open. */
 export async function createRecovery(database: Queryable, recovery: NewRecovery): Promise<Recovery> {
   const { id, clientId, searchNumber, endpoint, since, until, includesDelivered } = recovery;
-  const place = firstUuidAt(new Date(Math.max(0, since.getTime() - CLOCKS_APART_MS)));
   const { rowCount } = await database.query(
     `insert into recoveries (id, client_id, search_number, endpoint, since, until, includes_delivered, place)
      values ($1, $2, $3, $4, $5, $6, $7, $8)
      on conflict (client_id) where state in ('counting', 'running') do nothing`,
-    [id, clientId, searchNumber, endpoint, since, until, includesDelivered, place],
+    [id, clientId, searchNumber, endpoint, since, until, includesDelivered, startOf(recovery)],
   );
   if (rowCount === 0) throw new RecoveryOpenError(`${clientId} has a recovery that is open`);
   return (await readRecovery(database, clientId, id)) as Recovery;
@@ -98,13 +108,11 @@ export async function isEndpointKnown(database: Queryable, key: string): Promise
   return rows[0]?.isKnown === true;
 }
 
-/** Null when there is none, or it is another client's. Served by the primary key. */
-export async function readRecovery(database: Queryable, clientId: Uuid, id: Uuid): Promise<Recovery | null> {
-  const { rows } = await database.query<Recovery>(
-    `select ${COLUMNS} from ${FROM} where r.id = $1 and r.client_id = $2`,
-    [id, clientId],
-  );
-  return rows[0] ?? null;
+/** `clientId`: null for operators. Null when there is none, or it is another client's. Served by the primary key. */
+export async function readRecovery(database: Queryable, clientId: Uuid | null, id: Uuid): Promise<Recovery | null> {
+  const fitting = 'r.id = $1 and ($2::uuid is null or r.client_id = $2)';
+  const [recovery = null] = await readRecoveries(database, fitting, [id, clientId]);
+  return recovery;
 }
 
 /** Newest first. Served by recoveries_client. */
@@ -113,43 +121,32 @@ export async function listRecoveries(
   clientId: Uuid,
   { direction, offset, limit }: ListedPage,
 ): Promise<{ readonly recoveries: readonly Recovery[]; readonly total: number }> {
-  const { rows } = await database.query<Recovery>(
-    `select ${COLUMNS} from ${FROM} where r.client_id = $1 order by r.id ${direction} limit $2 offset $3`,
-    [clientId, limit, offset],
-  );
+  const fitting = `r.client_id = $1 order by r.id ${direction} limit $2 offset $3`;
+  const recoveries = await readRecoveries(database, fitting, [clientId, limit, offset]);
   const { rows: counted } = await database.query<{ total: number }>(
     'select count(*)::integer as total from recoveries where client_id = $1',
     [clientId],
   );
-  return { recoveries: rows, total: counted[0]?.total ?? 0 };
+  return { recoveries, total: counted[0]?.total ?? 0 };
 }
 
-/** For operators: of any client. Null when there is none. Served by the primary key. */
-export async function readAnyRecovery(database: Queryable, id: Uuid): Promise<Recovery | null> {
-  const { rows } = await database.query<Recovery>(`select ${COLUMNS} from ${FROM} where r.id = $1`, [id]);
-  return rows[0] ?? null;
-}
-
-/** For operators: of one client, or of any where it is null. Newest first, those below `belowId`. Served by recoveries_client, or the primary key. */
-export async function listAnyRecoveries(
+/** For operators: of one client, or any. Newest first, below `belowId`. Served by recoveries_client, or the primary key. */
+export function listAnyRecoveries(
   database: Queryable,
   clientId: Uuid | null,
   belowId: Uuid | null,
   limit: number,
 ): Promise<readonly Recovery[]> {
-  const { rows } = await database.query<Recovery>(
-    `select ${COLUMNS} from ${FROM}
-     where ($1::uuid is null or r.client_id = $1) and ($2::uuid is null or r.id < $2) order by r.id desc limit $3`,
-    [clientId, belowId, limit],
-  );
-  return rows;
+  const fitting = `($1::uuid is null or r.client_id = $1) and ($2::uuid is null or r.id < $2)
+    order by r.id desc limit $3`;
+  return readRecoveries(database, fitting, [clientId, belowId, limit]);
 }
 
-/** Deliveries under way continue. False for an unknown recovery, or another client's. Served by the primary keys. */
-export async function stopRecovery(database: Queryable, clientId: Uuid, id: Uuid): Promise<boolean> {
+/** Deliveries under way continue. `clientId`: null for operators. False for an unknown recovery, or another client's. Served by the primary keys. */
+export async function stopRecovery(database: Queryable, clientId: Uuid | null, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     `with known as (
-       select id from recoveries where id = $1 and client_id = $2 for update
+       select id from recoveries where id = $1 and ($2::uuid is null or client_id = $2) for update
      ), stopped as (
        update recoveries set state = 'stopped', finished_at = now()
        from known where recoveries.id = known.id and state in ('counting', 'running')

@@ -5,22 +5,16 @@
 
 import type { DueDelivery } from '../../engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
-import { firstUuidAt, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
+import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
 import { IS_CANCELLED, IS_WANTED } from '../../engine/store/cancellations.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { lockForResending, type ResendCandidate, resend } from '../../engine/store/resends.ts';
-import type { NewRecovery, RecoveryState } from './recovery-rows.ts';
+import { CLOCKS_APART_MS, type NewRecovery, type RecoveryState, startOf } from './recovery-rows.ts';
 
-export interface OpenRecovery {
-  readonly id: Uuid;
-  readonly clientId: Uuid;
+export interface OpenRecovery extends NewRecovery {
   readonly state: RecoveryState;
+  /** What comes after it has not been read. */
   readonly place: Uuid;
-  readonly searchNumber: SearchNumber | null;
-  readonly endpoint: string | null;
-  readonly since: Date;
-  readonly until: Date;
-  readonly includesDelivered: boolean;
 }
 
 /** An arbitrary number that nothing else in the database locks. */
@@ -28,7 +22,6 @@ const STEP_LOCK = 7_640_891_577;
 const OPEN_MAX = 256;
 /** Deliveries of all clients that one step reads: some ten milliseconds. */
 const PAGE_ROWS = 10_000;
-const CLOCKS_APART_MS = 3_600_000;
 
 /** Longest open first; null when another process holds the lock. Served by recoveries_open. */
 export async function lockOpenRecoveries(connection: Queryable): Promise<readonly OpenRecovery[] | null> {
@@ -87,8 +80,7 @@ async function readRecoveryPage(connection: Queryable, recovery: Omit<OpenRecove
 
 /** The deliveries that a recovery would resend now, page by page. */
 export async function countFitting(database: Queryable, recovery: NewRecovery): Promise<number> {
-  let place = firstUuidAt(new Date(Math.max(0, recovery.since.getTime() - CLOCKS_APART_MS)));
-  for (let count = 0; ; ) {
+  for (let count = 0, place = startOf(recovery); ; ) {
     const { last, isLastPage, ids } = await readRecoveryPage(database, { ...recovery, place });
     count += ids.length;
     if (isLastPage || last === null) return count;
@@ -99,11 +91,10 @@ export async function countFitting(database: Queryable, recovery: NewRecovery): 
 /** Counts another page, and begins to send when that was the last. */
 export async function countPage(connection: Queryable, recovery: OpenRecovery): Promise<void> {
   const { last, isLastPage, ids } = await readRecoveryPage(connection, recovery);
-  const start = firstUuidAt(new Date(Math.max(0, recovery.since.getTime() - CLOCKS_APART_MS)));
   await connection.query('update recoveries set matched = matched + $2, place = $3, state = $4 where id = $1', [
     recovery.id,
     ids.length,
-    isLastPage ? start : last,
+    isLastPage ? startOf(recovery) : last,
     isLastPage ? 'running' : 'counting',
   ]);
 }
@@ -204,7 +195,8 @@ export async function sendNext(
 ): Promise<readonly DueDelivery[]> {
   const { last, isLastPage, ids } = await readRecoveryPage(connection, recovery);
   if (isLastPage && ids.length === 0) {
-    if (underWay === 0) await finish(connection, recovery);
+    const finish = `update recoveries set state = 'finished', finished_at = now() where id = $1`;
+    if (underWay === 0) await connection.query(finish, [recovery.id]);
     return [];
   }
   const next = ids.slice(0, room);
@@ -242,8 +234,4 @@ export async function sendNext(
     next.length - behind.size - sent.length,
   ]);
   return due;
-}
-
-async function finish(connection: Queryable, { id }: OpenRecovery): Promise<void> {
-  await connection.query(`update recoveries set state = 'finished', finished_at = now() where id = $1`, [id]);
 }

@@ -280,7 +280,6 @@ readonly 'search': string | null;
 readonly 'endpoint': string | null;
 readonly 'includeDelivered': boolean;
 readonly 'state': "counting" | "running" | "finished" | "stopped" | "paused";
-readonly 'stateReason': string | null;
 readonly 'matched': number;
 readonly 'sent': number;
 readonly 'delivered': number;
