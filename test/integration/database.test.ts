@@ -9,6 +9,7 @@ import { inspect } from 'node:util';
 import { randomUuid, searchNumberOf, type Uuid } from '../../src/engine/domain/ids.ts';
 import { readingOf } from '../../src/engine/domain/property-document.ts';
 import { recordAttempts } from '../../src/engine/store/attempts.ts';
+import { beat } from '../../src/engine/store/couriers.ts';
 import {
   type CommitUnknownError,
   type DatabasePool,
@@ -234,8 +235,8 @@ const QUEUE_UP = `
   select gen_random_uuid(), gen_random_uuid(), i, 0, (array[0, -1, 2, 1, 1, 1, 1, 1])[1 + i % 8], true, 'endpoint' || i % 10
   from generate_series(1, 5000) as i`;
 
-/** Small for ever: what an operator pauses, and resends during an attempt. */
-const SMALL_INDEXES = ['endpoints_paused', 'open_resent'];
+/** Small for ever: what is resent during an attempt. */
+const SMALL_INDEXES = ['open_resent'];
 /** The column that each index leads with is what its scans have a condition on; a primary key has one that is compared. */
 const LEADING: Readonly<Record<string, string>> = { open_undecided: 'match_id', open_endpoint: 'endpoint_key' };
 
@@ -278,7 +279,10 @@ const SKEWED_QUEUES: Readonly<Record<string, string>> = {
   'waiting for their hour': `${skewed(-1, '1 hour')}; ${WAITING_MAIL}; analyze mail_items`,
   'queued again': skewed(2, '-1 second'),
   queued: skewed(1, '-1 second'),
-  paused: `${skewed(1, '-1 second')}; insert into endpoints (key, url, operator_paused_at) values ('skewed', 'u', now())`,
+  paused: `${skewed(1, '-1 second')};
+    insert into endpoints (key, url, operator_paused_at) select 'paused' || i, 'u', now() from generate_series(1, 5000) as i;
+    insert into endpoints (key, url, operator_paused_at) values ('skewed', 'u', now())`,
+  resuming: `update endpoints set operator_paused_at = null, is_resuming = true where key = 'skewed'`,
   'behind an earlier one': skewed(0, '-1 second'),
 };
 /** Of three hundred thousand, where a page of a hundred is the most that is asked for. */
@@ -319,6 +323,7 @@ async function useQueue(database: DatabasePool): Promise<void> {
   await readOverdueRetries(database, 5_000, null, 100);
   await releaseRetries(database, [{ id: freshId, endpointKey: 'healthy1', attemptCount: 0 }]);
   await registerHolder(database, 1);
+  await beat(database, 1);
   await claimDeliveries(database, 1, ids, new Date());
   await giveBack(database, 1, ids);
   await recordAttempts(

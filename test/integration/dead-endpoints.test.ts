@@ -6,9 +6,11 @@ import fc from 'fast-check';
 import { EndpointQueue } from '../../src/engine/delivery/endpoint-queue.ts';
 import { endpointKeyOf, urlKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 import {
   pauseDeadEndpoints,
   pauseEndpoint,
+  pauseOwnEndpoint,
   recordObservations,
   resumeEndpoint,
   resumeOwnEndpoint,
@@ -165,6 +167,7 @@ test('a dead endpoint gets nothing, keeps everything, and comes back one attempt
   );
   const posts = () => receiver.posts.filter(({ path }) => path === '/dead').length;
   await stage.start();
+  await stage.start();
   announcer.announce(await seedDeliveries(database, search, [url]));
   await until(
     async () => dead,
@@ -187,6 +190,8 @@ test('a dead endpoint gets nothing, keeps everything, and comes back one attempt
       async () => posts(),
       (count) => count === position + 2,
     );
+    await untilAllHaveLooked(database);
+    assert.equal(posts(), position + 2, 'whichever courier has it');
     resolve();
   }
   await until(
@@ -197,6 +202,37 @@ test('a dead endpoint gets nothing, keeps everything, and comes back one attempt
     async () => (await database.query('select from attempts where error is null')).rowCount,
     (count) => count === 20,
   );
+});
+
+/** Each courier has polled the pauses, and sent what it might, since the call. */
+async function untilAllHaveLooked(database: Database): Promise<void> {
+  const read = async () => (await database.query('select beat::integer from couriers order by number')).rows;
+  const before = await read();
+  await until(read, (now) => now.every(({ beat }, at) => beat >= before[at].beat + 3));
+}
+
+test('couriers read which endpoints are paused when that has changed, and not every second', async (t) => {
+  const { database, start } = await openDeliveryStage(t, { retryDelayMs: HOUR_MS });
+  await start();
+  await start();
+  await untilAllHaveLooked(database);
+  const { query } = database;
+  let reads = 0;
+  const counting = (...statement: Parameters<typeof query>) => {
+    if (String(statement[0]).includes('from endpoints')) reads += 1;
+    return query.apply(database, statement);
+  };
+  Object.assign(database, { query: counting });
+  const key = endpointKeyOf(randomUuid(), 'https://a.test/');
+  const pause = () => pauseOwnEndpoint(database, key, 'https://a.test/');
+  for (const change of [pause, () => resumeOwnEndpoint(database, key)]) {
+    await change();
+    await untilAllHaveLooked(database);
+    assert.equal(reads, 2, 'once a courier');
+    await untilAllHaveLooked(database);
+    assert.equal(reads, 2);
+    reads = 0;
+  }
 });
 
 describe('GET and PATCH /endpoints', async () => {

@@ -13,7 +13,7 @@ import { declareDead, PROCESS } from '../../src/engine/store/couriers.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
 import { releaseExpiredHolds } from '../../src/engine/store/deliveries.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
-import { pauseEndpoint } from '../../src/engine/store/endpoints.ts';
+import { pauseEndpoint, pauseOwnEndpoint, resumeOwnEndpoint } from '../../src/engine/store/endpoints.ts';
 import { lockForResending, resend, resendDelivery } from '../../src/engine/store/resends.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
 import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
@@ -283,6 +283,26 @@ test('a claim that a network holds up for longer than its courier waits for it c
   heal();
   assert.deepEqual(await late, { claimed: [], refused: new Map() });
   assert.equal((await claim(id))?.attemptCount, 1);
+});
+
+test('an endpoint that resumes has one attempt at a time over all couriers, until a 200', async (t) => {
+  const { database, settle, seedOld, keyOf } = await openScene(t);
+  const key = keyOf(OLD);
+  await pauseOwnEndpoint(database, key, OLD);
+  await resumeOwnEndpoint(database, key);
+  const claimAll = async (ids: readonly Uuid[]): Promise<readonly ClaimedDelivery[]> => {
+    const claims = ids.map((id) => claimDeliveries(database, HOLDER, [id], new Date()));
+    return (await Promise.all(claims)).flatMap(({ claimed }) => claimed);
+  };
+  for (let round = 0; round < 100; round++) {
+    const ids = (await Promise.all(Array.from({ length: 5 }, () => seedOld(OLD)))).flat();
+    const begun = await claimAll(ids);
+    assert.equal(begun.length, 1, `round ${round}`);
+    const { claimed, refused } = await claimDeliveries(database, HOLDER, ids, new Date());
+    assert.deepEqual([claimed.length, refused.size], [0, 4]);
+    assert.deepEqual([...new Set(refused.values())], ['paused']);
+    await settle(begun[0] as ClaimedDelivery);
+  }
 });
 
 test('a claim that its courier made while it was declared dead is found among what it abandoned', async (t) => {

@@ -114,6 +114,9 @@ class CourierMaintenance {
   #watched = new Map<number, Watched>();
   #polledAt = performance.now();
   readonly #alerts = new Map<SearchNumber, Date>();
+  /** Keys, and the number under which they were read; null: never. */
+  #paused: ReadonlySet<string> = new Set();
+  #pausesRead: number | null = null;
   #task: Task | null = null;
 
   constructor(dependencies: CourierDependencies, scheduler: FairScheduler<DueDelivery>, number: number) {
@@ -149,9 +152,9 @@ class CourierMaintenance {
     const { onTransientError } = this.#dependencies;
     const work = async (): Promise<void> => {
       try {
-        await this.#followCouriers(parts.settlement);
+        const pauses = await this.#followCouriers(parts.settlement);
         await this.#write();
-        await this.#followPauses(parts.due);
+        await this.#followPauses(parts.due, pauses);
       } finally {
         this.#scheduler.forgetIdle();
         parts.pump();
@@ -172,8 +175,8 @@ class CourierMaintenance {
       .catch((error: Error) => onTransientError('courier state', error));
   }
 
-  /** By this process's own clock: no two clocks are compared. */
-  async #followCouriers(settlement: Settlement): Promise<void> {
+  /** By this process's own clock: no two clocks are compared. Resolves with the number of its pauses; null: unknown. */
+  async #followCouriers(settlement: Settlement): Promise<number | null> {
     const { database, attemptTimeoutMs, silentMarginMs = 15_000 } = this.#dependencies;
     const couriers = await beat(database, this.#number);
     const now = performance.now();
@@ -191,6 +194,7 @@ class CourierMaintenance {
       ({ number }) => (this.#watched.get(number)?.silentMs ?? 0) > attemptTimeoutMs + silentMarginMs,
     );
     if (silent.length > 0) await this.#abortClaimsOf(await declareDead(database, silent), settlement);
+    return couriers.find(({ number }) => number === this.#number)?.pauses ?? null;
   }
 
   async #abortClaimsOf(dead: readonly number[], settlement: Settlement): Promise<void> {
@@ -215,12 +219,15 @@ class CourierMaintenance {
     for (const [number, at] of alerts) if (this.#alerts.get(number) === at) this.#alerts.delete(number);
   }
 
-  /** A pause of a URL applies to the queues of all clients that name it. */
-  async #followPauses(due: DueQueue): Promise<void> {
-    const paused = new Set(await readPausedEndpoints(this.#dependencies.database));
-    for (const key of paused) this.#scheduler.queue(key);
+  /** Reads the pauses when they have changed. One of a URL applies to the queues of all clients that name it. */
+  async #followPauses(due: DueQueue, pauses: number | null): Promise<void> {
+    if (pauses === null || pauses !== this.#pausesRead) {
+      this.#paused = new Set(await readPausedEndpoints(this.#dependencies.database));
+      this.#pausesRead = pauses;
+      for (const key of this.#paused) this.#scheduler.queue(key);
+    }
     for (const queue of this.#scheduler.queues()) {
-      const isPaused = paused.has(queue.key) || paused.has(urlKeyOfKey(queue.key));
+      const isPaused = this.#paused.has(queue.key) || this.#paused.has(urlKeyOfKey(queue.key));
       if (queue.isPaused !== isPaused) this.#scheduler.setPaused(queue.key, isPaused);
       if (isPaused) due.empty(queue);
     }

@@ -65,8 +65,6 @@ export class EndpointQueue<T> {
   #observation: ReturnType<typeof observed> = null;
   #hasAnswered = false;
   isPaused = false;
-  /** Since a pause ended, no attempt has been answered with 200: there is one at a time. */
-  isProving = false;
   readonly #backlogs = { first: closedBacklog(), retry: closedBacklog() };
 
   constructor(key: string, settings: EndpointQueueSettings) {
@@ -165,8 +163,7 @@ export class EndpointQueue<T> {
 
   /** No attempt can start before `answered`, `withdraw` or the end of the pause. */
   isBlocked(now: number): boolean {
-    const concurrency = this.isProving ? 1 : this.#concurrency;
-    return this.isPaused || this.inFlight >= concurrency || this.#isStalled(now);
+    return this.isPaused || this.inFlight >= this.#concurrency || this.#isStalled(now);
   }
 
   /** Whether a delivery can be sent; `withRetries`: slots for retries are available. */
@@ -207,7 +204,6 @@ export class EndpointQueue<T> {
     this.#startedAt.delete(started);
     const { durationMs } = outcome;
     this.#hasAnswered ||= outcome.error === null;
-    if (outcome.error === null) this.isProving = false;
     this.#typicalMs =
       this.#typicalMs === null ? durationMs : this.#typicalMs + DURATION_WEIGHT * (durationMs - this.#typicalMs);
     const isTooLong = outcome.error === 'timeout' || durationMs >= this.#settings.tooLongMs;

@@ -162,7 +162,6 @@ export class FairScheduler<T> {
   /** A pause keeps the waiting entries; remove them with `empty`. */
   setPaused(key: string, isPaused: boolean): void {
     const queue = this.queue(key);
-    queue.isProving ||= queue.isPaused && !isPaused;
     queue.isPaused = isPaused;
     this.#place(queue);
   }

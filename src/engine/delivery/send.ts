@@ -190,7 +190,7 @@ export class Sending {
     if (refusal === 'contended') return due().admitSoon([entry]);
     if (refusal === null) return due().fetchSoon(entry.endpointKey, entry.lane);
     if (refusal !== 'paused') return;
-    // It counts as paused until the next poll of pauses; what waits for it here goes back to the table.
+    // Or it resumes, and has its attempt. It counts as paused for a second; what waits for it here goes back to the table.
     scheduler.setPaused(entry.endpointKey, true);
     due().empty(scheduler.queue(entry.endpointKey));
     scheduler.markBacklog(entry.endpointKey, entry.lane);

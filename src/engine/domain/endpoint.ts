@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import type { AttemptError, AttemptOutcome } from './delivery.ts';
 import type { Uuid } from './ids.ts';
 
-const URL_DIGITS = 16;
+export const URL_DIGITS = 16;
 const OWNER_DIGITS = 8;
 
 /** Every delivery needs the key, and two hashes take as long as matching its advert. */

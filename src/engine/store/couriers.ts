@@ -10,7 +10,13 @@ export const PROCESS = randomUuid();
 export interface CourierBeat {
   readonly number: number;
   readonly beat: string;
+  /** Another number than before: endpoints were paused or resumed. */
+  readonly pauses: number;
 }
+
+/** As SQL, with each change of a pause, in its transaction. In key order, so that concurrent ones do not deadlock. */
+export const NOTE_PAUSES = `update couriers set pauses = pauses + 1
+  where number = any(array(select number from couriers order by number for update))`;
 
 export async function registerCourier(client: Queryable): Promise<number> {
   const { rows } = await client.query<{ number: number }>(
@@ -30,7 +36,10 @@ export async function beat(client: Queryable, number: number): Promise<readonly 
     text: 'update couriers set beat = beat + 1 where number = $1 and process = $2',
     values: [number, PROCESS],
   });
-  const { rows } = await client.query<CourierBeat>({ name: 'couriers', text: 'select number, beat from couriers' });
+  const { rows } = await client.query<CourierBeat>({
+    name: 'couriers',
+    text: 'select number, beat, pauses from couriers',
+  });
   return rowCount === 1 ? rows : rows.filter((courier) => courier.number !== number);
 }
 
@@ -40,7 +49,10 @@ export async function beat(client: Queryable, number: number): Promise<readonly 
  * until `removeCouriers`, and is found again should this process end before; a claim under way has ended when this
  * resolves. Served by the primary key.
  */
-export async function declareDead(client: Queryable, silent: readonly CourierBeat[]): Promise<readonly number[]> {
+export async function declareDead(
+  client: Queryable,
+  silent: readonly Pick<CourierBeat, 'number' | 'beat'>[],
+): Promise<readonly number[]> {
   const { rows } = await client.query<{ number: number }>(
     `update couriers set process = gen_random_uuid()
      from unnest($1::integer[], $2::bigint[]) as silent(number, beat)

@@ -7,7 +7,7 @@ import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
-import { isAtEndpoint, isInAnyLane, isInLane, isUndecidedOf, LANE } from './delivery-states.ts';
+import { isAtEndpoint, isInAnyLane, isInLane, isPaused, isUndecidedOf, LANE } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
 /** Bytes of a written delivery, but for its longest members. */
@@ -115,10 +115,10 @@ export async function readDueLanes(
       )
       select key as "endpointKey", lane from found, unnest('{${LANE.due},${LANE.due_again}}'::smallint[]) as lane
       where key is not null
+        and not ${isPaused('found.key')}
         and exists (
           select from open_deliveries o
-          where o.endpoint_key = key and o.lane = lane.lane and ${isInAnyLane('o')} offset 0)
-        and not exists (select from endpoints e where e.key in (found.key, left(found.key, 16)) and paused_at is not null)`,
+          where o.endpoint_key = key and o.lane = lane.lane and ${isInAnyLane('o')} offset 0)`,
   });
   return rows.map(({ endpointKey, lane }) => ({ endpointKey, lane: laneOf(lane) }));
 }

@@ -13,7 +13,7 @@ import { CLAIM_USED_WITHIN_MS, passFence } from './claim-fence.ts';
 import { PROCESS } from './couriers.ts';
 import { type Database, pipelinedTransaction, type Statement, transaction } from './database.ts';
 import { laneOf } from './deliveries.ts';
-import { isAtEndpoint, isUndecidedOf, LANE, NEVER_DELIVERED } from './delivery-states.ts';
+import { isAtEndpoint, isPaused, isUndecidedOf, LANE, NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface ClaimedDelivery {
   readonly id: Uuid;
@@ -40,7 +40,7 @@ export interface ClaimedDelivery {
 
 /**
  * Why a row was not claimed. `held`: an earlier one of its match admits it when its own attempt has ended. `contended`:
- * an earlier one is being settled, retry at once. `paused`: its endpoint is paused. `cancelled`: its search or client is
+ * an earlier one is being settled, retry at once. `paused`: its endpoint is paused, or resumes and has its attempt. `cancelled`: its search or client is
  * gone, or it was silenced, and the row is cancelled now.
  */
 export type Refusal = 'held' | 'contended' | 'paused' | 'cancelled';
@@ -61,8 +61,7 @@ const PREDECESSOR = `
    order by e.lane, e.id limit 1)
   union all
   (select e.id from open_deliveries e where ${isEarlier()} and e.endpoint_key <> due.endpoint_key and due.id >= $3::uuid
-    and not exists (
-      select from endpoints p where p.key in (e.endpoint_key, left(e.endpoint_key, 16)) and p.paused_at is not null)
+    and not ${isPaused('e.endpoint_key')}
    order by hashtext(e.endpoint_key), e.lane, e.id limit 1)
   limit 1`;
 
@@ -72,6 +71,26 @@ const SUBSCRIPTION = `
     s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted
   from searches s, lateral (select deleted_at from clients where id = s.client_id offset 0) c
   where s.number = due.search_number offset 0`;
+
+/** Served by endpoints_paused, whose rows are few. */
+const RESTRAINT = `
+  select max(paused_at) is not null as is_paused, bool_or(is_resuming) as is_resuming from endpoints p
+  where p.key in (due.endpoint_key, left(due.endpoint_key, 16)) and (p.paused_at is not null or p.is_resuming)`;
+
+/**
+ * Of the endpoints that resume, those without an attempt under way, each with one of its rows. A row of \`endpoints\` that
+ * another claim has changed since this one's snapshot is left out: the snapshot does not show that claim.
+ */
+const RESUMING = `
+  update endpoints e
+  set resumed_with = (select id from decided where endpoint_key = e.key and decision = 'resuming' order by id limit 1)
+  where e.key = any(array(
+    select key from endpoints p
+    where p.key = any(array(select endpoint_key from decided where decision = 'resuming'))
+      and p.resumed_with is not distinct from (select resumed_with from endpoints q where q.key = p.key)
+      and not exists (select from open_deliveries o where o.id = p.resumed_with and o.claimed_by is not null offset 0)
+    order by key for update skip locked))
+  returning resumed_with as id`;
 
 function isEarlier(): string {
   return `due.lane = ${LANE.due} and due.follows and ${isUndecidedOf('e', 'due.match_id')} and e.id < due.id
@@ -91,23 +110,27 @@ const CLAIM = `
   ), due as materialized (
     select * from named where claimed_by is null and lane > ${LANE.held}
   ), decided as materialized (
-    select due.id, due.lane, due.attempt_count, predecessor.id as predecessor_id, client_id, token, context, case
-      when is_wanted is not true or due.generation < subscription.generation then 'cancelled'
-      when exists (
-        select from endpoints p where p.key in (due.endpoint_key, left(due.endpoint_key, 16)) and p.paused_at is not null)
-        then 'paused'
-      when predecessor.id is not null then 'held'
-      else 'claimed' end as decision
+    select due.id, due.lane, due.attempt_count, due.endpoint_key, predecessor.id as predecessor_id, client_id, token, context,
+      case
+        when is_wanted is not true or due.generation < subscription.generation then 'cancelled'
+        when is_paused then 'paused'
+        when predecessor.id is not null then 'held'
+        when is_resuming then 'resuming'
+        else 'claimed' end as decision
     from due
       left join lateral (${SUBSCRIPTION}) subscription on true
+      left join lateral (${RESTRAINT}) restraint on true
       left join lateral (${PREDECESSOR}) predecessor on true
   ), predecessors as materialized (
     select p.id from open_deliveries p
     where p.id = any(array(select predecessor_id from decided where decision = 'held')) and p.lane in (${LANE.held}, ${LANE.due})
     order by p.id for share skip locked
+  ), resuming as (${RESUMING}
+  ), taken as materialized (
+    select id from decided where decision = 'claimed' union all select id from resuming
   ), claimed as (
     update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = $4
-    where o.id = any(array(select id from decided where decision = 'claimed')) and (select count(*) from predecessors) >= 0
+    where o.id = any(array(select id from taken)) and (select count(*) from predecessors) >= 0
       and exists (select from couriers where number = $1 and process = $5)
       and statement_timestamp() < transaction_timestamp() + ${CLAIM_USED_WITHIN_MS} * interval '1 millisecond'
     returning o.id
@@ -126,13 +149,14 @@ const CLAIM = `
   )
   select d.id, 'claimed' as decision, lane, attempt_count + 1 as "attemptCount",
     client_id as "clientId", token, context, d.search_number as "searchNumber", d.match_id as "matchId", endpoint,
-    endpoint_key as "endpointKey", head, snapshot_id as "snapshotId", sequence, attempts_spent as "attemptsSpent", traceparent
+    d.endpoint_key as "endpointKey", head, snapshot_id as "snapshotId", sequence, attempts_spent as "attemptsSpent", traceparent
   from decided, lateral (select * from deliveries where id = decided.id offset 0) d
-  where decision = 'claimed' and exists (select from claimed)
+  where decided.id in (select id from taken) and exists (select from claimed)
   union all
-  select id, case when decision = 'held' and id not in (select id from held) then 'contended' else decision end,
+  select id, case when decision = 'resuming' then 'paused'
+    when decision = 'held' and id not in (select id from held) then 'contended' else decision end,
     null, null, null, null, null, null, null, null, null, null, null, null, null, null
-  from decided where decision <> 'claimed'`;
+  from decided where decision <> 'claimed' and id not in (select id from taken)`;
 
 type ClaimRow = { readonly id: Uuid } & (
   | (Omit<ClaimedDelivery, 'lane' | 'startedAt'> & { readonly decision: 'claimed'; readonly lane: number })

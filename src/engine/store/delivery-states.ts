@@ -47,6 +47,11 @@ export function isAtEndpoint(row: string, key: string): string {
   return `hashtext(${row}.endpoint_key) = hashtext(${key}) and ${row}.endpoint_key = ${key}`;
 }
 
+/** Of an endpoint, or its URL for all clients. Served by endpoints_paused; `offset 0` keeps it from being joined whole. */
+export function isPaused(key: string): string {
+  return `exists (select from endpoints p where p.key in (${key}, left(${key}, 16)) and p.paused_at is not null offset 0)`;
+}
+
 function listOf(states: readonly DeliveryState[]): string {
   return `(${states.map((state) => `'${state}'`).join(', ')})`;
 }

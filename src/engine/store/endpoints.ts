@@ -10,9 +10,11 @@ import {
   FAILING_FROM,
   type PauseCause,
   type RememberedEndpoint,
+  URL_DIGITS,
 } from '../domain/endpoint.ts';
 import { arrayLiteral } from './array-literal.ts';
 import { passed } from './claim-fence.ts';
+import { NOTE_PAUSES } from './couriers.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane, isInLane, isUndecidedOf, LANE } from './delivery-states.ts';
 
@@ -57,6 +59,7 @@ export async function recordObservations(
         last_success_at = greatest(endpoints.last_success_at, excluded.last_success_at),
         last_failure_at = greatest(endpoints.last_failure_at, excluded.last_failure_at),
         last_error = coalesce(excluded.last_error, endpoints.last_error),
+        is_resuming = endpoints.is_resuming and excluded.last_success_at is null,
         concurrency = excluded.concurrency`,
     values: [JSON.stringify(rows)],
   });
@@ -105,10 +108,12 @@ export async function pauseDeadEndpoints(
           $2 > 0 and failure_streak >= ${DEAD_FROM_FAILURES} and last_failure_at - failing_since >= $2 * interval '1 day'
           or gone_at[2] is not null and gone_at[3] - gone_at[1] >= ${DEAD_GONE_SPAN_MS} * interval '1 millisecond')
         order by key for update
-      )
-      update endpoints e set failures_paused_at = clock_timestamp() from dead
-      where e.key = any(array(select key from dead)) and e.key = dead.key and ${isFaultOfItsOwn('dead')}
-      returning e.key, dead.failing_since as "failingSince", e.failure_streak as "failureCount"`,
+      ), paused as (
+        update endpoints e set failures_paused_at = clock_timestamp() from dead
+        where e.key = any(array(select key from dead)) and e.key = dead.key and ${isFaultOfItsOwn('dead')}
+        returning e.key, dead.failing_since as "failingSince", e.failure_streak as "failureCount"
+      ), noted as (${NOTE_PAUSES} and exists (select from paused))
+      select * from paused`,
     values: [arrayLiteral(keys), days],
   });
   return rows;
@@ -151,8 +156,10 @@ export async function pauseOwnEndpoint(client: Queryable, key: string, url: stri
 async function setPaused(client: Queryable, key: string, url: string, cause: PauseCause): Promise<void> {
   const column = `${cause}_paused_at`;
   await client.query(
-    `insert into endpoints (key, url, ${column}) values ($1, $2, now())
-     on conflict (key) do update set ${column} = coalesce(endpoints.${column}, now())`,
+    `with paused as (
+       insert into endpoints (key, url, ${column}) values ($1, $2, now())
+       on conflict (key) do update set ${column} = coalesce(endpoints.${column}, now())
+     ) ${NOTE_PAUSES}`,
     [key, url],
   );
   await passed(client);
@@ -182,9 +189,9 @@ async function releaseHeldBehind(client: Queryable, key: string): Promise<readon
   return rows.map((row) => ({ ...row, lane: 'first' }));
 }
 
-/** The series of failures begins anew. */
-const WITHOUT_FAILURES = `failures_paused_at = null, failure_streak = 0, failing_since = null, gone_at = '{}',
-  concurrency = 1`;
+/** The series of failures begins anew, and one attempt is made at a time until a 200, over all couriers. */
+const RESUMED = `failures_paused_at = null, failure_streak = 0, failing_since = null, gone_at = '{}', concurrency = 1,
+  is_resuming = length(key) > ${URL_DIGITS}`;
 
 /**
  * An operator ends his pause and those after failures; a client's own stays. The key of a URL stands for all its
@@ -192,8 +199,11 @@ const WITHOUT_FAILURES = `failures_paused_at = null, failure_streak = 0, failing
  */
 export async function resumeEndpoint(client: Queryable, key: string): Promise<void> {
   await client.query(
-    `update endpoints set operator_paused_at = null, pause_reason = null, ${WITHOUT_FAILURES}
-     where key >= $1 and key < $1 || 'g' and paused_at is not null`,
+    `with resumed as (
+       update endpoints set operator_paused_at = null, pause_reason = null, ${RESUMED}
+       where key >= $1 and key < $1 || 'g'
+         and (paused_at is not null or exists (select from endpoints where key = $1 and paused_at is not null))
+     ) ${NOTE_PAUSES}`,
     [key],
   );
 }
@@ -201,8 +211,10 @@ export async function resumeEndpoint(client: Queryable, key: string): Promise<vo
 /** A client ends its pause and one after failures; an operator's stays. Served by the primary key. */
 export async function resumeOwnEndpoint(client: Queryable, key: string): Promise<void> {
   await client.query(
-    `update endpoints set client_paused_at = null, ${WITHOUT_FAILURES}
-     where key = $1 and (client_paused_at is not null or failures_paused_at is not null)`,
+    `with resumed as (
+       update endpoints set client_paused_at = null, ${RESUMED}
+       where key = $1 and (client_paused_at is not null or failures_paused_at is not null)
+     ) ${NOTE_PAUSES}`,
     [key],
   );
 }

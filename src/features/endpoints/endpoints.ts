@@ -30,7 +30,7 @@ const ENDPOINT_LIST_PARAMETERS = {
   ...PAGING,
 } as const;
 
-/** Couriers read every pause each second. */
+/** Couriers hold every pause in memory. */
 const OWN_PAUSES_MAX = 1_000;
 
 const EndpointChange = z.strictObject({

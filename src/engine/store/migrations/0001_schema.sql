@@ -479,7 +479,9 @@ create index final_outcomes_failed on final_outcomes (endpoint_key, delivery_id)
 create table couriers (
   number integer generated always as identity primary key,
   process uuid not null,
-  beat bigint not null default 0
+  beat bigint not null default 0,
+  -- Incremented when an endpoint is paused or resumed: the courier reads anew which are.
+  pauses integer not null default 0
 ) with (fillfactor = 50);
 
 create table attempts (
@@ -698,6 +700,9 @@ create table endpoints (
   paused_at timestamptz generated always as (least(operator_paused_at, client_paused_at, failures_paused_at)) stored,
   -- The operator's reason.
   pause_reason text,
+  -- Its pause has ended, and nothing was answered with 200 since: one attempt at a time, the last one at this delivery.
+  is_resuming boolean not null default false,
+  resumed_with uuid,
   -- Failed attempts since the last success, and the end of the first of them.
   failure_streak integer not null default 0,
   failing_since timestamptz,
@@ -711,8 +716,8 @@ create table endpoints (
   -- Concurrency limit, as adapted; a hint for the next start.
   concurrency smallint not null default 1
 ) with (fillfactor = 50);
--- Endpoints whose deliveries no courier claims.
-create index endpoints_paused on endpoints (key) where paused_at is not null;
+-- Endpoints whose deliveries no courier claims, or one at a time.
+create index endpoints_paused on endpoints (key) where paused_at is not null or is_resuming;
 
 -- Intake.
 
