@@ -126,6 +126,16 @@ describe('the OpenAPI document', () => {
     );
   });
 
+  it('has no word that the least of generators does not know, and no list of anything', () => {
+    const isUnknown = (schema: Document): boolean =>
+      ['prefixItems', 'const', 'propertyNames', 'if'].some((word) => word in schema) ||
+      (schema.type === 'array' && typeof schema.items !== 'object');
+    assert.deepEqual(faultsOf(everySchema, isUnknown), []);
+    const namesTwice = ({ properties = {} }: Document): boolean =>
+      Object.keys(properties).some((name) => name.startsWith('@') && name.slice(1) in properties);
+    assert.deepEqual(faultsOf(everySchema, namesTwice), []);
+  });
+
   it('says the width of every number (a 32-bit float makes 25500001 of 25500000)', () => {
     const isWide = ({ type, format }: Document): boolean =>
       type === 'number' ? format === 'double' : type !== 'integer' || format === 'int64';

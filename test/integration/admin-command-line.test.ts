@@ -4,35 +4,25 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { VERSION } from '../../src/version.ts';
 import { type CommandResult, createApiKey, runVigie, type Settings } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid } from '../support/intake.ts';
-import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
+import { portalUrlOf, startScene } from '../support/operator-scene.ts';
 import { restClient } from '../support/rest-client.ts';
+import { lastFirst } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
-const closing: (() => Promise<void>)[] = [];
-let scene: OperatorScene;
-let property: string;
-let folder: string;
+const cleanup = lastFirst({ after });
 
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'vigie-command-line-'));
-  closing.push(() => rm(folder, { recursive: true, force: true }));
-  scene = await startScene({ after: (work) => void closing.push(work) });
-  [property = ''] = await scene.publishAdverts(1);
-  const database = connectDatabase({ after: (work) => void closing.push(work) }, scene.servers.postgres.url);
-  await untilIs(
-    async () => (await database.query(`select from delivery_states where state = 'delivered'`)).rowCount,
-    1,
-  );
-});
-after(async () => {
-  for (const close of closing.reverse()) await close();
-});
+const folder = await mkdtemp(join(tmpdir(), 'vigie-command-line-'));
+cleanup.after(() => rm(folder, { recursive: true, force: true }));
+const scene = await startScene(cleanup);
+const [property = ''] = await scene.publishAdverts(1);
+const database = connectDatabase(cleanup, scene.servers.postgres.url);
+await untilIs(async () => (await database.query(`select from delivery_states where state = 'delivered'`)).rowCount, 1);
 
 function run(args: readonly string[], settings: Settings = {}): Promise<CommandResult> {
   return runVigie(['admin', ...args], scene.servers, { settings });

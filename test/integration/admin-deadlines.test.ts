@@ -4,15 +4,14 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import type pg from 'pg';
-import { type DatabasePool, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import type { AdminDependencies } from '../../src/grpc/dependencies.ts';
 import { type AdminServer, startAdminServer } from '../../src/grpc/server.ts';
 import { AdminStub } from '../support/admin.ts';
 import { connectDatabase } from '../support/database.ts';
-import { startTestPostgres } from '../support/servers.ts';
+import { lastFirst, startTestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
 type ServerError = ServiceError | null;
@@ -21,21 +20,14 @@ const TOKEN = 'token-of-this-test';
 const CONNECTIONS_MAX = 4;
 const CALLERS = 3 * CONNECTIONS_MAX;
 const LETTERS = { pageSize: 0, pageToken: '', filter: undefined };
-const closing: (() => Promise<unknown>)[] = [];
-let database: DatabasePool;
-let outside: pg.Pool;
+const cleanup = lastFirst({ after });
 const codes: string[] = [];
 
-before(async () => {
-  const { url } = await startTestPostgres({ after: (work) => closing.push(work) });
-  await migrate(url);
-  database = openDatabase({ url, connectionsMax: CONNECTIONS_MAX, onConnectionLost: () => undefined });
-  closing.push(() => database.end());
-  outside = connectDatabase({ after: (work) => closing.push(work) }, url);
-});
-after(async () => {
-  for (const close of closing.reverse()) await close();
-});
+const { url } = await startTestPostgres(cleanup);
+await migrate(url);
+const database = openDatabase({ url, connectionsMax: CONNECTIONS_MAX, onConnectionLost: () => undefined });
+cleanup.after(() => database.end());
+const outside = connectDatabase(cleanup, url);
 
 /** With the server's own limits so short that a test can wait for them. */
 async function startServer(usualMs: number): Promise<{ stub: AdminStub; metadata: Metadata }> {
@@ -56,7 +48,7 @@ async function startServer(usualMs: number): Promise<{ stub: AdminStub; metadata
     } as unknown as AdminDependencies,
   );
   const stub = new AdminStub(server.address, credentials.createInsecure());
-  closing.push(async () => {
+  cleanup.after(async () => {
     stub.close();
     await server.stop();
   });

@@ -9,39 +9,29 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { credentials, Metadata } from '@grpc/grpc-js';
 import { urlKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { AdminServiceService } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
 import { AdminStub, factOf, genericCall, type WatchedActivity } from '../support/admin.ts';
 import { ROOT } from '../support/checkout.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
-import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
+import { portalUrlOf, startScene } from '../support/operator-scene.ts';
+import { lastFirst } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
-let scene: OperatorScene;
-let property: string;
-let delivery: string;
-const closing: (() => Promise<void>)[] = [];
+const cleanup = lastFirst({ after });
 const UNKNOWN = randomUUID();
 /** As `createApiKey` of the tests calls it. */
 const CLIENT_NAME = 'tests';
 const called = new Set<string>();
 
-before(async () => {
-  scene = await startScene({ after: (work) => void closing.push(work) });
-  [property = ''] = await scene.publishAdverts(1);
-  await scene.publishPoison();
-  await scene.receiver.until((posts) => posts.length === 1);
-  delivery = `deliveries/${scene.receiver.posts[0]?.id}`;
-  await until(
-    () => succeed('GetDelivery', { name: delivery }),
-    ({ state }) => state === 'STATE_DELIVERED',
-  );
-});
-after(async () => {
-  for (const close of closing.reverse()) await close();
-});
+const scene = await startScene(cleanup);
+const [property = ''] = await scene.publishAdverts(1);
+await scene.publishPoison();
+await scene.receiver.until((posts) => posts.length === 1);
+const delivery = `deliveries/${scene.receiver.posts[0]?.id}`;
+await untilIs(async () => (await succeed('GetDelivery', { name: delivery })).state, 'STATE_DELIVERED');
 
 async function succeed(method: string, request: unknown = {}) {
   called.add(method);
@@ -184,10 +174,7 @@ test('a delivered webhook is sent again, and a recovery sends what it is asked f
   assert.equal(again.replayCount, 1);
   await scene.receiver.until(() => scene.receiver.postsOf(id).length === 2);
   await fail('ResendDelivery', { name: `deliveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
-  await until(
-    () => succeed('GetDelivery', { name: delivery }),
-    ({ state }) => state === 'STATE_DELIVERED',
-  );
+  await untilIs(async () => (await succeed('GetDelivery', { name: delivery })).state, 'STATE_DELIVERED');
 
   const since = new Date(Date.now() - 3_600_000).toISOString();
   const asked = { client: CLIENT_NAME, startTime: since, includeDelivered: true, search: whose };

@@ -9,7 +9,7 @@ import { examine } from '../../src/cli/doctor/doctor.ts';
 import { readConfig } from '../../src/config.ts';
 import { environmentOf, runVigie, spawnVigie, startDaemon } from '../support/daemon.ts';
 import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 /** Neither is given: both are embedded. */
 const EMBEDDED = { postgres: { url: '' }, nats: { url: '' } };
@@ -98,10 +98,7 @@ test('a backup that is interrupted leaves neither a file, nor a slot, nor the st
     );
     command.kill('SIGINT');
     assert.equal(await ended, 130);
-    await until(
-      () => slotsOf(client),
-      (slots) => slots.length === 0,
-    );
+    await untilIs(async () => (await slotsOf(client)).length, 0);
   });
   assert.deepEqual(await readdir(scene.folder), []);
   await assert.rejects(access(join(scene.dataDir, 'last-backup')));

@@ -13,7 +13,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { type Cleanup, startTestNats, startTestPostgres, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { startTurnedClock } from '../support/turned-clock.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -120,10 +120,7 @@ async function startTurned(t: Cleanup) {
   const start = () => startHere(t, { postgres, nats: { url: clock.url } });
   const daemon = await start();
   await crawler.publish(crawled(1, 100_000), crawled(1, 110_000));
-  await until(
-    () => pricesOf(database),
-    (prices) => prices.length === 1,
-  );
+  await untilIs(async () => (await pricesOf(database)).length, 1);
   return { clock, crawler, database, daemon, start };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, test } from 'node:test';
+import { after, describe, it, test } from 'node:test';
 import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { satisfies } from '../../src/engine/domain/criteria.ts';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
@@ -14,13 +14,13 @@ import { factsOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { followMedians } from '../../src/engine/store/market-medians.ts';
 import { recentFlat } from '../support/adverts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { startTestApi } from '../support/api.ts';
 import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
-import { knownProperties, openRecording, type RecordingScene } from '../support/question-scene.ts';
+import { knownProperties, openRecording } from '../support/question-scene.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -59,18 +59,9 @@ function medianOf(prices: readonly number[]): number {
 
 const quotient = ({ price, surface }: Home): number => price / surface;
 
-const cleanups: (() => Promise<void>)[] = [];
-const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
-let api: TestApi;
-let scene: RecordingScene;
-
-before(async () => {
-  api = await startTestApi(cleanup);
-  scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
-});
-after(async () => {
-  for (const work of cleanups) await work();
-});
+const cleanup = lastFirst({ after });
+const api = await startTestApi(cleanup);
+const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
 
 const SEARCH = { title: 'coherent', includedCities: ['/cities/83137'], withCoherentPrice: true };
 

@@ -10,7 +10,7 @@ import { ROOT } from '../support/checkout.ts';
 import { CACHE, startTestPostgres, temporaryDirectory } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 /** As `openssl rand -hex` may make it: to NATS a number, but for its quotes. */
 const NUMERIC_SECRET = '4e5f6a';
@@ -66,10 +66,7 @@ async function checkRights(t: TestContext, access: Access): Promise<void> {
   const heard: string[] = [];
   crawler.subscribe('adverts-rejected.>', { callback: (_error, message) => heard.push(message.string()) });
   const { seq } = await crawler.jetstream().publish('adverts.nowhere', 'nonsense');
-  await until(
-    async () => heard,
-    (told) => told.length === 1,
-  );
+  await untilIs(() => heard.length, 1);
   assert.equal(JSON.parse(String(heard[0])).sequence, seq);
 
   const late = await connectCrawler(t, access);

@@ -21,7 +21,7 @@ import { openDeliveryStage } from '../support/courier.ts';
 import { connectDatabase } from '../support/database.ts';
 import { ownDatabase } from '../support/own-database.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const HOUR_MS = 3_600_000;
@@ -194,14 +194,8 @@ test('a dead endpoint gets nothing, keeps everything, and comes back one attempt
     assert.equal(posts(), position + 2, 'whichever courier has it');
     resolve();
   }
-  await until(
-    async () => posts(),
-    (count) => count === 21,
-  );
-  await until(
-    async () => (await database.query('select from attempts where error is null')).rowCount,
-    (count) => count === 20,
-  );
+  await untilIs(() => posts(), 21);
+  await untilIs(async () => (await database.query('select from attempts where error is null')).rowCount, 20);
 });
 
 /** Each courier has polled the pauses, and sent what it might, since the call. */

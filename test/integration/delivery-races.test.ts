@@ -21,7 +21,7 @@ import { createRecovery, readRecovery } from '../../src/features/recoveries/reco
 import { createGate } from '../support/gate.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const OLD = 'https://old.test/';
 const NEW = 'https://new.test/';
@@ -276,10 +276,7 @@ test('a claim that a network holds up for longer than its courier waits for it c
     return Object.assign(client, { query: begin as typeof client.query });
   };
   const late = claimDeliveries({ query: database.query.bind(database), connect }, HOLDER, [id], new Date());
-  await until(
-    async () => (await database.query(HELD_UP, [CLAIM_USED_WITHIN_MS])).rowCount,
-    (count) => count === 1,
-  );
+  await untilIs(async () => (await database.query(HELD_UP, [CLAIM_USED_WITHIN_MS])).rowCount, 1);
   heal();
   assert.deepEqual(await late, { claimed: [], refused: new Map() });
   assert.equal((await claim(id))?.attemptCount, 1);

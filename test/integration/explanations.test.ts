@@ -1,24 +1,16 @@
 /** Why: what a client is told of its searches and a property, from the day it is recorded to what retention has forgotten. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { recentFlat } from '../support/adverts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
-import { openRecording, type RecordingScene } from '../support/question-scene.ts';
+import { startTestApi } from '../support/api.ts';
+import { openRecording } from '../support/question-scene.ts';
+import { lastFirst } from '../support/servers.ts';
 
-const cleanups: (() => Promise<void>)[] = [];
-const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
-let api: TestApi;
-let scene: RecordingScene;
-
-before(async () => {
-  api = await startTestApi(cleanup, { retentionDays: { events: 90, deliveries: 30, expired: 90 } });
-  scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
-});
-after(async () => {
-  for (const work of cleanups) await work();
-});
+const cleanup = lastFirst({ after });
+const api = await startTestApi(cleanup, { retentionDays: { events: 90, deliveries: 30, expired: 90 } });
+const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
 
 const SEARCH = {
   title: 'Toulon',

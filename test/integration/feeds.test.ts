@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readState } from '../../src/engine/domain/stored-property.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
@@ -16,7 +16,6 @@ import { runVigie } from '../support/daemon.ts';
 import {
   crawledOf,
   eventCount,
-  type FeedScene,
   liveCount,
   pricesOf,
   recorded,
@@ -39,13 +38,9 @@ const never = new AbortController().signal;
 
 class Crash extends Error {}
 
-const ends: (() => Promise<void>)[] = [];
+const cleanup = lastFirst({ after });
 /** Of all: each test has sources of its own. */
-let scene: FeedScene;
-before(async () => {
-  scene = await startFeedScene(lastFirst({ after: (end) => ends.push(end) }));
-});
-after(() => Promise.all(ends.map((end) => end())));
+const scene = await startFeedScene(cleanup);
 
 test('an advert whose publication nobody has acknowledged is known, and expires when the next file lacks it', async () => {
   const { broker } = scene;

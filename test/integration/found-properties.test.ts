@@ -8,22 +8,21 @@ import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
 import type { Position } from '../../src/engine/domain/geo.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { propertyDocument } from '../../src/engine/domain/property-document.ts';
-import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
-import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { siteCategoryNames } from '../../src/engine/store/site-categories.ts';
 import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
 import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/features/explanations/found-properties.ts';
 import { previewFigures } from '../../src/features/explanations/preview-figures.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { startTestApi } from '../support/api.ts';
 import {
   type KnownProperty,
   knownProperties,
   openRecording,
-  type RecordingScene,
   randomMembers,
   sampleMessages,
 } from '../support/question-scene.ts';
 import { runsOf } from '../support/random-runs.ts';
+import { lastFirst } from '../support/servers.ts';
 
 const SEARCHES = runsOf(120);
 const ADVERTS = 2_500;
@@ -33,25 +32,13 @@ const WORDS = ['balcon', 'jardin', 'vue', 'garage'];
 const ALL = 1_000_000;
 const PREVIEW = { days: 30, sampleMax: 0, placesMax: 0, now: START } as const;
 
-const cleanups: (() => Promise<void>)[] = [];
-const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
-let api: TestApi;
-let scene: RecordingScene;
-let properties: readonly KnownProperty[];
-let median: MedianOf;
-let siteCategoryName: SiteCategoryName;
-
-before(async () => {
-  api = await startTestApi(cleanup);
-  scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
-  await scene.record(sampleMessages(7, api.reference, ADVERTS, START));
-  median = await scene.computeMedians();
-  properties = await knownProperties(api.database, api.reference.resolvePlace, median);
-  siteCategoryName = await siteCategoryNames(api.database);
-});
-after(async () => {
-  for (const work of cleanups) await work();
-});
+const cleanup = lastFirst({ after });
+const api = await startTestApi(cleanup);
+const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+await scene.record(sampleMessages(7, api.reference, ADVERTS, START));
+const median = await scene.computeMedians();
+const properties = await knownProperties(api.database, api.reference.resolvePlace, median);
+const siteCategoryName = await siteCategoryNames(api.database);
 
 const tools = (throwIfCancelled = (): void => undefined): QueryTools => ({
   database: api.database,

@@ -10,7 +10,7 @@ import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 test('the time without a leader is told by whoever looks, and then by the next leader', async (t) => {
   const { postgres } = await startTestServers(t);
@@ -75,10 +75,7 @@ test('one that is alone keeps the lead, however late it gives its sign of life; 
   daemon.process.kill('SIGSTOP');
   await whileLongSilence(database);
   daemon.process.kill('SIGCONT');
-  await until(
-    () => readIntakeLead(database),
-    ({ leaderlessSeconds }) => leaderlessSeconds === 0,
-  );
+  await untilIs(async () => (await readIntakeLead(database)).leaderlessSeconds, 0);
   const other = await openLeaderSession(servers.postgres.url);
   t.after(() => other.close());
   assert.equal(await other.campaign(), null);

@@ -102,14 +102,11 @@ test('who is erased is found nowhere: no row, message, dead letter, file, line o
   const database = connectDatabase(t, scene.servers.postgres.url);
   await scene.publishAdverts(2);
   await scene.publishPoison();
-  await until(
+  await untilIs(
     async () => (await database.query("select state from mail_items where state = 'retry_wait'")).rows.length,
-    (count) => count === 2,
+    2,
   );
-  await until(
-    async () => (await database.query('select from dead_letters')).rows.length,
-    (count) => count === 1,
-  );
+  await untilIs(async () => (await database.query('select from dead_letters')).rows.length, 1);
   const path = `/recipients/${encodeURIComponent(address)}`;
   const held = await rest.request<{ emails: readonly unknown[] }>('GET', path);
   assert.deepEqual([held.status, held.body.emails.length], [200, 1]);

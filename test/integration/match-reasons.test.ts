@@ -1,26 +1,18 @@
 /** Why, as it happened: what an explanation says of a match, or of none, is what was recorded, and no more than that. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import type { AdvertContent } from '../../src/engine/domain/advert.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { recentFlat } from '../support/adverts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
-import { openRecording, type RecordingScene } from '../support/question-scene.ts';
+import { startTestApi } from '../support/api.ts';
+import { openRecording } from '../support/question-scene.ts';
+import { lastFirst } from '../support/servers.ts';
 
-const cleanups: (() => Promise<void>)[] = [];
-const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
-let api: TestApi;
-let scene: RecordingScene;
-
-before(async () => {
-  api = await startTestApi(cleanup, { retentionDays: { events: 90, deliveries: 30, expired: 90 } });
-  scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
-});
-after(async () => {
-  for (const work of cleanups) await work();
-});
+const cleanup = lastFirst({ after });
+const api = await startTestApi(cleanup, { retentionDays: { events: 90, deliveries: 30, expired: 90 } });
+const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
 
 const ENDPOINT = 'https://hooks.example.com/matches';
 const SEARCH = {

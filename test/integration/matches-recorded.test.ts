@@ -1,25 +1,18 @@
 /** A match is a row once it has been notified (decisions, section 3): what is recorded of pairs, and what is not. */
 
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
+import { after, it } from 'node:test';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { upsertAt } from '../support/adverts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
-import { openRecording, type RecordingScene } from '../support/question-scene.ts';
+import { startTestApi } from '../support/api.ts';
+import { openRecording } from '../support/question-scene.ts';
+import { lastFirst } from '../support/servers.ts';
 
-const closers: (() => unknown)[] = [];
-const cleanup = { after: (work: () => unknown) => void closers.push(work) };
-let api: TestApi;
-let scene: RecordingScene;
+const cleanup = lastFirst({ after });
 let minutes = 0;
 
-before(async () => {
-  api = await startTestApi(cleanup);
-  scene = await openRecording(cleanup, api.database, (place) => api.reference.resolvePlace(place));
-});
-after(async () => {
-  for (const close of closers.toReversed()) await close();
-});
+const api = await startTestApi(cleanup);
+const scene = await openRecording(cleanup, api.database, (place) => api.reference.resolvePlace(place));
 
 async function search(members: object): Promise<string> {
   const { status, body } = await api.call('POST', '/searches', { title: 't', withCoherentPrice: null, ...members });

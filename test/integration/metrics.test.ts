@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { promtool } from '../support/prometheus.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 test('promtool finds nothing to complain about in the live metrics', async (t) => {
   const daemon = await startHere(t, await startTestServers(t));
@@ -45,8 +45,5 @@ test('readiness names each check, and says so when PostgreSQL is away', async (t
   );
   assert.equal(failing.body.checks.actors?.status, 'failed');
   await servers.postgres.restart();
-  await until(
-    () => read('/readyz'),
-    (seen) => seen.status === 200,
-  );
+  await untilIs(async () => (await read('/readyz')).status, 200);
 });

@@ -5,7 +5,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, it } from 'node:test';
+import { after, it } from 'node:test';
 import { createRandom, type Random } from '../../bench/adverts/seeded-random.ts';
 import { EVENT_KINDS, type EventKind } from '../../src/engine/domain/codes.ts';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
@@ -14,9 +14,10 @@ import type { Database } from '../../src/engine/store/database.ts';
 import { removeNotices } from '../../src/engine/store/match-notices.ts';
 import { newMailItems } from '../../src/features/mail/mail-items.ts';
 import { expireAt, nextOrigin, resolveToulon, upsertAt } from '../support/adverts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
-import { openRecording, type RecordingScene } from '../support/question-scene.ts';
+import { startTestApi } from '../support/api.ts';
+import { openRecording } from '../support/question-scene.ts';
 import { runsOf } from '../support/random-runs.ts';
+import { lastFirst } from '../support/servers.ts';
 
 const END = 'property.match.end';
 const RESUME = 'property.match.resume';
@@ -24,39 +25,31 @@ const RESUME = 'property.match.resume';
 /** A commit that PostgreSQL does not take: the process died before it. */
 class Crash extends Error {}
 
-const closers: (() => unknown)[] = [];
-const cleanup = { after: (work: () => unknown) => void closers.push(work) };
+const cleanup = lastFirst({ after });
 /** What e-mails say, by search and property. */
 const mailed = new Map<string, unknown[]>();
 let isCrashing = false;
 /** Names of the recorder's statements. */
 const statements = new Set<string>();
-let api: TestApi;
-let scene: RecordingScene;
 
-before(async () => {
-  api = await startTestApi(cleanup);
-  const feature = {
-    wants: ({ mail }: { readonly mail: unknown }) => mail !== null,
-    record: () => [],
-    onRecorded: () => undefined,
-  };
-  scene = await openRecording(cleanup, crashing(api.database), resolveToulon, undefined, [
-    {
-      ...feature,
-      record(pairs) {
-        for (const { searchNumber, propertyUuid, reason } of isCrashing ? [] : newMailItems(pairs)) {
-          const key = `${searchNumber} ${propertyUuid}`;
-          mailed.set(key, [...(mailed.get(key) ?? []), [reason.type, reason.kind, reason.oldValue, reason.newValue]]);
-        }
-        return [];
-      },
+const api = await startTestApi(cleanup);
+const feature = {
+  wants: ({ mail }: { readonly mail: unknown }) => mail !== null,
+  record: () => [],
+  onRecorded: () => undefined,
+};
+const scene = await openRecording(cleanup, crashing(api.database), resolveToulon, undefined, [
+  {
+    ...feature,
+    record(pairs) {
+      for (const { searchNumber, propertyUuid, reason } of isCrashing ? [] : newMailItems(pairs)) {
+        const key = `${searchNumber} ${propertyUuid}`;
+        mailed.set(key, [...(mailed.get(key) ?? []), [reason.type, reason.kind, reason.oldValue, reason.newValue]]);
+      }
+      return [];
     },
-  ]);
-});
-after(async () => {
-  for (const close of closers.toReversed()) await close();
-});
+  },
+]);
 
 function crashing(database: Database): Database {
   return {

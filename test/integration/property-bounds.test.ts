@@ -14,7 +14,7 @@ import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const KILOBYTE = 1_024;
@@ -114,10 +114,7 @@ test('a property that is too large since the bounds were lowered stops nobody', 
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
   await crawler.publish(large(1, 1, 1, 100), large(2, 2, 1, 100));
-  await until(
-    () => statesOf(database),
-    (found) => found.size === 2,
-  );
+  await untilIs(async () => (await statesOf(database)).size, 2);
   // As higher bounds have left them: they can only shrink.
   for (const [number, bytes] of [
     [1, 8_192 * KILOBYTE],

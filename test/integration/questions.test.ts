@@ -1,26 +1,20 @@
 /** Previews against all properties evaluated one by one by the definition, and the limits of queries. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { createWorkerThread } from '../../src/engine/actor/worker-thread.ts';
 import { removableCriteria, satisfies, withoutCriterion } from '../../src/engine/domain/criteria.ts';
 import { CRITERIA, CRITERION_NAMES } from '../../src/engine/domain/criterion-table.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
-import type { MedianOf } from '../../src/engine/domain/property-summary.ts';
-import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
 import { dayInParis, previewFigures } from '../../src/features/explanations/preview-figures.ts';
 import { sampleStartAt } from '../../src/features/explanations/property-scans.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
-import {
-  type KnownProperty,
-  knownProperties,
-  openRecording,
-  randomMembers,
-  sampleMessages,
-} from '../support/question-scene.ts';
+import { knownProperties, openRecording, randomMembers, sampleMessages } from '../support/question-scene.ts';
+import { lastFirst } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
 /** The long tests take more of both. */
@@ -29,27 +23,15 @@ const ADVERTS = Number(process.env.QUESTIONS_ADVERTS ?? 1_000);
 const START = new Date('2026-03-01T08:00:00Z');
 const NOW = new Date('2026-03-11T08:00:00Z');
 
-const cleanups: (() => Promise<void>)[] = [];
-const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
-let api: TestApi;
-let properties: readonly KnownProperty[];
-let median: MedianOf;
-let siteCategoryName: SiteCategoryName;
-let categories: number;
-
-before(async () => {
-  api = await startTestApi(cleanup, { now: () => NOW });
-  const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
-  await scene.record(sampleMessages(7, api.reference, ADVERTS, START).map(withGaps));
-  median = await scene.computeMedians();
-  properties = await knownProperties(api.database, api.reference.resolvePlace, median);
-  const names = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
-  siteCategoryName = (id) => names.get(id) ?? null;
-  categories = names.size;
-});
-after(async () => {
-  for (const work of cleanups) await work();
-});
+const cleanup = lastFirst({ after });
+const api = await startTestApi(cleanup, { now: () => NOW });
+const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+await scene.record(sampleMessages(7, api.reference, ADVERTS, START).map(withGaps));
+const median = await scene.computeMedians();
+const properties = await knownProperties(api.database, api.reference.resolvePlace, median);
+const names = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
+const siteCategoryName = (id: number) => names.get(id) ?? null;
+const categories = names.size;
 
 /** Of every fifth property hardly anything is known. */
 function withGaps(message: IntakeMessage): IntakeMessage {

@@ -20,7 +20,7 @@ import { startTestApi } from '../support/api.ts';
 import { assertGone, everyRow } from '../support/erasure.ts';
 import { mailItemOf } from '../support/mail-scene.ts';
 import { runStatements } from '../support/statements.ts';
-import { until } from '../support/until.ts';
+import { untilIs } from '../support/until.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'vigie-recipients-'));
 after(() => rm(directory, { recursive: true }));
@@ -206,9 +206,11 @@ describe('a recipient', () => {
     const item = mailItemOf(search, timeOrderedUuid(new Date()), new Date());
     for (const { text, values } of insertMailItems([item], new Date(), 0)) await recorder.query(text, [...values]);
     const erasing = api.call('DELETE', pathOf(address));
-    await until(
-      () => api.call('GET', search.members.title === 'x' ? `/searches/${search.id}` : ''),
-      ({ body }) => body.notificationRecipient === null,
+    await untilIs(
+      async () =>
+        (await api.call('GET', search.members.title === 'x' ? `/searches/${search.id}` : '')).body
+          .notificationRecipient,
+      null,
     );
     await recorder.query('commit');
     recorder.release();

@@ -2,18 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { connect, headers, type NatsConnection } from 'nats';
-import type pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { intakeSchema } from '../../src/rest/description/message-schemas.ts';
 import { PRICE_HELD } from '../support/adverts.ts';
 import { type RunningService, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
-import { type Cleanup, startTestServers, type TestServers } from '../support/servers.ts';
+import { type Cleanup, lastFirst, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
@@ -69,29 +68,16 @@ const countOf = async ({ operationsUrl }: RunningService, sample: string): Promi
 };
 
 /** One daemon for what its neighbours do not change: each test has properties of its own. */
-interface Scene {
-  readonly daemon: RunningService;
-  readonly connection: NatsConnection;
-  readonly database: pg.Pool;
-}
-let scene: Scene;
-const closers: (() => Promise<unknown>)[] = [];
-before(async () => {
-  const cleanup = { after: (work: () => Promise<unknown>) => void closers.unshift(work) };
-  const servers = await startTestServers(cleanup);
-  const { recordBounds } = readConfig({});
-  // A bug is tried a few times, and not for half a minute.
-  const bounds = tuned({ recordBounds: { ...recordBounds, advertsMax: 1 }, retryPausesMs: [100, 200, 300] });
-  const daemon = await startHere(cleanup, servers, bounds);
-  const connection = await connectNats(cleanup, servers);
-  scene = { daemon, connection, database: connectDatabase(cleanup, servers.postgres.url) };
-});
-after(async () => {
-  for (const close of closers) await close();
-});
+const cleanup = lastFirst({ after });
+const servers = await startTestServers(cleanup);
+const { recordBounds } = readConfig({});
+// A bug is tried a few times, and not for half a minute.
+const bounds = tuned({ recordBounds: { ...recordBounds, advertsMax: 1 }, retryPausesMs: [100, 200, 300] });
+const daemon = await startHere(cleanup, servers, bounds);
+const connection = await connectNats(cleanup, servers);
+const database = connectDatabase(cleanup, servers.postgres.url);
 
 test('a rejection is published with its reason, violations, subject, sequence and message id', async () => {
-  const { daemon, connection } = scene;
   const heard = listen(connection);
   const wrong = { ...good, advert: { ...good.advert, price: -1, pictures: ['a', 1] } };
   const second = { ...good, advert: { ...good.advert, uuid: numberedUuid('advert', 2) } };
@@ -101,10 +87,7 @@ test('a rejection is published with its reason, violations, subject, sequence an
   await send(connection, '{}', nowhere);
   await send(connection, good);
   await send(connection, second);
-  await until(
-    async () => heard,
-    (told) => told.length === 4,
-  );
+  await untilIs(() => heard.length, 4);
   const ajv = addFormats.default(new Ajv2020({ strict: false }));
   const accepts = ajv.compile({ ...intakeSchema(''), $ref: '#/$defs/Rejection', oneOf: undefined });
   for (const { on: _subject, ...sent } of heard) assert.ok(accepts(sent), ajv.errorsText(accepts.errors));
@@ -136,7 +119,6 @@ test('a rejection is published with its reason, violations, subject, sequence an
 });
 
 test('a message whose subject names another property is refused, and the next one on its own subject is taken', async () => {
-  const { connection, database } = scene;
   const [property, other] = [numberedUuid('property', 3), numberedUuid('property', 4)];
   const heard = listen(connection, property);
   const good = goodOf(3);
@@ -167,7 +149,6 @@ test('a message whose subject names another property is refused, and the next on
 });
 
 test('a message that a bug keeps from being recorded is told, without the words of the bug', async () => {
-  const { connection, database } = scene;
   const property = numberedUuid('property', 5);
   const heard = listen(connection, property);
   const good = goodOf(5);
@@ -259,7 +240,6 @@ test('a refusal that an outage of NATS keeps from being told is told after it', 
 });
 
 test('members that nobody knows are counted by name, and never by more than fifty of them', async () => {
-  const { daemon, connection } = scene;
   const good = goodOf(6);
   const publish = (message: unknown) => send(connection, message, `adverts.${good.property.uuid}`);
   const misspelt = { ...good, advert: { ...good.advert, prise: 1, lastCrawledAt: 'x' }, stations: [] };

@@ -1,19 +1,13 @@
 /** The history of a search: what it was before each change of what it asks for and whom it notifies, and nothing else. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { sweep } from '../../src/engine/maintenance/retention.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { startTestApi } from '../support/api.ts';
+import { lastFirst } from '../support/servers.ts';
 
-const cleanups: (() => Promise<void>)[] = [];
-let api: TestApi;
-
-before(async () => {
-  api = await startTestApi({ after: (work: () => Promise<void>) => void cleanups.unshift(work) });
-});
-after(async () => {
-  for (const work of cleanups) await work();
-});
+const cleanup = lastFirst({ after });
+const api = await startTestApi(cleanup);
 
 async function create(members: object = {}): Promise<string> {
   return (await api.call('POST', '/searches', { title: 'x', ...members })).body['@id'];

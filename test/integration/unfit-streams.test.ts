@@ -4,7 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -15,27 +15,18 @@ import {
   RetentionPolicy,
   type StreamConfig,
 } from 'nats';
-import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { ensureIntake, ensureRejections, ensureRetries } from '../../src/engine/broker/topology.ts';
 import { covers, inspectTopology } from '../../src/engine/broker/topology-inspection.ts';
 import { startTopologyWatch } from '../../src/engine/maintenance/topology-watch.ts';
-import { startTestNats, startTestServers } from '../support/servers.ts';
+import { lastFirst, startTestNats, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
-let broker: Broker;
-
-const closers: (() => Promise<void>)[] = [];
-
-before(async () => {
-  const nats = await startTestNats({ after: (work) => void closers.push(work) });
-  broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
-  closers.push(() => broker.close());
-});
-
-after(async () => {
-  for (const close of closers.reverse()) await close();
-});
+const cleanup = lastFirst({ after });
+const nats = await startTestNats(cleanup);
+const broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
+cleanup.after(() => broker.close());
 
 const ADVERTS: Partial<StreamConfig> = {
   name: 'ADVERTS',

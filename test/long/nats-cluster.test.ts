@@ -14,7 +14,7 @@ import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { type ClusterNode, startNatsCluster } from '../support/nats-cluster.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { lastFirst, startTestPostgres } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 const FREEZE_MS = 20_000;
 
@@ -146,10 +146,7 @@ test('a server that is cut off from its peers holds nothing up, whether it leads
   );
   assert.equal((await readiness(api)).status, 'ok');
   await Promise.all(others.map((node) => node.restart()));
-  await until(
-    () => readiness(daemon),
-    ({ status }) => status === 'ok',
-  );
+  await untilIs(async () => (await readiness(daemon)).status, 'ok');
   tookMs['whole again'] = await story.tell(1);
   t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
   await story.audit(postgres.url);

@@ -11,7 +11,7 @@ import { openPage } from '../support/browser.ts';
 import { ROOT } from '../support/checkout.ts';
 import { polirisFile } from '../support/poliris.ts';
 import { emptyDirectory, startTestServers } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 /** Names the processes of one test, whoever their parents are. */
 const MARK = 'MARK_OF_THE_TEST';
@@ -28,10 +28,7 @@ for (const script of ['start', 'demo']) {
     assert.ok((await processesOf(mark)).length > 1, 'npm and the daemon run');
     npm.kill('SIGTERM');
     const [code, signal] = (await once(npm, 'exit')) as [number | null, NodeJS.Signals | null];
-    await until(
-      () => processesOf(mark),
-      (left) => left.length === 0,
-    );
+    await untilIs(async () => (await processesOf(mark)).length, 0);
     if (script === 'start')
       assert.ok(
         lines.some((line) => /"message":"stopped"/.test(line)),

@@ -12,7 +12,7 @@ import { CACHE } from './servers.ts';
 const run = promisify(execFile);
 
 const READERS = join(ROOT, 'test/clients/contracts');
-const FILES = ['package.json', 'package-lock.json', '.npmrc', 'judge.mjs', 'spectral.yaml'];
+const FILES = ['package.json', 'package-lock.json', '.npmrc', 'spectral.yaml'];
 const OUTPUT_MAX_BYTES = 64 * 1024 ** 2;
 
 export interface Judgement {
@@ -20,10 +20,10 @@ export interface Judgement {
   readonly output: string;
 }
 
-/** Runs a program of theirs, or `judge.mjs`, in `directory`. */
+/** Runs a program of theirs in `directory`. */
 export async function runReader(program: string, args: readonly string[], directory: string): Promise<Judgement> {
   const home = await installedReaders();
-  const path = program.endsWith('.mjs') ? join(home, program) : join(home, 'node_modules', '.bin', program);
+  const path = join(home, 'node_modules', '.bin', program);
   const asArguments = args.map((each) => each.replace('HOME', home));
   const options = { cwd: directory, maxBuffer: OUTPUT_MAX_BYTES, env: { PATH: process.env.PATH ?? '', CI: '1' } };
   return run(process.execPath, [path, ...asArguments], options).then(
