@@ -5,14 +5,16 @@ import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { credentials, Metadata } from '@grpc/grpc-js';
 import type { Msg } from 'nats';
-import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { type Broker } from '../../src/engine/broker/connection.ts';
 import type { Activity } from '../../src/engine/domain/activity.ts';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { createActivityFeed } from '../../src/engine/maintenance/activity.ts';
-import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { migrate } from '../../src/engine/store/database.ts';
 import { showInstance } from '../../src/engine/store/instances.ts';
 import { AdminStub, factOf, type WatchedActivity } from '../support/admin.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { startScene } from '../support/operator-scene.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
@@ -37,13 +39,11 @@ async function openTwo(t: TestContext) {
   const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   await migrate(servers.postgres.url);
-  const database = openDatabase({ url: servers.postgres.url, connectionsMax: 2, onConnectionLost: () => undefined });
-  cleanup.after(() => database.end());
+  const database = openTestDatabase(cleanup, servers.postgres.url, 2);
   const brokers: Broker[] = [];
   const ids = [randomUuid(), randomUuid()] as const;
   for (const id of ids) {
-    const broker = await connectBroker({ url: servers.nats.url, name: id, onStatus: () => undefined });
-    cleanup.after(() => broker.close());
+    const broker = await connectTestBroker(cleanup, servers.nats.url, id);
     brokers.push(broker);
     await showInstance(database, {
       id,

@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { migrate } from '../../src/engine/store/database.ts';
 import type { AdminDependencies } from '../../src/grpc/dependencies.ts';
 import { type AdminServer, startAdminServer } from '../../src/grpc/server.ts';
 import { AdminStub } from '../support/admin.ts';
-import { connectDatabase } from '../support/database.ts';
+import { connectDatabase, openTestDatabase } from '../support/database.ts';
 import { lastFirst, startTestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
@@ -25,8 +25,7 @@ const codes: string[] = [];
 
 const { url } = await startTestPostgres(cleanup);
 await migrate(url);
-const database = openDatabase({ url, connectionsMax: CONNECTIONS_MAX, onConnectionLost: () => undefined });
-cleanup.after(() => database.end());
+const database = openTestDatabase(cleanup, url, CONNECTIONS_MAX);
 const outside = connectDatabase(cleanup, url);
 
 /** With the server's own limits so short that a test can wait for them. */

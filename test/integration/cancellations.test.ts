@@ -15,7 +15,7 @@ import {
   deleteClient,
   listClients,
 } from '../../src/engine/store/clients.ts';
-import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { migrate } from '../../src/engine/store/database.ts';
 import { listAdminDeliveries } from '../../src/engine/store/delivery-admin.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { ANY_DELIVERY, ANY_TIME } from '../../src/engine/store/delivery-filters.ts';
@@ -24,6 +24,7 @@ import { resendDelivery } from '../../src/engine/store/resends.ts';
 import { listSearches } from '../../src/engine/store/search-listing.ts';
 import { createSearch, deleteSearch, updateSearch } from '../../src/engine/store/searches.ts';
 import { countFitting } from '../../src/features/recoveries/recovery-steps.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -39,13 +40,7 @@ async function openScene(t: TestContext) {
   const cleanup = lastFirst(t);
   const { postgres } = await startTestServers(cleanup);
   await migrate(postgres.url);
-  const database = openDatabase({
-    url: postgres.url,
-    connectionsMax: 4,
-    plans: 'pipeline',
-    onConnectionLost: () => undefined,
-  });
-  cleanup.after(() => database.end());
+  const database = openTestDatabase(cleanup, postgres.url, 4, 'pipeline');
   await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   const { rows } = await database.query('select client_id from searches');

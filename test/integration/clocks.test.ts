@@ -5,8 +5,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startClockWatch } from '../../src/engine/maintenance/clock-watch.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import type { RunningService } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -39,8 +39,7 @@ async function clocksOf({ operationsUrl }: RunningService): Promise<string> {
 
 test('three clocks of one machine agree, and one that jumps is named with those that do not', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
-  const broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, nats.url);
   const database = connectDatabase(t, postgres.url);
   const look = async (aheadMs: number) => {
     const told: (string | null)[] = [];

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { migrate } from '../../src/engine/store/database.ts';
+import { connectTestBroker } from '../support/broker.ts';
 
 import { runVigie, spawnVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
@@ -64,8 +64,7 @@ test('a file that cannot be read is one sentence, whatever else is amiss', async
 
 test('publishing that is broken off says what the stream holds, exit code 130', async (t) => {
   const servers = await startTestServers(t);
-  const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, servers.nats.url);
   const command = spawnVigie(['publish'], servers);
   t.after(() => command.kill('SIGKILL'));
   const [stdout, stderr, exit] = [text(command.stdout), text(command.stderr), once(command, 'exit')];

@@ -5,13 +5,13 @@ import { test } from 'node:test';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { openLeaderSession } from '../../src/engine/store/intake-leader.ts';
 import { checkSessions } from '../../src/engine/store/session-check.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
 import { type Cleanup, lastFirst, startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 function open(t: Cleanup, url: string) {
-  const database = openDatabase({ url, connectionsMax: 2, onConnectionLost: () => undefined });
-  t.after(() => database.end());
+  const database = openTestDatabase(t, url, 2);
   return database;
 }
 

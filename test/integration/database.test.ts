@@ -32,6 +32,7 @@ import { readRoutes } from '../../src/engine/store/search-routes.ts';
 import { readDocuments } from '../../src/engine/store/snapshots.ts';
 import { readAbandonedMails, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { registerHolder } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
@@ -39,14 +40,7 @@ import { runStatements } from '../support/statements.ts';
 async function openTested(t: Cleanup, plans?: 'pipeline'): Promise<DatabasePool> {
   const { url } = await startTestPostgres(t);
   await migrate(url);
-  const database = openDatabase({
-    url,
-    connectionsMax: 1,
-    onConnectionLost: () => undefined,
-    ...(plans === undefined ? {} : { plans }),
-  });
-  t.after(() => database.end());
-  return database;
+  return openTestDatabase(t, url, 1, plans);
 }
 
 test('a connection that breaks while it is handed from one user to the next does not end the process', async (t) => {

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { publish } from '../../src/engine/broker/publish.ts';
 import { ADVERTS_STREAM, advertSubject } from '../../src/engine/broker/topology.ts';
 import { genericCall } from '../support/admin.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { connectDatabase } from '../support/database.ts';
 import { metricOf, type OperatorScene, startScene } from '../support/operator-scene.ts';
 import { untilIs } from '../support/until.ts';
@@ -16,8 +16,7 @@ const LETTER_ID = 1_000;
 async function openScene(t: TestContext) {
   const scene = await startScene(t);
   const rows = connectDatabase(t, scene.servers.postgres.url);
-  const broker = await connectBroker({ url: scene.servers.nats.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, scene.servers.nats.url);
   /** Of a message that is good, as it lies in the table once the daemon that refused it has been mended. */
   async function insertLetter(subject: string, body: Buffer): Promise<void> {
     await rows.query(

@@ -10,7 +10,7 @@ import { firstUuidAt, timeOrderedUuid, type Uuid } from '../../src/engine/domain
 import { readAbandoned, recordAttempts } from '../../src/engine/store/attempts.ts';
 import { CLAIM_USED_WITHIN_MS } from '../../src/engine/store/claim-fence.ts';
 import { declareDead, PROCESS } from '../../src/engine/store/couriers.ts';
-import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
+import { type Database, migrate, transaction } from '../../src/engine/store/database.ts';
 import { releaseExpiredHolds } from '../../src/engine/store/deliveries.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
 import { pauseEndpoint, pauseOwnEndpoint, resumeOwnEndpoint } from '../../src/engine/store/endpoints.ts';
@@ -18,6 +18,7 @@ import { lockForResending, resend, resendDelivery } from '../../src/engine/store
 import { releaseRetries } from '../../src/engine/store/retries.ts';
 import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
 import { createRecovery, readRecovery } from '../../src/features/recoveries/recovery-rows.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { createGate } from '../support/gate.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
@@ -34,8 +35,7 @@ const LONG_AGO_MS = HELD_BACK_MAX_MS + 60_000;
 async function openScene(t: Cleanup, connectionsMax = 6) {
   const { url } = await startTestPostgres(t);
   await migrate(url);
-  const database = openDatabase({ url, connectionsMax, plans: 'pipeline', onConnectionLost: () => undefined });
-  t.after(() => database.end());
+  const database = openTestDatabase(t, url, connectionsMax, 'pipeline');
   await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   const pointTo = (endpoint: string) => database.query('update searches set endpoint_recipient = $1', [endpoint]);

@@ -10,11 +10,12 @@ import { afterAttempt, DELIVERY_STATES, type DeliveryState, STEPS } from '../../
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { readAbandoned, recordAttempts, type SettledAttempt } from '../../src/engine/store/attempts.ts';
 import { cancelPage } from '../../src/engine/store/cancellations.ts';
-import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
+import { type Database, migrate, transaction } from '../../src/engine/store/database.ts';
 import { claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
 import { lockForResending, resend, resendDelivery } from '../../src/engine/store/resends.ts';
 import { removeDeliveries } from '../../src/engine/store/retention.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
+import { openTestDatabase } from '../support/database.ts';
 import {
   putInState,
   registerHolder,
@@ -35,8 +36,7 @@ type Step = keyof typeof STEPS;
 async function openScene(t: Cleanup, over?: string) {
   const url = over ?? (await startTestPostgres(t)).url;
   await migrate(url);
-  const database = openDatabase({ url, connectionsMax: 6, plans: 'pipeline', onConnectionLost: () => undefined });
-  t.after(() => database.end());
+  const database = openTestDatabase(t, url, 6, 'pipeline');
   await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   await database.query('update searches set endpoint_recipient = $1', [URL]);

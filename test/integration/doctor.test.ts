@@ -10,7 +10,7 @@ import { generate } from 'selfsigned';
 import { checkProgram, examine as findingsOf } from '../../src/cli/doctor/doctor.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { readConfig } from '../../src/config.ts';
-import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { environmentOf, runVigie, type ServerUrls, type Settings, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
 import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
@@ -125,8 +125,7 @@ test('a service in order, and one that is away', async (t) => {
 
 test('a stream that loses adverts is told', async (t) => {
   const servers = await startTestServers(t);
-  const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, servers.nats.url);
   await broker.manager.streams.add({
     ...{ name: 'ADVERTS', subjects: ['adverts.>'], max_bytes: 100_000, discard: DiscardPolicy.Old },
   });

@@ -9,8 +9,9 @@ import fc from 'fast-check';
 import { DELIVERY_STATES, type DeliveryState, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
-import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { migrate } from '../../src/engine/store/database.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 
@@ -46,8 +47,7 @@ const situation: fc.Arbitrary<Situation> = fc.record({
 async function openScene(t: Cleanup) {
   const { url: databaseUrl } = await startTestPostgres(t);
   await migrate(databaseUrl);
-  const database = openDatabase({ url: databaseUrl, connectionsMax: 2, onConnectionLost: () => undefined });
-  t.after(() => database.end());
+  const database = openTestDatabase(t, databaseUrl, 2);
   await registerHolder(database, HOLDER);
   return { database, search: await seedSearch(database) };
 }

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { type Broker } from '../../src/engine/broker/connection.ts';
 import { type Publication, publish, publishAll } from '../../src/engine/broker/publish.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { startTestNats } from '../support/servers.ts';
 
 /** More than are on the way at once. */
@@ -11,8 +12,7 @@ const MANY = 1_000;
 
 async function openStream(t: TestContext, limits: { readonly max_msg_size?: number } = {}): Promise<Broker> {
   const server = await startTestNats(t);
-  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, server.url);
   await broker.manager.streams.add({ name: 'TAKEN', subjects: ['taken.>'], ...limits });
   return broker;
 }

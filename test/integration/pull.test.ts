@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AckPolicy, nanos } from 'nats';
-import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { publishAll } from '../../src/engine/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
 import { ensureRetries, retryConsumer, retrySubject } from '../../src/engine/broker/topology.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { brokerNames } from '../../src/engine/domain/namespace.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { createGate } from '../support/gate.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -22,8 +22,7 @@ const CONSUMER = retryConsumer(Number(retrySubject({ names }, ENDPOINT_KEY, ID).
 
 test('a message of a stream that was deleted settles none of the stream that took its place', async (t) => {
   const server = await startTestNats(t);
-  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, server.url);
   const pulled: PulledMessage[] = [];
   const publish = (text: string) =>
     publishAll(broker, [
@@ -69,8 +68,7 @@ test('a message of a stream that was deleted settles none of the stream that too
 
 test('so it is for a stream that was replaced while the stage was paused', async (t) => {
   const server = await startTestNats(t);
-  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, server.url);
   const gate = createPauseGate();
   const pulled: PulledMessage[] = [];
   await ensureRetries(broker);
@@ -105,8 +103,7 @@ test('so it is for a stream that was replaced while the stage was paused', async
 test('what waits longer than `ack_wait` is handed out once, in the inbox as well as beyond it', async (t) => {
   const ackWaitMs = 600;
   const server = await startTestNats(t);
-  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, server.url);
   await broker.manager.streams.add({ name: 'WORK', subjects: ['work.*'] });
   await broker.manager.consumers.add('WORK', {
     ...{ durable_name: 'worker', ack_policy: AckPolicy.Explicit, ack_wait: nanos(ackWaitMs) },
@@ -157,8 +154,7 @@ test('what waits longer than `ack_wait` is handed out once, in the inbox as well
 // What falls due for redelivery as the only request ends, nats-server below 2.10 forgets until `ack_wait`.
 test('no request of an idle pull ends before the next one waits', async (t) => {
   const server = await startTestNats(t);
-  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, server.url);
   await ensureRetries(broker);
   const waiting = new Set<string>();
   let followed = 0;

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { RetentionPolicy } from 'nats';
-import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { type Broker } from '../../src/engine/broker/connection.ts';
 import { publishAll } from '../../src/engine/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
 import { startInOrder } from '../../src/engine/broker/replay.ts';
 import { ADVERTS_STREAM, advertSubject, ensureIntake } from '../../src/engine/broker/topology.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { createGate } from '../support/gate.ts';
 import { startTestNats } from '../support/servers.ts';
 import { untilIs } from '../support/until.ts';
@@ -22,8 +23,7 @@ function failOn(what: string, error: Error): never {
 
 async function openScene(t: TestContext) {
   const server = await startTestNats(t);
-  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, server.url);
   await ensureIntake(broker);
   await publishNumbers(broker, 1, COUNT);
   const left: PulledMessage[] = [];
@@ -130,8 +130,7 @@ test('one that is stopped hands nothing on', async (t) => {
 
 test('a stream that an operator made a work queue is read in order too', async (t) => {
   const server = await startTestNats(t);
-  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, server.url);
   await broker.manager.streams.add({
     name: ADVERTS_STREAM,
     subjects: ['adverts.>'],

@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { publishAll } from '../../src/engine/broker/publish.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
@@ -42,8 +42,7 @@ const good = Array.from({ length: GOOD }, (_, number) => {
 
 async function openFlood(t: TestContext) {
   const servers = await startTestServers(t);
-  const broker = await connectBroker({ url: servers.nats.url, name: 'mad crawler', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, servers.nats.url, 'mad crawler');
   const daemon = await startDaemon(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
   const samples = async (): Promise<ReadonlyMap<string, number>> => {

@@ -7,7 +7,7 @@ import { holdTerm, openLeaderSession } from '../../src/engine/store/intake-leade
 import { MIGRATION_LOCK } from '../../src/engine/store/schema.ts';
 import { PLANS, SESSION_SETTINGS } from '../../src/engine/store/session-settings.ts';
 import { createApiKey } from '../support/daemon.ts';
-import { connectDatabase, queryOnce } from '../support/database.ts';
+import { connectDatabase, openTestDatabase, queryOnce } from '../support/database.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres, type TestPostgres } from '../support/servers.ts';
@@ -139,8 +139,7 @@ test('the sessions that migrate and that lead wait for a lock, whatever the role
 
   const former = await openLeaderSession(url);
   assert.equal(await former.campaign(), '1');
-  const database = openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined });
-  t.after(() => database.end());
+  const database = openTestDatabase(t, url, 1);
   const recording = await database.connect();
   await recording.query('begin');
   await holdTerm(recording, '1');

@@ -7,9 +7,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AckPolicy, DiscardPolicy, type JetStreamClient, NatsError } from 'nats';
 import { checkBroker } from '../../src/cli/doctor/broker-checks.ts';
-import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { type Broker } from '../../src/engine/broker/connection.ts';
 import { trimStream } from '../../src/engine/broker/stream-position.ts';
 import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src/engine/broker/topology.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { createApiKey, runVigie } from '../support/daemon.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
@@ -24,8 +25,7 @@ const HOUR_MS = 3_600_000;
 const ADVERT = Buffer.alloc(100_000, 'x');
 
 async function connect(t: Cleanup, url: string): Promise<Broker> {
-  const broker = await connectBroker({ url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, url);
   return broker;
 }
 

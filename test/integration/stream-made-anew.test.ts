@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { type Broker } from '../../src/engine/broker/connection.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../../src/engine/broker/topology.ts';
 import { findIntakeStart } from '../../src/engine/intake/position.ts';
 import { PRICE_HELD } from '../support/adverts.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -30,8 +31,7 @@ async function openScene(t: TestContext) {
   const daemon = await startHere(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
   const crawler = await connectCrawler(t, servers.nats.url);
-  const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, servers.nats.url);
   const pricesOf = async () =>
     (
       await database.query<{ price: number; stream: number; sequence: number }>(

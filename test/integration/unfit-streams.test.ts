@@ -15,18 +15,17 @@ import {
   RetentionPolicy,
   type StreamConfig,
 } from 'nats';
-import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { ensureIntake, ensureRejections, ensureRetries } from '../../src/engine/broker/topology.ts';
 import { covers, inspectTopology } from '../../src/engine/broker/topology-inspection.ts';
 import { startTopologyWatch } from '../../src/engine/maintenance/topology-watch.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { lastFirst, startTestNats, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const cleanup = lastFirst({ after });
 const nats = await startTestNats(cleanup);
-const broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
-cleanup.after(() => broker.close());
+const broker = await connectTestBroker(cleanup, nats.url);
 
 const ADVERTS: Partial<StreamConfig> = {
   name: 'ADVERTS',
@@ -183,8 +182,7 @@ test('a change is found while the daemon works, told once, and told again when i
 
 test('a daemon whose consumer filters adverts out is not ready, and says why', async (t) => {
   const servers = await startTestServers(t);
-  const operator = await connectBroker({ url: servers.nats.url, name: 'operator', onStatus: () => undefined });
-  t.after(() => operator.close());
+  const operator = await connectTestBroker(t, servers.nats.url, 'operator');
   await operator.manager.streams.add(ADVERTS);
   await operator.manager.consumers.add('ADVERTS', { ...INTAKE, filter_subject: 'adverts.none' });
   const daemon = await startHere(t, servers);

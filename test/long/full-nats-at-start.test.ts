@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -36,8 +36,7 @@ test('a full NATS at the start leaves requests and explanations served, and inta
   await untilIs(held, 1);
   assert.equal(await former.end('SIGTERM'), 0);
 
-  const broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, nats.url);
   const { streams } = broker.manager;
   for await (const { config } of streams.list()) await streams.delete(config.name);
   await streams.add({ name: 'ELSE', subjects: ['else'], max_bytes: STORE_BYTES });

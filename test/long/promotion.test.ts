@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AckPolicy, DeliverPolicy } from 'nats';
-import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { ADVERTS_STREAM } from '../../src/engine/broker/topology.ts';
+import { connectTestBroker } from '../support/broker.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { auditNumbers } from '../support/order-auditor.ts';
@@ -63,8 +63,7 @@ test('numbers that a lost primary had told are not told again, though JetStream 
     (timeline) => timeline !== null,
   );
   await pair.detach();
-  const broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
-  cleanup.after(() => broker.close());
+  const broker = await connectTestBroker(cleanup, nats.url);
   const { last_seq: before } = (await broker.manager.streams.info(ADVERTS_STREAM)).state;
   await story.tell(1);
   const told = story.receiver.posts.length;

@@ -11,7 +11,7 @@ import { startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder, type RecordedEntry, type RecorderDependencies } from '../../src/engine/intake/recorder.ts';
 import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
-import { type Database, type DatabasePool, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { type Database, type DatabasePool, migrate } from '../../src/engine/store/database.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
 import {
@@ -24,6 +24,7 @@ import {
   UNSTATED_PROPERTY,
 } from '../support/adverts.ts';
 import { openDeliveryStage } from '../support/courier.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { numberedUuid } from '../support/intake.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
@@ -116,8 +117,7 @@ function letterOf(sequence: number, fault: Fault) {
 async function openScene(t: TestContext) {
   const { url } = await startTestPostgres(t);
   await migrate(url);
-  const database = openDatabase({ url, connectionsMax: 4, plans: 'pipeline', onConnectionLost: () => undefined });
-  t.after(() => database.end());
+  const database = openTestDatabase(t, url, 4, 'pipeline');
   const client = await createClient(database, { name: 'tests', rateLimitPerSecond: null, rateLimitBurst: null });
   await createSearch(database, client.id, {
     ...SEARCH_DEFAULTS,

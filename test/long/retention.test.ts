@@ -10,9 +10,10 @@ import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { RETAINED_TABLES, type RetainedTable, type RetentionDays } from '../../src/engine/domain/retention.ts';
 import { sweep } from '../../src/engine/maintenance/retention.ts';
 import { createApiKey, createClient } from '../../src/engine/store/clients.ts';
-import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
+import { type Database, migrate, transaction } from '../../src/engine/store/database.ts';
 import { FEATURES } from '../../src/features.ts';
 import { startDaemon } from '../support/daemon.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
 import { type SimulatedClock, simulateClock } from '../support/simulated-clock.ts';
@@ -42,8 +43,7 @@ async function openStage(t: TestContext, endpoint = 'https://hooks.example'): Pr
   const postgres = await startTestPostgres(cleanup);
   const clock = await simulateClock(postgres.url);
   await migrate(postgres.url);
-  const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
-  cleanup.after(() => database.end());
+  const database = openTestDatabase(cleanup, postgres.url, 4);
   const { id: clientId } = await createClient(database, { name: 'simulated' });
   const market = await startSimulatedMarket({
     database,

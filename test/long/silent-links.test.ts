@@ -5,8 +5,8 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { openDatabase } from '../../src/engine/store/database.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestPostgres, startTestServers } from '../support/servers.ts';
@@ -35,8 +35,7 @@ test('the first statement of a new connection is watched like the others', async
   const postgres = await startTestPostgres(t);
   const proxy = await startTcpProxy(t, Number(new URL(postgres.url).port));
   const url = Object.assign(new URL(postgres.url), { port: String(proxy.port) }).href;
-  const database = openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined });
-  t.after(() => database.end());
+  const database = openTestDatabase(t, url, 1);
   database.once('connect', () => proxy.swallow('down'));
   await assert.rejects(database.query('select'), { code: 'ETIMEDOUT', message: /has fallen silent/ });
   assert.equal((await database.query('select')).rowCount, 1, 'the next one is made anew');

@@ -1,11 +1,12 @@
 /** A source's snapshots, through a daemon into its tables. */
 
 import type pg from 'pg';
-import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { type Broker } from '../../src/engine/broker/connection.ts';
 import { readState } from '../../src/engine/domain/stored-property.ts';
 import type { DecimalHabits } from '../../src/features/feeds/numbers.ts';
 import { openFormat } from '../../src/features/feeds/reading.ts';
 import { type SnapshotOptions, takeSnapshot } from '../../src/features/feeds/snapshot.ts';
+import { connectTestBroker } from './broker.ts';
 import type { RunningService } from './daemon.ts';
 import { connectDatabase } from './database.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
@@ -22,8 +23,7 @@ export interface FeedScene {
 export async function startFeedScene(t: Cleanup, servers?: TestServers): Promise<FeedScene> {
   const own = servers ?? (await startTestServers(t));
   const daemon = await startHere(t, own);
-  const broker = await connectBroker({ url: own.nats.url, name: 'test', onStatus: () => undefined });
-  t.after(() => broker.close());
+  const broker = await connectTestBroker(t, own.nats.url);
   return { servers: own, daemon, broker, database: connectDatabase(t, own.postgres.url) };
 }
 

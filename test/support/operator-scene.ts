@@ -1,9 +1,10 @@
 /** What the tests of operators share: a daemon with one search, adverts that satisfy it, and an endpoint. */
 
 import { randomUUID } from 'node:crypto';
-import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { type Broker } from '../../src/engine/broker/connection.ts';
 import { publish } from '../../src/engine/broker/publish.ts';
 import { advertSubject } from '../../src/engine/broker/topology.ts';
+import { connectTestBroker } from './broker.ts';
 import { createApiKey, type Daemon, type RunningService, type Settings, startDaemon } from './daemon.ts';
 import { type CreatedSearch, restClient } from './rest-client.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
@@ -45,8 +46,7 @@ async function openScene<S extends RunningService>(
     notificationEnabled: true,
     endpointRecipient: receiver.urlOf('/hook'),
   });
-  const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
-  cleanup.after(() => broker.close());
+  const broker = await connectTestBroker(cleanup, servers.nats.url);
   return {
     servers,
     daemon,
