@@ -10,7 +10,7 @@ import { brotliDecompress } from 'node:zlib';
 import Flatbush from 'flatbush';
 import { KM_PER_DEGREE, RADIANS } from '../domain/geo.ts';
 import { type DepartmentOutlines, departmentOutlines } from './department-outlines.ts';
-import { COAST, type UnpackedOutlines, unpackOutlines } from './outlines/packed-outlines.ts';
+import { COAST, type Outlines, unpackOutlines } from './outlines/packed-outlines.ts';
 
 /** A point of the sea this near to the coast belongs to the commune (decisions, section 5). */
 const COAST_KM = 2;
@@ -30,12 +30,12 @@ interface GridPoint {
 }
 
 export class CommuneOutlines {
-  readonly #outlines: UnpackedOutlines;
+  readonly #outlines: Outlines;
   readonly #arcs: CommuneArcs;
   readonly #boxes: Flatbush;
   readonly #indexOf: ReadonlyMap<string, number>;
 
-  constructor(outlines: UnpackedOutlines) {
+  constructor(outlines: Outlines) {
     this.#outlines = outlines;
     this.#arcs = arcsByCommune(outlines);
     this.#boxes = indexBoxes(outlines, this.#arcs);
@@ -120,7 +120,7 @@ export class CommuneOutlines {
   }
 }
 
-function distanceToArcKm({ starts, xs, ys }: UnpackedOutlines, arc: number, point: GridPoint): number {
+function distanceToArcKm({ starts, xs, ys }: Outlines, arc: number, point: GridPoint): number {
   const { x, y, kmPerX, kmPerY } = point;
   let nearest = Infinity;
   for (let at = (starts[arc] as number) + 1; at < (starts[arc + 1] as number); at++) {
@@ -134,7 +134,7 @@ function distanceToArcKm({ starts, xs, ys }: UnpackedOutlines, arc: number, poin
   return Math.sqrt(nearest);
 }
 
-function indexBoxes({ insees, starts, xs, ys }: UnpackedOutlines, arcs: CommuneArcs): Flatbush {
+function indexBoxes({ insees, starts, xs, ys }: Outlines, arcs: CommuneArcs): Flatbush {
   const boxes = new Flatbush(insees.length, undefined, Int32Array);
   for (let commune = 0; commune < insees.length; commune++) {
     let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
@@ -162,7 +162,7 @@ function arcsOf({ firsts, ids }: CommuneArcs, commune: number): Uint32Array {
   return ids.subarray(firsts[commune], firsts[commune + 1]);
 }
 
-function arcsByCommune({ insees, inside, beyond }: UnpackedOutlines): CommuneArcs {
+function arcsByCommune({ insees, inside, beyond }: Outlines): CommuneArcs {
   const firsts = new Uint32Array(insees.length + 1);
   const count = (commune: number): void => {
     firsts[commune] = (firsts[commune] as number) + 1;

@@ -1,6 +1,6 @@
 /** The outlines of a department's communes, as numbers that compress well: what a map draws of it. */
 
-import type { UnpackedOutlines } from './outlines/packed-outlines.ts';
+import type { Outlines } from './outlines/packed-outlines.ts';
 
 /** Beyond a line lies another department; for the sea and other countries see `COAST` and `BORDER`. */
 const OTHER_DEPARTMENT = -3;
@@ -21,7 +21,7 @@ export interface DepartmentOutlines {
 
 /** `nameOf` is null for a commune that is not in the department. Null: none of them has an outline. */
 export function departmentOutlines(
-  { attribution, scale, translate, insees, inside, beyond, starts, xs, ys }: UnpackedOutlines,
+  { attribution, scale, translate, insees, inside, beyond, starts, xs, ys }: Outlines,
   nameOf: (insee: string) => string | null,
 ): DepartmentOutlines | null {
   const communes: [string, string][] = [];

@@ -14,7 +14,7 @@ import { feature, meshArcs } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 import { sideOfEdge, WEST_OF_EDGE } from '../../domain/geo.ts';
 import { cityIdOf, readCommuneRecords } from '../commune-records.ts';
-import { BORDER, COAST, type PackedArc, packOutlines } from './packed-outlines.ts';
+import { BORDER, COAST, type Outlines, packOutlines } from './packed-outlines.ts';
 
 const SOURCE = new URL('../../../../../shared/data/outlines/communes-2018.topojson.gz', import.meta.url);
 const RESULT = new URL('communes.bin.br', import.meta.url);
@@ -24,6 +24,12 @@ const SIZE_MAX_BYTES = 2_500_000;
 type Source = Topology<{ communes: GeometryCollection }>;
 type Countries = Topology<{ countries: GeometryCollection<{ name: string }> }>;
 type Point = readonly [x: number, y: number];
+/** A line of corners, and the indices of the communes on both sides, or what lies beyond. */
+interface Arc {
+  readonly points: readonly Point[];
+  readonly inside: number;
+  readonly beyond: number;
+}
 type IsForeign = (lon: number, lat: number) => boolean;
 
 /**
@@ -76,7 +82,7 @@ async function makeOutlines(): Promise<Buffer> {
   const borders = landBordersOf(source, isForeign);
   const insees = [...new Set([...sides.values()].flat())].sort((a, b) => cityIdOf(a) - cityIdOf(b));
   const indexOf = new Map(insees.map((insee, index) => [insee, index]));
-  const arcs: PackedArc[] = [];
+  const arcs: Arc[] = [];
   for (const [arc, [left = '', right]] of sides) {
     if (left === right) continue;
     const points = pointsOf(source, arc);
@@ -86,7 +92,18 @@ async function makeOutlines(): Promise<Buffer> {
   }
   arcs.sort((a, b) => a.inside - b.inside || a.beyond - b.beyond);
   const { scale, translate } = transformOf(source);
-  return packOutlines({ attribution: ATTRIBUTION, scale, translate, insees, arcs });
+  return packOutlines({ attribution: ATTRIBUTION, scale, translate, insees, ...columnsOf(arcs) });
+}
+
+function columnsOf(arcs: readonly Arc[]): Pick<Outlines, 'inside' | 'beyond' | 'starts' | 'xs' | 'ys'> {
+  let end = 0;
+  return {
+    inside: Int32Array.from(arcs, ({ inside }) => inside),
+    beyond: Int32Array.from(arcs, ({ beyond }) => beyond),
+    starts: Int32Array.from([0, ...arcs.map(({ points }) => (end += points.length))]),
+    xs: Int32Array.from(arcs.flatMap(({ points }) => points.map(([x]) => x))),
+    ys: Int32Array.from(arcs.flatMap(({ points }) => points.map(([, y]) => y))),
+  };
 }
 
 /** An arc that two polygons of one commune share is not part of its outline. */
@@ -96,13 +113,13 @@ function arcsOf(geometry: GeometryCollection['geometries'][number]): number[] {
   return rings.flat().map((arc) => (arc < 0 ? ~arc : arc));
 }
 
-function innerArc(points: readonly Point[], one: number, other: number): PackedArc {
+function innerArc(points: readonly Point[], one: number, other: number): Arc {
   return { points, inside: Math.min(one, other), beyond: Math.max(one, other) };
 }
 
 /** Pieces of an outer arc, cut where it changes from coast to border. */
-function outerArcs(points: readonly Point[], inside: number, isBorder: readonly boolean[]): PackedArc[] {
-  const pieces: PackedArc[] = [];
+function outerArcs(points: readonly Point[], inside: number, isBorder: readonly boolean[]): Arc[] {
+  const pieces: Arc[] = [];
   let from = 0;
   for (let at = 1; at < points.length; at++) {
     const isLast = at === points.length - 1;
