@@ -42,9 +42,22 @@ export async function once<Input, T extends { readonly id: Uuid }>(
   const known = await findFormerRequest(database, request);
   if (known !== null) return { made: await formerOf(known, readAgain), isNew: false };
   const input = await prepare();
-  const result = await makeOnce(request, input);
+  const result = await makeUnlessUnderWay(request, () => makeOnce(request, input));
   if ('made' in result) return { made: result.made, isNew: true };
   return { made: await formerOf(result.former, readAgain), isNew: false };
+}
+
+const underWay = new Set<string>();
+
+/** In this process a second request would wait for the writes of its client before it reached the lock of its key. */
+async function makeUnlessUnderWay<T>(
+  { clientId, path, key }: KeyedRequest,
+  make: () => Promise<MadeOnce<T>>,
+): Promise<MadeOnce<T>> {
+  const name = `${clientId} ${path} ${key}`;
+  if (underWay.has(name)) return { former: 'under way' };
+  underWay.add(name);
+  return make().finally(() => underWay.delete(name));
 }
 
 /** Null without a key. Throws a 400 `Problem`. */

@@ -371,6 +371,23 @@ describe('an Idempotency-Key', () => {
   const create = (key: string, idempotencyKey: string, body: object) =>
     api.call('POST', '/searches', body, { key, headers: { 'Idempotency-Key': idempotencyKey } });
 
+  it('is answered 409 while the first request of it is under way', async () => {
+    const key = await api.newClient('slow');
+    const holding = await api.database.connect();
+    await holding.query('begin');
+    await holding.query(
+      `select pg_advisory_xact_lock(x'5ea7'::integer, hashtext(id::text)) from clients where name = 'slow'`,
+    );
+    const statuses: number[] = [];
+    const ask = async () => void statuses.push((await create(key, 'a', { title: 'slow' })).status);
+    const asked = Promise.all([ask(), ask(), ask()]);
+    await untilIs(() => statuses.join(), '409,409');
+    await holding.query('commit');
+    holding.release();
+    await asked;
+    assert.deepEqual(statuses, [409, 409, 201]);
+  });
+
   it('makes one search, however often and however fast it is sent', async () => {
     const key = await api.newClient('once');
     const body = { title: 'once', budgetMax: 1 };

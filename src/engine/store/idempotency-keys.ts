@@ -33,32 +33,6 @@ export async function findFormerRequest(
   return former.isSame ? { resourceId: former.resourceId } : 'another body';
 }
 
-/**
- * A statement that gives the key to the resource `id` if `condition` holds, no other transaction holds the key, and the
- * key is unused; then it returns a row. Its parameters are `claimValues`, numbered from `first`. Served by the primary
- * key.
- */
-export function claimOf(first: number, id: string, condition: string): string {
-  const [clientId, path, key, bodyHash, lock] = [0, 1, 2, 3, 4].map((offset) => `$${first + offset}`);
-  return `
-    insert into idempotency_keys (client_id, path, key, body_hash, resource_id)
-    select ${clientId}, ${path}, ${key}, ${bodyHash}, ${id}
-    from (select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as is_first offset 0) as turn
-    where is_first and ${condition}
-    on conflict (client_id, path, key) do update
-    set body_hash = excluded.body_hash, resource_id = excluded.resource_id, created_at = now()
-    where idempotency_keys.created_at <= now() - interval '${KEPT_HOURS} hours'
-    returning key`;
-}
-
-export function claimValues({ clientId, path, key, bodyHash }: KeyedRequest): readonly (string | Buffer)[] {
-  return [clientId, path, key, bodyHash, lockOf({ clientId, path, key })];
-}
-
-function lockOf({ clientId, path, key }: Pick<KeyedRequest, 'clientId' | 'path' | 'key'>): string {
-  return `${clientId} ${path} ${key}`;
-}
-
 export type MadeOnce<T> = { readonly made: T } | { readonly former: Exclude<FormerRequest, null> };
 
 /** Runs `make` in the transaction, unless the request was made before or is under way. Served by the primary key. */
@@ -71,7 +45,7 @@ export async function makeOnce<T extends { readonly id: Uuid }>(
   return transaction(database, async (connection) => {
     const { rows } = await connection.query<{ isFirst: boolean }>(
       'select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as "isFirst"',
-      [lockOf(request)],
+      [`${clientId} ${path} ${key}`],
     );
     if (rows[0]?.isFirst !== true) return { former: 'under way' };
     const former = await findFormerRequest(connection, request);

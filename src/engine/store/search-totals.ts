@@ -25,14 +25,6 @@ export class SearchLimitError extends Error {
   }
 }
 
-/**
- * Writers that are not near a limit do not wait for each other: at most so many may be under way at once and unknown to
- * each other, far more than PostgreSQL has connections.
- */
-export const UNLOCKED_MARGIN = 1_000;
-/** The same for matches per advert, of which a search adds at most one. */
-export const UNLOCKED_MATCHES_MARGIN = 250;
-
 /** The class of locks that are held to the end of a transaction; the second key is the client's. */
 const LOCK_CLASS = 0x5ea7;
 
@@ -60,7 +52,7 @@ export async function requireRoom(
 }
 
 /** At most 1,000 for each search, which matches an advert once or not at all: corrections may exceed that. */
-export const MATCHES_PER_MILLE = 'coalesce(least(1000 * sum(searches), greatest(sum(matches_per_mille), 0)), 0)';
+const MATCHES_PER_MILLE = 'coalesce(least(1000 * sum(searches), greatest(sum(matches_per_mille), 0)), 0)';
 const SUMS = `coalesce(sum(searches), 0)::integer as searches,
   coalesce(sum(polygon_corners), 0)::integer as "polygonCorners",
   coalesce(sum(excluded_words), 0)::integer as "excludedWords",

@@ -18,14 +18,8 @@ import { SILENCE } from './cancellations.ts';
 import { passed } from './claim-fence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { WAITING } from './delivery-states.ts';
-import { claimOf, claimValues, type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
-import {
-  MATCHES_PER_MILLE,
-  requireRoom,
-  UNLOCKED_MARGIN,
-  UNLOCKED_MATCHES_MARGIN,
-  withWriteLock,
-} from './search-totals.ts';
+import { type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
+import { requireRoom, withWriteLock } from './search-totals.ts';
 
 export interface SearchRow extends Omit<Search, 'members' | 'mail'>, Omit<MailStanding, 'key'> {
   readonly mailKey: string | null;
@@ -88,11 +82,8 @@ export async function createSearch(
   members: SearchMembers,
   others: Omit<NewSearch, 'members'> = {},
 ): Promise<Search> {
-  const search = { members, ...others };
-  const created = isLight(search) ? await insertSearch(database, clientId, search, unlockedLimits(search)) : null;
-  if (created !== null) return created;
   return withWriteLock(clientId, () =>
-    transaction(database, (connection) => createSearchWithin(connection, clientId, search)),
+    transaction(database, (connection) => createSearchWithin(connection, clientId, { members, ...others })),
   );
 }
 
@@ -103,19 +94,9 @@ export async function createSearchOnce(
   request: KeyedRequest,
 ): Promise<MadeOnce<Search>> {
   const { clientId } = request;
-  const limits = unlockedLimits(search);
-  const made = isLight(search) ? await insertSearch(database, clientId, search, limits, request) : null;
-  if (made !== null) return { made };
-  // A request with this key was made before or is under way, or a limit must be checked.
   return withWriteLock(clientId, () =>
     makeOnce(database, request, (connection) => createSearchWithin(connection, clientId, search)),
   );
-}
-
-/** Adds neither corners nor words, and lifts no erasure. */
-function isLight({ members }: NewSearch): boolean {
-  const { polygonCorners, excludedWords } = weightOf(members);
-  return polygonCorners + excludedWords === 0 && members.notificationConsent === null;
 }
 
 async function createSearchWithin(connection: Queryable, clientId: Uuid, search: NewSearch): Promise<Search> {
@@ -123,7 +104,7 @@ async function createSearchWithin(connection: Queryable, clientId: Uuid, search:
   const added = { searches: 1, ...weightOf(members), matchesPerAdvert: matchesPerMille / 1_000 };
   await requireRoom(connection, clientId, added, limits);
   await liftErasure(connection, clientId, members);
-  return (await insertSearch(connection, clientId, search, NO_LIMITS)) as Search;
+  return insertSearch(connection, clientId, members, matchesPerMille);
 }
 
 /**
@@ -143,53 +124,24 @@ async function liftErasure(connection: Queryable, clientId: Uuid, members: Searc
   );
 }
 
-/** Within the limits no writer has to wait. */
-function unlockedLimits({ limits = NO_LIMITS }: NewSearch): SearchLimits {
-  return {
-    ...limits,
-    searches: limits.searches - UNLOCKED_MARGIN,
-    matchesPerAdvert: limits.matchesPerAdvert - UNLOCKED_MATCHES_MARGIN,
-  };
-}
-
-const HAS_ROOM = `(
-  select coalesce(sum(searches), 0) < $17 and ($16 = 0 or ${MATCHES_PER_MILLE} < 1000 * $18::float8)
-  from search_totals where client_id = $2)`;
-const INSERT = `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
-    endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_key,
-    event_thresholds, matches_per_mille)
-  select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, mail_key_of($2::uuid, $13),
-    case when $14::json is not null then event_thresholds_of($14, $15, null, false) end, $16::smallint`;
-
-/**
- * Null when the client has reached a limit of searches or matches per advert, or `request` is not the first of its key;
- * one statement, so that no lock waits for this process. The totals are served by their primary key.
- */
 async function insertSearch(
-  database: Queryable,
+  connection: Queryable,
   clientId: Uuid,
-  { members, matchesPerMille = 0 }: NewSearch,
-  limits: SearchLimits,
-  request: KeyedRequest | null = null,
-): Promise<Search | null> {
+  members: SearchMembers,
+  matchesPerMille: number,
+): Promise<Search> {
   const token = `whsec_${randomBytes(32).toString('base64')}`;
-  const columns = [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members)];
-  const values = [...columns, matchesPerMille, limits.searches, limits.matchesPerAdvert];
-  const { rows } = await database.query<SearchRow>(
-    request === null
-      ? {
-          name: 'insert-search',
-          text: `${INSERT} where ${HAS_ROOM} returning ${SEARCH_COLUMNS}`,
-          values,
-        }
-      : {
-          name: 'insert-search-once',
-          text: `with claimed as (${claimOf(19, '$1::uuid', HAS_ROOM)})
-            ${INSERT} where exists (select from claimed) returning ${SEARCH_COLUMNS}`,
-          values: [...values, ...claimValues(request)],
-        },
-  );
-  return rows[0] === undefined ? null : searchOfRow(rows[0]);
+  const { rows } = await connection.query<SearchRow>({
+    name: 'insert-search',
+    text: `
+      insert into searches (id, client_id, token, title, title_folded, members, notification_enabled, endpoint_recipient,
+        event_endpoint, subscribed_events, hide_property_contact, context, mail_key, event_thresholds, matches_per_mille)
+      select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, mail_key_of($2::uuid, $13),
+        case when $14::json is not null then event_thresholds_of($14, $15, null, false) end, $16::smallint
+      returning ${SEARCH_COLUMNS}`,
+    values: [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members), matchesPerMille],
+  });
+  return searchOfRow(rows[0] as SearchRow);
 }
 
 /** Null when there is none, it was deleted, or it is another client's. Served by the unique index on id. */
