@@ -28,7 +28,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { announceControlChange } from '../src/engine/broker/announcements.ts';
+import { announceChange } from '../src/engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../src/engine/broker/connection.ts';
 import { type Publication, publishAll } from '../src/engine/broker/publish.ts';
 import { ensureAdvertsStream } from '../src/engine/broker/topology.ts';
@@ -238,7 +238,7 @@ async function measureThroughput(run: Run) {
 
 async function resumeDelivery({ database, broker }: Run): Promise<void> {
   await resumeControl(database, 'deliver');
-  announceControlChange(broker);
+  announceChange(broker, 'controls');
 }
 
 /** What one change takes until it is recorded, and what one of its deliveries takes from then on. */

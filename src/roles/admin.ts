@@ -1,6 +1,6 @@
 /** Opens the admin interface (gRPC): the part of the composition root that knows `grpc/`. */
 
-import { announceChange, announceControlChange } from '../engine/broker/announcements.ts';
+import { announceChange } from '../engine/broker/announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
 import { isBrokerOutage } from '../engine/broker/outage.ts';
 import { publish } from '../engine/broker/publish.ts';
@@ -34,7 +34,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       readStreams: async () => (broker.isConnected() ? readStreamFigures(broker) : []),
       adoptStreams: (isTrial) => adoptStreams(parts, isTrial),
       async controlsChanged() {
-        announceControlChange(broker);
+        announceChange(broker, 'controls');
         await heartbeat.refresh();
       },
       keysChanged: () => announceChange(broker, 'keys'),

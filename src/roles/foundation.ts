@@ -116,7 +116,7 @@ async function openParts(
   const checks: Parts['checks'] = { streams: () => topology.reason };
   const clocks = await watchClocks(base, broker, database);
   const heartbeat = await openHeartbeat(base, { broker, database, topology, supervisor, checks });
-  const feed = createActivityFeed({ broker, database, instanceId: heartbeat.id });
+  const feed = createActivityFeed(broker);
   return {
     ...base,
     dataDirectory: () => dataDirectoryPath(config.dataDir),

@@ -2,12 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  announceChange,
-  announceControlChange,
-  onChange,
-  onControlChange,
-} from '../../src/engine/broker/announcements.ts';
+import { announceChange, onChange } from '../../src/engine/broker/announcements.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startTestNats } from '../support/servers.ts';
 
@@ -40,12 +35,12 @@ test('what the instances of a namespace announce reaches no other namespace', as
   };
   const [first, west, sender] = await Promise.all([connect(null), connect('west'), connect('west')]);
   onChange(first, 'keys', () => assert.fail('it is of another namespace'));
-  onControlChange(first, () => assert.fail('it is of another namespace'));
+  onChange(first, 'controls', () => assert.fail('it is of another namespace'));
   const told = new Promise<void>((resolve) => onChange(west, 'keys', resolve));
-  const controlled = new Promise<void>((resolve) => onControlChange(west, resolve));
+  const controlled = new Promise<void>((resolve) => onChange(west, 'controls', resolve));
   await Promise.all([first, west].map(({ connection }) => connection.flush()));
   announceChange(sender, 'keys');
-  announceControlChange(sender);
+  announceChange(sender, 'controls');
   await Promise.all([told, controlled]);
   // All that the server has for it has come, when it answers.
   await first.connection.flush();

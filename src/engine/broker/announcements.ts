@@ -4,13 +4,15 @@
  * the truth.
  */
 
-import { createInbox } from 'nats';
 import type { DueDelivery } from '../domain/delivery.ts';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type Broker, listen } from './connection.ts';
 
-/** `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. */
-export type Changed = 'searches' | 'keys' | 'secrets';
+/**
+ * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: what operators decide
+ * about stages and the index changed.
+ */
+export type Changed = 'searches' | 'keys' | 'secrets' | 'controls';
 
 const FEED_GREW = 'feed.grew';
 /** Clients in one announcement; an announcement about more clients names none and means all. */
@@ -110,20 +112,10 @@ function dueOf(lines: string): readonly DueDelivery[] {
   });
 }
 
-const CONTROLS_CHANGED = 'controls.changed';
 const ACTIVITY = 'activity';
 const ACTIVITY_WANTED = 'activity.wanted';
 
-/** A lost signal delays a control until the next poll of PostgreSQL; a lost activity is not shown. */
-export function announceControlChange(broker: Broker): void {
-  if (broker.isConnected()) broker.connection.publish(subjectOf(broker, CONTROLS_CHANGED));
-}
-
-export function onControlChange(broker: Broker, listener: () => void): void {
-  listen(broker, subjectOf(broker, CONTROLS_CHANGED), listener);
-}
-
-/** Sends one batch of activities, as bytes, to every watcher. */
+/** Sends one batch of activities, as bytes, to every watcher; a lost one is not shown. */
 export function publishActivity(broker: Broker, bytes: Uint8Array): void {
   if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY), bytes);
 }
@@ -138,21 +130,6 @@ export function announceWatcher(broker: Broker): void {
   if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY_WANTED));
 }
 
-/** The same; `onReady` is called with the id of each instance that publishes from now on. Returns what ends the watch. */
-export function callForActivity(broker: Broker, onReady: (instanceId: string) => void): () => void {
-  const reply = createInbox();
-  const subscription = broker.connection.subscribe(reply, {
-    callback: (error, message) => error ?? onReady(message.string()),
-  });
-  broker.connection.publish(subjectOf(broker, ACTIVITY_WANTED), undefined, { reply });
-  return () => subscription.unsubscribe();
-}
-
-/** `listener` is called for each watcher before that watcher is answered. */
-export function onWatcher(broker: Broker, instanceId: string, listener: () => void): void {
-  listen(broker, subjectOf(broker, ACTIVITY_WANTED), (message) => {
-    listener();
-    // A renewal requests no answer.
-    message.respond(Buffer.from(instanceId));
-  });
+export function onWatcher(broker: Broker, listener: () => void): void {
+  listen(broker, subjectOf(broker, ACTIVITY_WANTED), listener);
 }

@@ -6,7 +6,7 @@
 
 import { hostname } from 'node:os';
 import { startTask } from '../actor/task.ts';
-import { onControlChange } from '../broker/announcements.ts';
+import { onChange } from '../broker/announcements.ts';
 import type { Broker } from '../broker/connection.ts';
 import type { PauseGate } from '../broker/pause-gate.ts';
 import { randomUuid } from '../domain/ids.ts';
@@ -102,7 +102,7 @@ export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions):
     work: refresh,
     onTransientError: options.onTransientError,
   });
-  onControlChange(broker, task.ask);
+  onChange(broker, 'controls', task.ask);
   return {
     id,
     startedAt,
