@@ -213,7 +213,8 @@ test('couriers read which endpoints are paused when that has changed, and not ev
   const { query } = database;
   let reads = 0;
   const counting = (...statement: Parameters<typeof query>) => {
-    if (String(statement[0]).includes('from endpoints')) reads += 1;
+    const [text] = statement as readonly unknown[];
+    if (String(text).includes('from endpoints')) reads += 1;
     return query.apply(database, statement);
   };
   Object.assign(database, { query: counting });
