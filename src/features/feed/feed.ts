@@ -142,6 +142,7 @@ interface Page {
   readonly upTo: FeedPosition;
   readonly bounds: FeedBounds;
   readonly isEmpty: boolean;
+  /** There may be further items to read. */
   readonly isCut: boolean;
 }
 
@@ -205,12 +206,6 @@ const POLL_FIRST_MS = 20;
 /** An announcement may be lost. */
 const POLL_MAX_MS = 5_000;
 
-interface PollRequest {
-  readonly isEmpty: boolean;
-  /** There may be further items to read. */
-  readonly isCut: boolean;
-}
-
 interface Poll {
   /** An announcement came since its last read. */
   hasNews: boolean;
@@ -218,23 +213,8 @@ interface Poll {
   readonly wakeUp: Signal;
 }
 
-interface FeedWaits {
-  /** True once the process ends: polls no longer wait. */
-  readonly isOver: boolean;
-  /** These clients have news; null: all clients. */
-  readonly wake: (clientIds: readonly Uuid[] | null) => void;
-  /** Reads repeatedly, after `page`, until an item comes, the time is over, the client is gone or the process ends. */
-  until<Page extends PollRequest>(
-    clientId: Uuid,
-    waitMs: number,
-    gone: AbortSignal,
-    page: Page,
-    read: (last: Page) => Promise<Page>,
-  ): Promise<Page>;
-}
-
 /** Long polls of the feed, by client, and what wakes them. */
-function createFeedWaits(ending: AbortSignal = new AbortController().signal): FeedWaits {
+function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
   const polls = new Map<Uuid, Set<Poll>>();
   const notifyAll = (clientIds: Iterable<Uuid>): void => {
     for (const id of clientIds) {
@@ -247,11 +227,14 @@ function createFeedWaits(ending: AbortSignal = new AbortController().signal): Fe
   ending.addEventListener('abort', () => notifyAll(polls.keys()), { once: true });
 
   return {
+    /** True once the process ends: polls no longer wait. */
     get isOver() {
       return ending.aborted;
     },
-    wake: (clientIds) => notifyAll(clientIds ?? polls.keys()),
-    async until(clientId, waitMs, gone, page, read) {
+    /** These clients have news; null: all clients. */
+    wake: (clientIds: readonly Uuid[] | null): void => notifyAll(clientIds ?? polls.keys()),
+    /** Reads repeatedly, after `page`, until an item comes, the time is over, the client is gone or the process ends. */
+    async until(clientId: Uuid, waitMs: number, gone: AbortSignal, page: Page, read: (last: Page) => Promise<Page>) {
       const endsAt = performance.now() + waitMs;
       const poll: Poll = { hasNews: false, wakeUp: new Signal() };
       const ofClient = polls.get(clientId) ?? new Set<Poll>();

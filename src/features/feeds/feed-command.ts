@@ -18,26 +18,19 @@ import { endSource } from './snapshot.ts';
 import type { Planned } from './spool.ts';
 import type { SnapshotOutcome } from './tally.ts';
 
-interface FeedOptions {
-  readonly source: string;
-  readonly file: string | null;
-  readonly format: string;
-  /** Empty: none. */
-  readonly mapping: string;
-  readonly isAll: boolean;
-  readonly isForced: boolean;
-  readonly isDryRun: boolean;
-  readonly isEnd: boolean;
-}
+type FeedOptions = ReturnType<typeof optionsOf>;
 
 const CHANGES_SHOWN = 50;
 const NOT_UNDERSTOOD = 2;
 
-export function feedCommand({ args, text, flag }: Input): Promise<void> {
+export function feedCommand(input: Input): Promise<void> {
+  return feed(readConfig(), optionsOf(input), interruptSignal());
+}
+
+function optionsOf({ args, text, flag }: Input) {
   const [source = '', file = null] = args;
   const choices = { isAll: flag('all'), isForced: flag('force'), isDryRun: flag('dry-run'), isEnd: flag('end') };
-  const options = { source, file, format: text('format'), mapping: text('mapping'), ...choices };
-  return feed(readConfig(), options, interruptSignal());
+  return { source, file, format: text('format'), mapping: text('mapping'), ...choices };
 }
 
 /** Sets the exit code 2 when rows were not understood, or many adverts have lost a member. Throws `CommandError` when the snapshot is refused. */

@@ -53,39 +53,32 @@ async function openFeeds(parts: Parts): Promise<void> {
 /** Every instance reads the same: take the maximum over instances. */
 function measureFeeds({ metrics, database }: Parts, sources: readonly FeedSource[]): void {
   const beganAt = Date.now();
+  const names = sources.map(({ name }) => name);
   const measure = (name: string, help: string, read: (report: SourceReport, source: FeedSource) => number): void => {
     metrics.labelledGauge(name, help, 'source', async () => {
-      const reports = await readReports(
-        database,
-        sources.map((source) => source.name),
-      );
+      const reports = await readReports(database, names);
       return sources.map((source) => [source.name, read(reports.get(source.name) ?? {}, source)] as const);
     });
   };
   measure(
     'vigie_feed_overdue_seconds',
     'How much longer than twice its interval a source has given nothing',
-    (report, source) => {
-      const gaveAt = report.gaveAt === undefined ? beganAt : Date.parse(report.gaveAt);
-      return Math.max(0, (Date.now() - gaveAt - 2 * source.everyMs) / 1_000);
+    ({ gaveAt }, { everyMs }) => {
+      const silentMs = Date.now() - (gaveAt === undefined ? beganAt : Date.parse(gaveAt));
+      return Math.max(0, (silentMs - 2 * everyMs) / 1_000);
     },
+  );
+  measure('vigie_feed_refused', '1 while the last snapshot of a source was refused', ({ refusal }) =>
+    Number(Boolean(refusal)),
   );
   metrics.labelledGauge(
     'vigie_feed_lost_values',
     'Values of the last snapshot that were not understood and left out',
     ['source', 'member'],
-    async () => {
-      const reports = await readReports(
-        database,
-        sources.map((source) => source.name),
-      );
-      return [...reports].flatMap(([source, { lost = {} }]) =>
+    async () =>
+      [...(await readReports(database, names))].flatMap(([source, { lost = {} }]) =>
         Object.entries(lost).map(([member, count]) => [[source, member], count] as const),
-      );
-    },
-  );
-  measure('vigie_feed_refused', '1 while the last snapshot of a source was refused', (report) =>
-    report.refusal ? 1 : 0,
+      ),
   );
 }
 
@@ -110,7 +103,7 @@ async function runFeed(name: string, dependencies: AdminDependencies): Promise<F
 }
 
 function feedMessage({ name, adverts, report }: Pick<Source, 'name' | 'adverts' | 'report'>): Feed {
-  const { counts = {}, complaints = [], notices = [], warnings = [] } = report;
+  const { counts, complaints = [], notices = [], warnings = [] } = report;
   const time = (at: string | null | undefined): Date | undefined => (at ? new Date(at) : undefined);
   return {
     name: `feeds/${name}`,
@@ -120,12 +113,12 @@ function feedMessage({ name, adverts, report }: Pick<Source, 'name' | 'adverts' 
     readTime: time(report.readAt),
     origin: report.from ?? '',
     refusal: report.refusal ?? '',
-    readCount: counts.adverts ?? 0,
-    newCount: counts.new ?? 0,
-    changedCount: counts.changed ?? 0,
-    republishedCount: counts.republished ?? 0,
-    goneCount: counts.gone ?? 0,
-    notUnderstoodCount: counts.notUnderstood ?? 0,
+    readCount: counts?.adverts ?? 0,
+    newCount: counts?.new ?? 0,
+    changedCount: counts?.changed ?? 0,
+    republishedCount: counts?.republished ?? 0,
+    goneCount: counts?.gone ?? 0,
+    notUnderstoodCount: counts?.notUnderstood ?? 0,
     complaints: [...complaints],
     notices: [...notices],
     warnings: [...warnings],

@@ -6,6 +6,8 @@
 import type { Database, Queryable } from '../../engine/store/database.ts';
 import type { OtherKeys } from './feed-row.ts';
 import type { DecimalHabits } from './numbers.ts';
+import type { Planned } from './spool.ts';
+import type { SnapshotOutcome } from './tally.ts';
 
 /** For one source, held while a snapshot is read: a hundred thousand of them take twenty megabytes. */
 export interface Publication {
@@ -31,7 +33,7 @@ export function firstReference(reference: string, held: ReadonlyMap<string, Publ
 }
 
 /** The results of the last snapshot of a source, for operators, and the input of the next check. */
-export interface SourceReport {
+export interface SourceReport extends Partial<Omit<SnapshotOutcome, 'gone'>> {
   /** When the source was last checked, and when it last gave a file. */
   readonly lookedAt?: string;
   readonly gaveAt?: string;
@@ -40,12 +42,6 @@ export interface SourceReport {
   /** Its path or address, and its version. */
   readonly from?: string;
   readonly version?: string | undefined;
-  readonly counts?: Readonly<Record<string, number>>;
-  readonly complaints?: readonly string[];
-  readonly notices?: readonly string[];
-  readonly warnings?: readonly string[];
-  /** The number of values that were left out, by member. */
-  readonly lost?: Readonly<Record<string, number>>;
   /** What the source's numbers have shown. */
   readonly decimals?: DecimalHabits;
   /** Why the last snapshot was refused; null when it was taken. */
@@ -95,14 +91,9 @@ export async function withSource<T>(database: Database, source: string, work: ()
 
 const PAGE_ROWS = 10_000;
 
-interface PublicationRow {
+interface PublicationRow extends OtherKeys, Pick<Publication, 'hash' | 'first' | 'members'> {
   readonly reference: string;
-  readonly hash: string | null;
   readonly publishedAt: Date;
-  readonly first: string | null;
-  readonly own: string;
-  readonly technical: string;
-  readonly members: string;
 }
 
 /** Served by the primary key, a page at a time. */
@@ -138,18 +129,11 @@ export async function announcePublications(client: Queryable, source: string, re
   );
 }
 
-interface Published {
-  readonly reference: string;
-  readonly hash: string;
-  readonly keys: OtherKeys;
-  readonly members: string;
-}
-
 /** After their acknowledgement. Served by the primary key. */
 export async function recordPublications(
   client: Queryable,
   source: string,
-  published: readonly Published[],
+  published: readonly Planned[],
   crawledAt: Date,
 ): Promise<void> {
   await client.query(
@@ -212,29 +196,22 @@ export async function writeReport(client: Queryable, source: string, report: Sou
   );
 }
 
-const SOURCE = `
-  source as name, hash as "openHash", coalesce(report, '{}') as report,
-  case when published_at = '-infinity' then null else published_at end as "crawledAt"`;
+const SOURCES = `
+  select source as name, hash as "openHash", coalesce(report, '{}') as report,
+    case when published_at = '-infinity' then null else published_at end as "crawledAt",
+    (select count(*)::integer from feed_publications advert
+     where advert.source = source.source and reference <> '') as adverts
+  from feed_publications source where reference = ''`;
 
 /** Null: the source is unknown. Served by the primary key. */
 export async function readSource(client: Queryable, name: string): Promise<Source | null> {
-  const { rows } = await client.query<Source>(
-    `select ${SOURCE}, (select count(*)::integer from feed_publications advert
-       where advert.source = source.source and reference <> '') as adverts
-     from feed_publications source where source = $1 and reference = ''`,
-    [name],
-  );
+  const { rows } = await client.query<Source>(`${SOURCES} and source = $1`, [name]);
   return rows[0] ?? null;
 }
 
 /** By name, a source a row. Served by `feed_publications_sources`. */
 export async function listSources(client: Queryable, after: string, limit: number): Promise<readonly Source[]> {
-  const { rows } = await client.query<Source>(
-    `select ${SOURCE}, (select count(*)::integer from feed_publications advert
-       where advert.source = source.source and reference <> '') as adverts
-     from feed_publications source where reference = '' and source > $1 order by source limit $2`,
-    [after, limit],
-  );
+  const { rows } = await client.query<Source>(`${SOURCES} and source > $1 order by source limit $2`, [after, limit]);
   return rows;
 }
 

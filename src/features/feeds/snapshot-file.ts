@@ -17,24 +17,11 @@ export const CONTENT_BYTES_MAX = 2 * 1_024 ** 3;
 const ENTRIES_MAX = 100_000;
 const HEAD_BYTES = 4;
 
-export interface SnapshotFile {
-  readonly path: string;
-  /** Changes when the file is written again. */
-  readonly version: string;
-  /** The share that has been read, 0 to 1. */
-  readonly shareRead: () => number;
-  /** From its beginning; throws `SnapshotRefusedError`. */
-  readonly content: () => AsyncGenerator<Buffer>;
-  /** Hash of the content that was read. */
-  readonly hash: () => string;
-  close(): Promise<void>;
-}
-
 /** A link or a pipe in place of a file is not followed, and does not block. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** Throws `SnapshotRefusedError` for what is no file, and the system's error for one that cannot be read. */
-export async function openSnapshot(path: string): Promise<SnapshotFile> {
+export async function openSnapshot(path: string) {
   const handle = await open(path, FLAGS).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ELOOP' ? new SnapshotRefusedError(`${path} is a link: name the file itself`) : error;
   });
@@ -61,10 +48,13 @@ export async function openSnapshot(path: string): Promise<SnapshotFile> {
       throw new SnapshotRefusedError('it changed while it was read: try again when it has been written');
   }
   return {
-    path,
+    /** Changes when the file is written again. */
     version,
+    /** From its beginning; throws `SnapshotRefusedError`. */
     content,
+    /** The share that has been read, 0 to 1. */
     shareRead: () => (stats.size === 0n ? 1 : Math.min(1, bytesRead / Number(stats.size))),
+    /** Of the content that was read. */
     hash: () => hash.copy().digest('base64url'),
     close: () => handle.close(),
   };

@@ -18,16 +18,12 @@ export interface Planned {
   readonly content: string;
 }
 
-export interface Spool {
-  add(planned: Planned): Promise<void>;
-  read(): AsyncGenerator<Planned>;
-  close(): Promise<void>;
-}
+export type Spool = Awaited<ReturnType<typeof createSpool>>;
 
 const BUFFERED_MAX = 1_024 * 1_024;
 
 /** The file has no name, so that it disappears with the process. */
-export async function createSpool(): Promise<Spool> {
+export async function createSpool() {
   const directory = await mkdtemp(join(tmpdir(), 'vigie-feed-'));
   const file = await open(join(directory, 'spool'), 'wx+', 0o600);
   await rm(directory, { recursive: true });
@@ -38,12 +34,12 @@ export async function createSpool(): Promise<Spool> {
     await file.writeFile(text);
   };
   return {
-    async add({ content, ...head }) {
+    async add({ content, ...head }: Planned): Promise<void> {
       // JSON has neither tabs nor line ends.
       buffered += `${JSON.stringify(head)}\t${content}\n`;
       if (buffered.length > BUFFERED_MAX) await flush();
     },
-    async *read() {
+    async *read(): AsyncGenerator<Planned> {
       await flush();
       for await (const { bytes } of linesOf(file.createReadStream({ start: 0, autoClose: false }))) {
         const line = bytes.toString('utf8');

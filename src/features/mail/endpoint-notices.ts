@@ -120,10 +120,8 @@ async function markNoticed(database: Queryable, endpoints: readonly DueNotice[])
 const WORDS = {
   fr: {
     locale: 'fr-FR',
-    subject: (client: string, paused: number, count: number) =>
-      paused > 0
-        ? `Webhooks de ${client} : ${paused} ${paused === 1 ? 'adresse est suspendue' : 'adresses sont suspendues'}`
-        : `Webhooks de ${client} : ${count} ${count === 1 ? 'adresse échoue' : 'adresses échouent'}`,
+    subject: (client: string, hasPaused: boolean) =>
+      `Webhooks de ${client} : adresses ${hasPaused ? 'suspendues' : 'en échec'}`,
     paused: (at: string) => `suspendue depuis le ${at} ; rien n’y est envoyé, rien n’est perdu`,
     failing: (at: string, until: string) => `échoue depuis le ${at} ; sera suspendue le ${until} sans réponse 200`,
     lastError: (error: string) => `dernier échec : ${error}`,
@@ -133,10 +131,8 @@ const WORDS = {
   },
   en: {
     locale: 'en-GB',
-    subject: (client: string, paused: number, count: number) =>
-      paused > 0
-        ? `Webhooks of ${client}: ${paused} ${paused === 1 ? 'endpoint is' : 'endpoints are'} paused`
-        : `Webhooks of ${client}: ${count} ${count === 1 ? 'endpoint fails' : 'endpoints fail'}`,
+    subject: (client: string, hasPaused: boolean) =>
+      `Webhooks of ${client}: endpoints ${hasPaused ? 'are paused' : 'fail'}`,
     paused: (at: string) => `paused since ${at}; nothing is sent to it, nothing is lost`,
     failing: (at: string, until: string) => `fails since ${at}; will be paused on ${until} without an answer of 200`,
     lastError: (error: string) => `last failure: ${error}`,
@@ -150,22 +146,17 @@ const DAY_MS = 86_400_000;
 
 function noticeText(client: string, endpoints: readonly DueNotice[], pauseDays: number, language: MailLanguage) {
   const words = WORDS[language];
-  const at = (date: Date): string =>
-    date.toLocaleString(words.locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'Europe/Paris' });
+  const at = (ms: number): string =>
+    new Date(ms).toLocaleString(words.locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'Europe/Paris' });
   const lines = endpoints.slice(0, SHOWN_MAX).map(({ url, pausedAt, failingSince, lastError }) => {
-    const since = failingSince ?? new Date(0);
-    const state =
-      pausedAt === null
-        ? words.failing(at(since), at(new Date(since.getTime() + pauseDays * DAY_MS)))
-        : words.paused(at(pausedAt));
-    return `${shownUrl(url)}\n  ${state}${lastError === null ? '' : `\n  ${words.lastError(lastError)}`}`;
+    const since = failingSince?.getTime() ?? 0;
+    const failing = words.failing(at(since), at(since + pauseDays * DAY_MS));
+    const state = pausedAt === null ? failing : words.paused(at(pausedAt.getTime()));
+    return [shownUrl(url), state, ...(lastError === null ? [] : [words.lastError(lastError)])].join('\n  ');
   });
-  if (endpoints.length > lines.length) lines.push(words.more(endpoints.length - lines.length));
-  const pausedCount = endpoints.filter(({ pausedAt }) => pausedAt !== null).length;
-  return {
-    subject: words.subject(cleanText(client), pausedCount, endpoints.length),
-    text: `${[...lines, words.advice].join('\n\n')}\n`,
-  };
+  if (endpoints.length > SHOWN_MAX) lines.push(words.more(endpoints.length - SHOWN_MAX));
+  const hasPaused = endpoints.some(({ pausedAt }) => pausedAt !== null);
+  return { subject: words.subject(cleanText(client), hasPaused), text: `${[...lines, words.advice].join('\n\n')}\n` };
 }
 
 /** Without its query, which may have a password. */
