@@ -3,13 +3,21 @@
 import { pipeline, Readable } from 'node:stream';
 import { JSONParser, TokenType } from '@streamparser/json';
 import { parse as parseCsv } from 'csv-parse';
-import { SaxesParser } from 'saxes';
+import { Parser } from 'htmlparser2';
 import { nearestName } from '../../engine/domain/nearest-name.ts';
 import { type ComplaintRow, type FeedRow, linesOf, NAMES_COLUMNS, SnapshotRefusedError } from './feed-row.ts';
 import { type FileRecord, mappedRow, type Tree, valueAt } from './mapped-values.ts';
 import type { Mapping } from './mapping.ts';
 import { createNumberReader, type NumberReader } from './numbers.ts';
-import { completedXml, DAMAGED_REASON, decoded, refuseWrongEncoding, textFault, utf8Text } from './readable-text.ts';
+import {
+  DAMAGED_REASON,
+  decoded,
+  refuseWrongEncoding,
+  textFault,
+  utf8Text,
+  wholeTags,
+  xmlText,
+} from './readable-text.ts';
 
 type Chunks = AsyncIterable<Buffer>;
 
@@ -159,46 +167,60 @@ async function* readJson(bytes: Chunks, { adverts = '', encoding }: Mapping): Re
 /** Entities of a file's own are not expanded: an advert that names them is reported. */
 async function* readXml(bytes: Chunks, { adverts = '', encoding }: Mapping): ReturnType<Read> {
   const element = adverts.replaceAll(/^\/|\/$/g, '');
-  const parser = new SaxesParser({ position: true });
   const path: string[] = [];
   const found: NamedRecord[] = [];
   const nodes: Tree[] = [];
-  let length = 0;
-  parser.on('opentag', ({ name, attributes }) => {
-    path.push(name);
-    if (path.length > DEPTH_MAX) throw new SnapshotRefusedError(`it nests deeper than ${DEPTH_MAX} levels`);
-    if (nodes.length === 0) length = 0;
-    if (nodes.length === 0 && path.join('/') !== element) return;
-    const entries = Object.entries(attributes).map(([attribute, value]) => [`@${attribute}`, value]);
-    nodes.push(Object.assign(Object.create(null), Object.fromEntries(entries)));
-  });
-  const onText = (text: string): void => {
-    const node = nodes.at(-1);
-    if (node !== undefined) node['#text'] = `${(node['#text'] as string | undefined) ?? ''}${text}`;
-  };
-  parser.on('text', onText);
-  parser.on('cdata', onText);
-  parser.on('closetag', ({ name }) => {
-    path.pop();
-    const node = nodes.pop();
-    const above = nodes.at(-1);
-    if (above === undefined) length = 0;
-    if (node === undefined) return;
-    if (above === undefined) found.push(treeRecord(parser.line, node));
-    else addChild(above, name, withoutWrapping(node));
-  });
+  let [length, line, openedAt, isLiteral, isEnding] = [0, 1, -1, false, false];
+  const parser = new Parser(
+    {
+      onopentag(name, attributes) {
+        path.push(name);
+        openedAt = parser.endIndex;
+        if (path.length > DEPTH_MAX) throw new SnapshotRefusedError(`it nests deeper than ${DEPTH_MAX} levels`);
+        if (nodes.length === 0) length = 0;
+        if (nodes.length === 0 && path.join('/') !== element) return;
+        const entries = Object.entries(attributes).map(([attribute, value]) => [`@${attribute}`, xmlText(value)]);
+        nodes.push(Object.assign(Object.create(null), Object.fromEntries(entries)));
+      },
+      ontext(text) {
+        const node = nodes.at(-1);
+        if (node === undefined) return;
+        const written = isLiteral ? text.replaceAll('&', '&amp;') : text;
+        node['#text'] = `${(node['#text'] as string | undefined) ?? ''}${written}`;
+      },
+      oncdatastart: () => void (isLiteral = true),
+      oncdataend: () => void (isLiteral = false),
+      onclosetag(name, isImplied) {
+        if (isEnding) throw new Error(`it is cut off within <${name}>`);
+        // An element without an end tag, unless it is one that needs none.
+        if (isImplied && openedAt !== parser.endIndex) throw new Error(`<${name}> has no end before line ${line}`);
+        path.pop();
+        const node = nodes.pop();
+        const above = nodes.at(-1);
+        if (above === undefined) length = 0;
+        if (node === undefined) return;
+        if ('#text' in node) node['#text'] = xmlText(node['#text'] as string);
+        if (above === undefined) found.push(treeRecord(line, node));
+        else addChild(above, name, withoutWrapping(node));
+      },
+    },
+    { xmlMode: true, decodeEntities: false },
+  );
   try {
-    for await (const text of completedXml(decoded(bytes, encoding))) {
+    for await (const text of wholeTags(decoded(bytes, encoding))) {
       length += text.length;
-      if (length > RECORD_LENGTH_MAX) throw new SnapshotRefusedError(`what begins at line ${parser.line} has no end`);
-      parser.write(text);
+      if (length > RECORD_LENGTH_MAX) throw new SnapshotRefusedError(`what begins at line ${line} has no end`);
+      for (const written of text.split(/(?<=\n)/)) {
+        parser.write(written);
+        if (written.endsWith('\n')) line += 1;
+      }
       yield* found.splice(0);
     }
-    parser.close();
+    isEnding = true;
+    parser.end();
   } catch (error) {
     throw asRefused(error, 'XML');
   }
-  yield* found.splice(0);
 }
 
 /** An element that has a text alone is that text. */

@@ -1,7 +1,7 @@
 /**
  * Bytes as text of which one bad character spoils one advert, not the file: what cannot be read is marked, and the
- * advert that holds it is reported. XML is completed: names of HTML, a bare `&` or `<`, and a character written
- * as two references (a surrogate pair) are what a browser shows.
+ * advert that holds it is reported. Of XML names of HTML, a bare `&` or `<`, and a character written as two references (a
+ * surrogate pair) are what a browser shows.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -67,78 +67,34 @@ export function refuseWrongEncoding(damaged: number, all: number, encoding = UTF
     );
 }
 
-/** Longer than any name of HTML, and than two references to a character. */
-const REFERENCE_LENGTH_MAX = 40;
-const REFERENCE = '&(?:#[xX]?[0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});';
-const PAIR = '&#(?:[xX][dD][89abAB][0-9a-fA-F]{2}|5[56]\\d{3});&#(?:[xX][dD][c-fC-F][0-9a-fA-F]{2}|5[67]\\d{3});';
-/** All that XML reads in another way than it was meant, and the sections within which it reads nothing. */
-const READ_OTHERWISE = new RegExp(
-  // oxlint-disable-next-line eslint/no-control-regex -- XML has no such characters
-  `<!\\[CDATA\\[|<!--|${PAIR}|${REFERENCE}|&|<(?![\\p{L}_:/!?])|[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]`,
-  'gu',
-);
-// oxlint-disable-next-line eslint/no-control-regex -- likewise
-const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
-const SECTION_ENDS: Readonly<Record<string, string>> = { '<![CDATA[': ']]>', '<!--': '-->' };
+/** In place of a `<` that begins no tag. */
+const LESS = '\ufdd2';
 
-/** The same document as XML has it, in chunks. */
-export async function* completedXml(texts: AsyncIterable<string>): AsyncGenerator<string> {
+/** Chunks of XML in which a bare `<` is marked, as a browser shows it. */
+export async function* wholeTags(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let open = '';
-  let section = '';
-  const complete = (text: string): string => {
-    let done = '';
-    for (let at = 0; at < text.length; ) {
-      if (section !== '') {
-        const end = text.indexOf(section, at);
-        const until = end === -1 ? text.length : end + section.length;
-        done += text.slice(at, until).replaceAll(CONTROLS, UNREADABLE);
-        if (end !== -1) section = '';
-        at = until;
-        continue;
-      }
-      READ_OTHERWISE.lastIndex = at;
-      const found = READ_OTHERWISE.exec(text);
-      if (found === null) return done + text.slice(at);
-      done += text.slice(at, found.index);
-      section = SECTION_ENDS[found[0]] ?? '';
-      done += section === '' ? meaningOf(found[0]) : found[0];
-      at = found.index + found[0].length;
-    }
-    return done;
-  };
   for await (const text of texts) {
     const whole = open + text;
-    const end = wholeEnd(whole);
-    open = whole.slice(end);
-    yield complete(whole.slice(0, end));
+    open = whole.endsWith('<') ? '<' : '';
+    yield whole.slice(0, whole.length - open.length).replaceAll(/<(?![\p{L}_:/!?])/gu, LESS);
   }
-  yield complete(open);
+  yield open.replace('<', LESS);
 }
 
-const FIRST_OF_PAIR = /&#(?:[xX][dD][89abAB][0-9a-fA-F]{2}|5[56]\d{3});$/;
+const PAIR = '&#(?:[xX][dD][89abAB][0-9a-fA-F]{2}|5[56]\\d{3});&#(?:[xX][dD][c-fC-F][0-9a-fA-F]{2}|5[67]\\d{3});';
+const REFERENCES = new RegExp(`${PAIR}|&(?:#[xX]?[0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});`, 'g');
+// oxlint-disable-next-line eslint/no-control-regex -- XML has no such characters
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 
-/** Before what the next chunk may continue: a reference, the second one of a pair, the beginning or end of a section. */
-function wholeEnd(text: string): number {
-  const from = Math.max(0, text.length - REFERENCE_LENGTH_MAX);
-  const open = /[&<]/.exec(text.slice(from));
-  if (open === null) return Math.max(0, text.length - 2);
-  const end = from + open.index;
-  const [first = ''] = FIRST_OF_PAIR.exec(text.slice(Math.max(0, end - REFERENCE_LENGTH_MAX), end)) ?? [];
-  return end - first.length;
+/** A text of XML as a browser shows it: with names of HTML, and a character written as two references. */
+export function xmlText(written: string): string {
+  return written.replaceAll(CONTROLS, UNREADABLE).replaceAll(REFERENCES, meaningOf).replaceAll(LESS, '<');
 }
 
 function meaningOf(written: string): string {
-  if (written === '&') return '&amp;';
-  if (written === '<') return '&lt;';
-  if (!written.startsWith('&')) return UNREADABLE;
-  const text = written.includes(';&') ? pairOf(written) : decodeHTMLStrict(written);
-  if (text === written || /[\ufffd\p{Cs}]/u.test(text) || text.replaceAll(CONTROLS, '') === '') return UNREADABLE;
-  return /^[<>&'"]$/.test(text) ? `&#${text.charCodeAt(0)};` : text;
-}
-
-function pairOf(written: string): string {
   const codes = written
     .split(';', 2)
-    .map((each) => Number(each.replace(/^&#[xX]?/, (head) => (/x/i.test(head) ? '0x' : ''))));
-  return String.fromCharCode(...codes);
+    .map((each) => Number(each.replace(/^&#(x?)/i, (_, x: string) => (x ? '0x' : ''))));
+  const text = written.includes(';&') ? String.fromCharCode(...codes) : decodeHTMLStrict(written);
+  return text === written || /[\ufffd\p{Cs}]/u.test(text) || text.replaceAll(CONTROLS, '') === '' ? UNREADABLE : text;
 }
