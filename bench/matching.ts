@@ -5,7 +5,9 @@
  * all along.
  *
  *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json]
- *     [--only-ours] [--part first|second|hostile|points]
+ *     [--homes 0] [--only-ours] [--part first|second|hostile|points]
+ *
+ * `--homes`: the share of searches with criteria of the home, such as floor or energy. The scan knows none of these.
  */
 
 import { parseArgs } from 'node:util';
@@ -14,11 +16,12 @@ import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import type { PropertyFacts } from '../src/engine/domain/property-facts.ts';
 import { createSearchIndex, type SearchIndex } from '../src/engine/matching/search-index.ts';
 import { type Churn, churn, measureUpdates, type Updates } from './matching/churn.ts';
+import { withHomeAsked, withHomeStated } from './matching/homes.ts';
 import { measureHostile } from './matching/hostile.ts';
 import { type Latencies, measureMatches } from './matching/latency.ts';
 import { PlainIndex } from './matching/plain.ts';
 import { measurePoints } from './matching/points.ts';
-import { propertyOf, searchOf } from './matching/population.ts';
+import { type Mix, propertyOf, searchOf } from './matching/population.ts';
 import { printHostile, printPoints, printReport, type Section } from './matching/report.ts';
 import { Scan } from './matching/scan.ts';
 import { secondPropertyOf, secondSearchOf } from './matching/second-population.ts';
@@ -31,6 +34,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
     points: { type: 'string', default: '1000000' },
+    homes: { type: 'string', default: '0' },
     'only-ours': { type: 'boolean', default: false },
     part: { type: 'string', multiple: true, default: ['first', 'second', 'hostile', 'points'] },
   },
@@ -38,6 +42,7 @@ const { values: options } = parseArgs({
 const searchCount = Number(options.searches);
 const advertCount = Number(options.adverts);
 const seed = Number(options.seed);
+const homeShare = Number(options.homes);
 const isAlone = options['only-ours'];
 
 const MAIN_MIX = { nowhereShare: 0.003 };
@@ -160,14 +165,18 @@ function textOf(numbers: number[]): string {
 
 function measureFirst(towns: Towns): object {
   const advertsIn = (count: number, isWanted: (town: Town) => boolean): PropertyFacts[] =>
-    Array.from({ length: count }, (_, i) => propertyOf(towns, seed, i, isWanted));
+    Array.from({ length: count }, (_, i) => withHomeStated(propertyOf(towns, seed, i, isWanted), seed, i));
   const adverts = advertsIn(advertCount, () => true);
   const parisAdverts = advertsIn(Math.min(advertCount, 500), (town) => town.departmentCode === '75');
-  const searchAt: SearchAt = (position) => searchOf(towns, seed, position, MAIN_MIX);
-  const nowhereAt: SearchAt = (position) => searchOf(towns, seed, position, NOWHERE_MIX);
+  const searchesOf =
+    (mix: Mix, from: number): SearchAt =>
+    (position) =>
+      withHomeAsked(searchOf(towns, from, position, mix), from, position, homeShare);
+  const searchAt = searchesOf(MAIN_MIX, seed);
+  const nowhereAt = searchesOf(NOWHERE_MIX, seed);
 
   const built = build(searchAt);
-  const updates = measureUpdates(built.index, searchCount, (position) => searchOf(towns, seed + 1, position, MAIN_MIX));
+  const updates = measureUpdates(built.index, searchCount, searchesOf(MAIN_MIX, seed + 1));
   // The answers below are those after updates. Ours come first: a million objects of another index in the same heap
   // would lengthen every garbage collection.
   const everywhere = answer('everywhere', adverts, built.index);
@@ -176,7 +185,7 @@ function measureFirst(towns: Towns): object {
   const nowhere = answer('3 % without geography', adverts, build(nowhereAt).index);
 
   const currentAt: SearchAt = (position) => updates.replaced(position) ?? searchAt(position);
-  const scanned = isAlone ? null : compareScan(everywhere, currentAt);
+  const scanned = isAlone || homeShare > 0 ? null : compareScan(everywhere, currentAt);
   const plain = isAlone ? [] : comparePlain([everywhere, paris], currentAt);
   const plainNowhere = isAlone ? [] : comparePlain([nowhere], nowhereAt);
   const sections = [everywhere, paris, nowhere].map(({ name, ours }, i): Section => {
@@ -188,10 +197,16 @@ function measureFirst(towns: Towns): object {
 }
 
 function measureSecond(towns: Towns): object {
-  const adverts = Array.from({ length: advertCount }, (_, i) => secondPropertyOf(towns, seed, i));
-  const searchAt: SearchAt = (position) => secondSearchOf(towns, seed, position);
+  const adverts = Array.from({ length: advertCount }, (_, i) =>
+    withHomeStated(secondPropertyOf(towns, seed, i), seed, i),
+  );
+  const searchesOf =
+    (from: number): SearchAt =>
+    (position) =>
+      withHomeAsked(secondSearchOf(towns, from, position), from, position, homeShare);
+  const searchAt = searchesOf(seed);
   const built = build(searchAt);
-  const updates = measureUpdates(built.index, searchCount, (position) => secondSearchOf(towns, seed + 1, position));
+  const updates = measureUpdates(built.index, searchCount, searchesOf(seed + 1));
   const everywhere = answer('everywhere', adverts, built.index);
   const churned = churn(built.index, adverts, searchCount, searchAt);
   const currentAt: SearchAt = (position) => updates.replaced(position) ?? searchAt(position);
@@ -231,7 +246,8 @@ const findings = {
   second: isWanted('second') ? measureSecond(towns) : null,
 };
 if (isWanted('hostile')) {
-  printHostile(measureHostile(Array.from({ length: 100 }, (_, i) => secondPropertyOf(towns, seed, i))));
+  const adverts = Array.from({ length: 100 }, (_, i) => withHomeStated(secondPropertyOf(towns, seed, i), seed, i));
+  printHostile(measureHostile(adverts));
 }
 if (isWanted('points')) printPoints(await measurePoints(towns, seed, Number(options.points)));
 if (options.json) console.log(JSON.stringify({ ...findings.first, second: findings.second }));

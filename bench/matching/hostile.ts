@@ -4,11 +4,13 @@
  */
 
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
-import { ANYTHING } from '../../src/engine/domain/criterion-table.ts';
+import { ANYTHING, type CriterionSet } from '../../src/engine/domain/criterion-table.ts';
 import type { Expressions } from '../../src/engine/domain/expressions.ts';
+import { ALL_FEATURES } from '../../src/engine/domain/features.ts';
 import type { Polygon, Position } from '../../src/engine/domain/geo.ts';
 import { searchNumberOf } from '../../src/engine/domain/ids.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import { ALL_CRITERIA } from '../../src/engine/domain/unknown-criteria.ts';
 import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { type Latencies, measureMatches } from './latency.ts';
 import { randomOf } from './random.ts';
@@ -66,7 +68,36 @@ const KINDS: Record<string, { readonly searches: number; criteriaOf(position: nu
   '500 lists of 200 excluded words': { searches: 500, criteriaOf: (i) => worded([list(i, false, 1)]) },
   '500 lists of 200 excluded phrases': { searches: 500, criteriaOf: (i) => worded([list(i, false, 3)]) },
   '1,000 wide circles with 50 phrases': { searches: 1000, criteriaOf: (i) => wide(phrases(i)) },
+  '20,000 that ask for all of a home': { searches: 20_000, criteriaOf: (i) => homely(i, 0) },
+  '20,000 that accept its unknowns': { searches: 20_000, criteriaOf: (i) => homely(i, ALL_CRITERIA) },
 };
+
+/** Everything that a search can ask of a home, no two alike, and nearly all of it true of most. */
+function homely(position: number, orMissing: CriterionSet): Criteria {
+  const low = { min: 1 + position / 1e6, max: null };
+  const high = { min: null, max: 1e7 + position };
+  return {
+    ...ANYTHING,
+    propertyTypes: [0, 1, 2, 3, 4, 5, 6],
+    publisherTypes: [0, 1],
+    excludedSiteCategories: ['mairies'],
+    excludedInseeCodes: ['01001'],
+    budget: { ...low, max: high.max },
+    pricePerMeter: { ...low, max: high.max },
+    surface: { ...low, max: high.max },
+    room: low,
+    bedroom: low,
+    advertPrice: { ...low, max: high.max },
+    floor: { min: -1, max: 1e3 + position },
+    constructionYear: { min: 1000 + position / 100, max: 3000 },
+    condominiumFees: high,
+    rentalCharges: high,
+    energy: ['A', 'B', 'C', 'D', 'E', 'F', 'G'],
+    greenHouseGas: ['A', 'B', 'C', 'D', 'E', 'F', 'G'],
+    excludedFeatures: ALL_FEATURES & ~(1 << (position % 4)),
+    orMissing,
+  };
+}
 
 function shaped(polygons: readonly Polygon[]): Criteria {
   return { ...ANYTHING, areas: { ...ANYTHING.areas, polygons } };

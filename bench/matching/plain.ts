@@ -11,6 +11,7 @@ import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
 import { isInCircle, isInPolygon } from '../../src/engine/domain/geo.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { type FoldedText, foldTexts } from '../../src/engine/domain/word-phrases.ts';
+import { asksForHome } from './homes.ts';
 import { CompiledExpressions } from './plain-expressions.ts';
 
 /** Numbers of a row: box, kinds, position of the search, then six minima and six maxima. */
@@ -202,6 +203,7 @@ function kindsOf(criteria: Criteria, box: Box): number {
   const isOpen =
     criteria.withVirtualTour ||
     criteria.furnished !== null ||
+    asksForHome(criteria) ||
     criteria.excludedInseeCodes.length > 0 ||
     criteria.includedSiteCategories.length > 0 ||
     criteria.excludedSiteCategories.length > 0;

@@ -1,7 +1,6 @@
 /**
  * A search's needs, one bit each: the value that a flag or a single code requires. A property that lacks one of the
- * bits fails. The first bits, in the order of the table of criteria, are columns of the kernel; the others are left to
- * the exact check, and so are lists of several codes, which have no bit.
+ * bits fails. All are columns of the kernel; lists of several codes have no bit. Bits that are left are `rough-needs`.
  */
 
 import { RENT, SALE } from '../domain/codes.ts';
@@ -17,6 +16,7 @@ import {
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
 import { bitOfCriterion } from '../domain/unknown-criteria.ts';
 import { NEED_COLUMNS } from './kernel/layout.ts';
+import { ROUGH_NEEDS } from './rough-needs.ts';
 
 type NeedRow = RowOf<'flag' | 'requirement' | 'code' | 'codes'>;
 
@@ -28,8 +28,9 @@ interface Needs {
   readonly first: number;
 }
 
-/** Bits in an integer. */
-const BITS_MAX = 32;
+/** Those of the kernel. */
+const BITS_MAX = 8 * NEED_COLUMNS;
+export const COLUMN_NEEDS = 2 ** BITS_MAX - 1;
 
 /** Types of property have a column of their own; letters are left to the record. */
 export function hasNeeds(row: PlainRow): row is NeedRow {
@@ -37,6 +38,12 @@ export function hasNeeds(row: PlainRow): row is NeedRow {
 }
 
 const NEEDS = layOut(PLAIN_CRITERIA.filter(hasNeeds));
+const ROUGH_FIRST = NEEDS.reduce((end, { count }) => end + count, 0);
+const ROUGH = ROUGH_NEEDS.slice(0, BITS_MAX - ROUGH_FIRST).map((need, i) => ({
+  ...need,
+  count: 1,
+  first: ROUGH_FIRST + i,
+}));
 const OF_PROPERTY = NEEDS.flatMap(({ row, ...needs }) => (isOfProperty(row) ? { row, ...needs } : []));
 const OF_ADVERTS = NEEDS.flatMap(({ row, ...needs }) => (isOfAdverts(row) ? { row, ...needs } : []));
 
@@ -62,6 +69,7 @@ export function needsOf(criteria: Criteria): number | null {
     if (bit === 0) return null;
     all |= bit;
   }
+  for (const { asks, first } of ROUGH) if (asks(criteria)) all |= 1 << first;
   return all;
 }
 
@@ -72,14 +80,16 @@ function valueAsked(row: NeedRow, criteria: Criteria): number | boolean | null {
   return codes.length === 1 ? (codes[0] as number) : null;
 }
 
-/** `all` without what these criteria need. */
-export function needsWithout(all: number, skipped: CriterionSet): number {
-  if (skipped === 0) return all;
-  let left = all;
-  for (const { criterion, count, first } of NEEDS) {
-    if ((skipped & criterion) !== 0) left &= ~((2 ** count - 1) << first);
-  }
-  return left;
+/** Those of `all` that these criteria need. */
+export function needsAmong(all: number, criteria: CriterionSet): number {
+  let among = 0;
+  if (criteria === 0) return 0;
+  for (const needs of [...NEEDS, ...ROUGH]) if ((criteria & needs.criterion) !== 0) among |= all & bitsOf(needs);
+  return among;
+}
+
+function bitsOf({ count, first }: Pick<Needs, 'count' | 'first'>): number {
+  return (2 ** count - 1) << first;
 }
 
 /** 0 for a value that is unknown, or none of the criterion's. */
@@ -89,30 +99,26 @@ function bitOf({ count, first }: Pick<Needs, 'count' | 'first'>, value: number |
   return position >= 0 && position < count && Number.isInteger(position) ? 1 << (first + position) : 0;
 }
 
-/** The needs that all live adverts together provide: a search that considers fewer of them can only find less. */
-export function needsProvidedBy(facts: PropertyFacts): number {
-  let provided = needsProvidedByAdverts(facts.adverts);
-  for (const needs of OF_PROPERTY) provided |= bitOf(needs, needs.row.source.read(facts));
-  return provided;
-}
-
-function needsProvidedByAdverts(adverts: readonly AdvertFacts[]): number {
-  let provided = 0;
+/** What a property and these adverts meet. */
+export function needsMetBy(facts: PropertyFacts, adverts: readonly AdvertFacts[]): number {
+  let met = 0;
+  for (const needs of OF_PROPERTY) met |= bitOf(needs, needs.row.source.read(facts));
   for (const needs of OF_ADVERTS) {
-    for (const advert of adverts) provided |= bitOf(needs, needs.row.source.read(advert));
+    for (const advert of adverts) met |= bitOf(needs, needs.row.source.read(advert));
   }
-  return provided;
+  for (const { meets, first } of ROUGH) if (meets(facts, adverts)) met |= 1 << first;
+  return met;
 }
 
-/** Whether these adverts, some of the property's, provide what is needed of adverts. */
-export function doAdvertsProvide(all: number, adverts: readonly AdvertFacts[]): boolean {
-  return (all & ADVERT_NEEDS & ~needsProvidedByAdverts(adverts)) === 0;
+/** All needs of the criteria whose value they state. */
+export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts[]): number {
+  let known = 0;
+  for (const needs of OF_PROPERTY) if (needs.row.source.read(facts) !== null) known |= bitsOf(needs);
+  for (const needs of OF_ADVERTS) {
+    for (const advert of adverts) if (needs.row.source.read(advert) !== null) known |= bitsOf(needs);
+  }
+  return known;
 }
-
-const ADVERT_NEEDS = OF_ADVERTS.reduce((all, { count, first }) => all | ((2 ** count - 1) << first), 0);
-
-/** Those of the kernel. */
-export const COLUMN_NEEDS = 2 ** (8 * NEED_COLUMNS) - 1;
 
 /** Trees of rows are cut by these. */
 export const NEEDS_SALE = needFor('transactionType', SALE);

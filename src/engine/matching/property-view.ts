@@ -4,12 +4,9 @@
 
 import { isNowhere, NOWHERE_CODE } from '../domain/areas.ts';
 import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
-import type { Considered } from '../domain/criterion-kinds.ts';
-import { ANYTHING, type CriterionSet } from '../domain/criterion-table.ts';
 import { EXPRESSIONS } from '../domain/expression-criterion.ts';
 import { RADIANS } from '../domain/geo.ts';
-import { type AdvertFacts, NOTHING_KNOWN, type PropertyFacts } from '../domain/property-facts.ts';
-import { ALL_CRITERIA, unknownAmong } from '../domain/unknown-criteria.ts';
+import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
 import type { CodeTable } from './code-table.ts';
 import {
   MAYBE_BOUNDS,
@@ -24,13 +21,12 @@ import {
   QUERY_Y,
   SURE_BOUNDS,
 } from './kernel/layout.ts';
-import { needsProvidedBy } from './needs.ts';
-import { PROPERTY_RANGES } from './records/layout.ts';
 import { unitsOf } from './rows/area-geometry.ts';
 import { ACCEPTS_RENT, ACCEPTS_SALE, ACCEPTS_UNKNOWN_TRANSACTION } from './rows/kind-cut.ts';
-import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from './rows/quantiser.ts';
+import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap, MEASURES } from './rows/quantiser.ts';
 import {
   type GroupMemory,
+  NEEDS_CONDITION_CHECK,
   NEEDS_EXACT_CHECK,
   NEEDS_SHAPE_CHECK,
   NEEDS_TEXT_CHECK,
@@ -38,6 +34,7 @@ import {
   REPEATS_BY_INSEE,
   UNKNOWN_TYPE,
 } from './rows/row-groups.ts';
+import { StatedFacts } from './stated-facts.ts';
 import type { ExpressionTable } from './text/expression-table.ts';
 
 /** Strings of searches as codes. */
@@ -48,62 +45,43 @@ export interface Codes {
   readonly siteCategories: CodeTable;
 }
 
-/** Criteria whose value is known: of the property itself, and of each of its adverts. Each feature is left to the check. */
-interface StatedCriteria {
-  readonly own: CriterionSet;
-  readonly byAdvert: readonly CriterionSet[];
-}
-
 export interface PropertyView {
   readonly facts: PropertyFacts;
-  /** In the order of `PROPERTY_RANGES`, which begin with the `MEASURES`; NaN is unknown. */
+  /** Of the `MEASURES`; NaN is unknown. */
   readonly values: readonly number[];
   /** Codes of the lists of `facts`; 0 is one that no search names. */
   readonly inseeCodes: readonly number[];
   readonly departmentCode: number;
   readonly zipcodes: readonly number[];
-  /** One an advert. */
-  readonly siteCategories: readonly number[];
-  /** Needs of searches that it does not provide. */
-  readonly lacking: number;
+  /** With all adverts, and with fewer, as searches with excluded site categories have asked. */
+  readonly stated: StatedFacts;
+  readonly parts: Map<string, StatedFacts>;
   /** The bit of its type, and of its transaction. */
   readonly typeBit: number;
   readonly transactionBit: number;
-  /** Null until a search asks. */
-  stated: StatedCriteria | null;
   /** Whether the expression table has read the texts of all adverts. */
   hasReadTexts: boolean;
 }
 
 export function viewOf(facts: PropertyFacts, codes: Codes): PropertyView {
   const { propertyType, transactionType } = facts;
+  const siteCategories = facts.adverts.map(({ siteCategory }) =>
+    siteCategory === null ? 0 : codes.siteCategories.codeOf(siteCategory),
+  );
   const known = propertyType !== null && propertyType >= 0 && propertyType < PROPERTY_TYPES.length;
   return {
     facts,
-    values: PROPERTY_RANGES.map(({ source }) => source.read(facts) ?? Number.NaN),
-    lacking: ~needsProvidedBy(facts),
+    values: MEASURES.map(({ source }) => source.read(facts) ?? Number.NaN),
     inseeCodes: codesOf(isNowhere(facts) ? [NOWHERE_CODE] : facts.inseeCodes, codes.insee),
     departmentCode: facts.departmentCode === null ? 0 : codes.departments.codeOf(facts.departmentCode),
     zipcodes: codesOf(facts.zipcodes, codes.zipcodes),
-    siteCategories: facts.adverts.map(({ siteCategory }) =>
-      siteCategory === null ? 0 : codes.siteCategories.codeOf(siteCategory),
-    ),
+    stated: new StatedFacts(facts, facts.adverts, siteCategories),
+    parts: new Map(),
     typeBit: known ? 1 << propertyType : UNKNOWN_TYPE,
     transactionBit:
       transactionType === SALE ? ACCEPTS_SALE : transactionType === RENT ? ACCEPTS_RENT : ACCEPTS_UNKNOWN_TRANSACTION,
-    stated: null,
     hasReadTexts: false,
   };
-}
-
-export function statedIn(view: PropertyView): StatedCriteria {
-  const { facts, stated } = view;
-  if (stated !== null) return stated;
-  const statedBy = (considered: Considered): CriterionSet => ~unknownAmong(ALL_CRITERIA, considered, ANYTHING);
-  const own = statedBy({ facts, adverts: [] });
-  const byAdvert = facts.adverts.map((advert) => statedBy({ facts: NOTHING_KNOWN, adverts: [advert] }));
-  view.stated = { own, byAdvert };
-  return view.stated;
 }
 
 /** Whether some of its adverts may be all that a search considers, and have no text. */
@@ -143,8 +121,9 @@ export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): v
   }
   const repeats = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
   bytes[QUERY_TYPE] = view.typeBit;
-  for (let column = 0; column < NEED_COLUMNS; column++) bytes[QUERY_LACKING + column] = view.lacking >> (8 * column);
-  bytes[QUERY_TRIGGER] = NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | repeats;
+  for (let column = 0; column < NEED_COLUMNS; column++)
+    bytes[QUERY_LACKING + column] = view.stated.lacking >> (8 * column);
+  bytes[QUERY_TRIGGER] = NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK | repeats;
 }
 
 /** `lon` may be 360° away from the property's, to compare it across the date line. */

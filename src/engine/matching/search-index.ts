@@ -15,13 +15,23 @@ import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, LANES, OPEN_ROW, SURE_ANSWE
 import { type PropertyView, readTexts, viewOf } from './property-view.ts';
 import { RecordArena } from './records/arena.ts';
 import { holdsInRecord } from './records/check.ts';
-import { freeRecord, isPartial, type RecordTables, shapesAt, writeRecord } from './records/criteria-record.ts';
+import { Conditions } from './records/conditions.ts';
+import {
+  conditionsAt,
+  freeRecord,
+  isPartial,
+  type RecordTables,
+  shapesAt,
+  writeRecord,
+} from './records/criteria-record.ts';
 import { NumberList } from './records/number-list.ts';
 import { PolygonShapes } from './records/polygon-shapes.ts';
 import { CandidateRows } from './rows/candidate-rows.ts';
 import {
+  isConditionCheck,
   isShapeCheck,
   isTextCheck,
+  NEEDS_CONDITION_CHECK,
   NEEDS_EXACT_CHECK,
   NEEDS_SHAPE_CHECK,
   NEEDS_TEXT_CHECK,
@@ -76,6 +86,7 @@ const STAGED_PER_STEP = 64;
 class ColumnarSearchIndex implements SearchIndex {
   readonly #expressions = new ExpressionTable();
   readonly #shapes = new PolygonShapes();
+  readonly #conditions = new Conditions();
   readonly #tables: RecordTables = {
     insee: new CodeTable(),
     departments: new CodeTable(),
@@ -83,6 +94,7 @@ class ColumnarSearchIndex implements SearchIndex {
     siteCategories: new CodeTable(),
     expressions: this.#expressions,
     shapes: this.#shapes,
+    conditions: this.#conditions,
   };
   readonly #records = new RecordArena();
   readonly #addresses = new SearchAddresses();
@@ -103,7 +115,7 @@ class ColumnarSearchIndex implements SearchIndex {
    */
   #lastFacts: PropertyFacts | null = null;
   readonly #repeated = new NumberSet();
-  readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#expressions, this.#shapes);
+  readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#tables);
 
   get size(): number {
     return this.#addresses.size;
@@ -172,6 +184,7 @@ class ColumnarSearchIndex implements SearchIndex {
     const view = viewOf(facts, this.#tables);
     this.#lastFacts = null;
     this.#view = view;
+    this.#conditions.read(view.stated);
     this.#repeated.clear();
     this.#matched.clear();
     this.#rows.find(view, this.#presentTerms, this.#takeAnswers);
@@ -192,7 +205,12 @@ class ColumnarSearchIndex implements SearchIndex {
       expressions: this.#expressions.size,
       testedRows: testedGroups * LANES,
       bytes:
-        memory.carvedBytes + this.#records.bytes + this.#shapes.bytes + this.#expressions.bytes + this.#addresses.bytes,
+        memory.carvedBytes +
+        this.#records.bytes +
+        this.#shapes.bytes +
+        this.#conditions.bytes +
+        this.#expressions.bytes +
+        this.#addresses.bytes,
     };
   }
 
@@ -225,6 +243,8 @@ class ColumnarSearchIndex implements SearchIndex {
       } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
         readTexts(view, this.#expressions);
         if (!this.#expressions.holdsByRow(integers[at + 1] as number)) continue;
+      } else if ((attention & NEEDS_CONDITION_CHECK) !== 0) {
+        if (!this.#conditions.hold(integers[at + 1] as number)) continue;
       } else if ((attention & NEEDS_SHAPE_CHECK) !== 0) {
         if (!this.#shapes.hold(integers[at + 1] as number, lat as number, lon as number)) continue;
       }
@@ -235,7 +255,7 @@ class ColumnarSearchIndex implements SearchIndex {
 
   #holds(number: SearchNumber, address: number, view: PropertyView): boolean {
     if (isPartial(address, this.#records)) return satisfies(this.#unusual.get(number) as Criteria, view.facts);
-    return holdsInRecord(address, this.#records, view, this.#expressions, this.#shapes);
+    return holdsInRecord(address, this.#records, view, this.#tables);
   }
 }
 
@@ -250,18 +270,16 @@ const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 class ReadAhead {
   readonly #records: RecordArena;
   readonly #addresses: SearchAddresses;
-  readonly #expressions: ExpressionTable;
-  readonly #shapes: PolygonShapes;
+  readonly #tables: RecordTables;
   #recordList = new Int32Array(1024);
   #shapeList = new Int32Array(1024);
   /** Takes what is read for nothing but to have it near. */
   touched = 0;
 
-  constructor(records: RecordArena, addresses: SearchAddresses, expressions: ExpressionTable, shapes: PolygonShapes) {
+  constructor(records: RecordArena, addresses: SearchAddresses, tables: RecordTables) {
     this.#records = records;
     this.#addresses = addresses;
-    this.#expressions = expressions;
-    this.#shapes = shapes;
+    this.#tables = tables;
   }
 
   /** The record of the n-th of the rows that `EXACT_BITS` has a bit of. */
@@ -271,6 +289,7 @@ class ReadAhead {
 
   /** `start`, `end`: of the rows to check, `CHECK_INTEGERS` each. */
   read(integers: Int32Array, start: number, end: number, lat: number, lon: number): void {
+    const { expressions, shapes: allShapes, conditions } = this.#tables;
     this.#makeRoom((end - start) / CHECK_INTEGERS);
     let records = 0;
     let shapes = 0;
@@ -279,27 +298,32 @@ class ReadAhead {
       const attention = integers[at + 2] as number;
       const source = integers[at + 1] as number;
       if ((attention & EXACT_BITS) !== 0) {
-        const hasOtherSource = isTextCheck(attention) || isShapeCheck(attention);
+        const hasOtherSource = isTextCheck(attention) || isShapeCheck(attention) || isConditionCheck(attention);
         const address = hasOtherSource ? (this.#addresses.get(integers[at] as SearchNumber) as number) : source;
         this.#recordList[records++] = address;
       } else if ((attention & NEEDS_SHAPE_CHECK) !== 0) {
         this.#shapeList[shapes++] = source;
       } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
-        touched ^= this.#expressions.touch(source);
+        touched ^= expressions.touch(source);
+      } else if ((attention & NEEDS_CONDITION_CHECK) !== 0) {
+        touched ^= conditions.touch(source);
       }
     }
     for (let i = 0; i < records; i++) {
       const address = this.#recordList[i] as number;
       touched ^= this.#records.touch(address) ^ this.#records.touchSecondLine(address);
     }
-    for (let i = 0; i < shapes; i++) touched ^= this.#shapes.touch(this.#shapeList[i] as number);
+    for (let i = 0; i < shapes; i++) touched ^= allShapes.touch(this.#shapeList[i] as number);
     for (let i = 0; i < records; i++) {
-      const address = shapesAt(this.#recordList[i] as number, this.#records);
+      const record = this.#recordList[i] as number;
+      const own = conditionsAt(record, this.#records);
+      if (own !== 0) touched ^= conditions.touch(own);
+      const address = shapesAt(record, this.#records);
       if (address === 0) continue;
       this.#shapeList[shapes++] = address;
-      touched ^= this.#shapes.touch(address);
+      touched ^= allShapes.touch(address);
     }
-    for (let i = 0; i < shapes; i++) touched ^= this.#shapes.touchCell(this.#shapeList[i] as number, lat, lon);
+    for (let i = 0; i < shapes; i++) touched ^= allShapes.touchCell(this.#shapeList[i] as number, lat, lon);
     this.touched = touched;
   }
 

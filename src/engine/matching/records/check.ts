@@ -1,21 +1,18 @@
 /** The exact test of one record against one property: `satisfies` of `domain/criteria`, read from the record's words. */
 
-import type { CriterionSet } from '../../domain/criterion-table.ts';
+import { EXPRESSIONS } from '../../domain/expression-criterion.ts';
 import { isInCircle } from '../../domain/geo.ts';
-import type { AdvertFacts, PropertyFacts } from '../../domain/property-facts.ts';
-import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
-import { doAdvertsProvide, needsWithout } from '../needs.ts';
-import { type PropertyView, readTexts, statedIn, textsOf } from '../property-view.ts';
-import type { ExpressionTable } from '../text/expression-table.ts';
+import { INCLUDED_SITE_CATEGORIES } from '../../domain/site-category-criteria.ts';
+import { type PropertyView, readTexts, textsOf } from '../property-view.ts';
+import { StatedFacts } from '../stated-facts.ts';
 import type { RecordArena } from './arena.ts';
-import { holdsHome, orMissingOf } from './home-criteria.ts';
+import type { RecordTables } from './criteria-record.ts';
 import {
-  ADVERT_RANGES,
+  ACCEPTS_NO_CATEGORY,
+  ACCEPTS_NO_TEXT,
+  BOUND_BITS,
   CIRCLE_WORDS,
-  CODE_LISTS,
-  type CodeList,
-  codeIn,
-  countIn,
+  CONDITIONS,
   countOf,
   DEPARTMENTS,
   EXCLUDED_CATEGORIES,
@@ -23,159 +20,95 @@ import {
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
-  HAS_HOME,
   HAS_SHAPES,
   HEAD_WORDS,
-  homeOffset,
   INCLUDED_CATEGORIES,
   INSEE_CODES,
+  KINDS,
   listsOffset,
-  NEEDS,
-  PROPERTY_BOUND_BITS,
-  PROPERTY_RANGES,
-  packedAt,
+  NEEDS_SHIFT,
   placeCodesOf,
-  RANGE_CRITERIA,
   readCircle,
   shapesOf,
   ZIPCODES,
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
 
-const CATEGORIES_CRITERION = bitOfCriterion('includedSiteCategories');
-const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
-
+/** Of a search with a row that the property passes: its type, which only rows have, is accepted. */
 export function holdsInRecord(
   address: number,
   arena: RecordArena,
   view: PropertyView,
-  expressions: ExpressionTable,
-  shapes: PolygonShapes,
+  { expressions, shapes, conditions }: RecordTables,
 ): boolean {
   const integers = arena.integersAt(address);
   const numbers = arena.numbersAt(address);
   const head = arena.integerOffset(address);
-  const { facts } = view;
   const flags = integers[head + FLAGS] as number;
-  const orMissing = orMissingOf(integers, head);
-  const skipped = orMissing === 0 ? 0 : skippedOf(orMissing, integers, head, arena.numberOffset(address), view);
-  const needs = needsWithout(integers[head + NEEDS] as number, skipped);
-  if ((needs & view.lacking) !== 0) return false;
-
-  const firstBound = arena.numberOffset(address) + HEAD_WORDS;
-  let bound = firstBound;
-  for (let bit = 0; bit < PROPERTY_BOUND_BITS; bit++) {
+  let bound = arena.numberOffset(address) + HEAD_WORDS;
+  const lists = bound - HEAD_WORDS + listsOffset(flags);
+  for (let bit = 0; bit < BOUND_BITS; bit++) {
     if (((flags >> bit) & 1) === 0) continue;
     const limit = numbers[bound++] as number;
     const value = view.values[bit >> 1] as number;
-    if ((bit & 1) === 0 ? value >= limit : value <= limit) continue;
-    if ((skipped & (RANGE_CRITERIA[bit >> 1] as number)) === 0) return false;
+    if (!((bit & 1) === 0 ? value >= limit : value <= limit)) return false;
   }
-  const lists = firstBound - HEAD_WORDS + listsOffset(flags);
+  const stated = consideredBy(integers, head, lists, view);
+  if (stated.adverts.length === 0) return false;
+  if ((((integers[head + KINDS] as number) >> NEEDS_SHIFT) & stated.lacking) !== 0) return false;
+  const own = integers[head + CONDITIONS] as number;
+  const isWhole = stated === view.stated;
+  if (own !== 0 && !(isWhole ? conditions.hold(own) : conditions.holdFor(own, stated))) return false;
   if (!isInAreas(integers, numbers, head, lists, view, shapes)) return false;
-
-  const excludedCount = countOf(integers, head, EXCLUDED_CATEGORIES);
-  const firstExcluded = excludedOf(integers, head, lists);
-  const adverts =
-    excludedCount === 0
-      ? facts.adverts
-      : facts.adverts.filter((_, i) => !contains(integers, firstExcluded, excludedCount, view.siteCategories[i]));
-  if (adverts.length === 0) return false;
-  if (adverts.length < facts.adverts.length && !doAdvertsProvide(needs, adverts)) return false;
-  if (!areCodesListed(integers, head, facts, adverts, skipped)) return false;
-  if (!areAdvertsInRanges(flags, numbers, bound, adverts, skipped)) return false;
-  if ((flags & HAS_HOME) !== 0 && !holdsHome(integers, homeOffset(flags, lists), adverts, skipped)) return false;
-  const includedCount = countOf(integers, head, INCLUDED_CATEGORIES);
-  if (includedCount > 0 && (skipped & CATEGORIES_CRITERION) === 0) {
-    let isIncluded = false;
-    for (let i = 0; i < facts.adverts.length && !isIncluded; i++) {
-      isIncluded =
-        contains(integers, firstExcluded - includedCount, includedCount, view.siteCategories[i]) &&
-        adverts.includes(facts.adverts[i] as AdvertFacts);
-    }
-    if (!isIncluded) return false;
-  }
+  if (!isOfCategories(integers, head, lists, stated)) return false;
   const expression = integers[head + EXPRESSION] as number;
-  if (expression === 0 || (skipped & EXPRESSIONS_CRITERION) !== 0) return true;
-  if (adverts.length < facts.adverts.length) return expressions.holdsIn(expression, textsOf(facts, adverts));
+  if (expression === 0) return true;
+  if ((flags & ACCEPTS_NO_TEXT) !== 0 && EXPRESSIONS.isUnknown(stated)) return true;
+  if (!isWhole) return expressions.holdsIn(expression, textsOf(view.facts, stated.adverts));
   readTexts(view, expressions);
   return expressions.holds(expression);
 }
 
-/** Those of `orMissing` whose value is unknown. `first`: the first word of the record. */
-function skippedOf(
-  orMissing: CriterionSet,
-  integers: Int32Array,
-  head: number,
-  first: number,
-  view: PropertyView,
-): CriterionSet {
-  const { own, byAdvert } = statedIn(view);
+/** What it states without the adverts of excluded site categories. */
+function consideredBy(integers: Int32Array, head: number, lists: number, view: PropertyView): StatedFacts {
+  const { stated } = view;
   const count = countOf(integers, head, EXCLUDED_CATEGORIES);
-  const excluded = count === 0 ? 0 : excludedOf(integers, head, first + listsOffset(integers[head + FLAGS] as number));
-  let stated = own;
-  for (let i = 0; i < byAdvert.length; i++) {
-    if (!contains(integers, excluded, count, view.siteCategories[i])) stated |= byAdvert[i] as number;
+  if (count === 0) return stated;
+  const first = categoriesOf(integers, head, lists) + countOf(integers, head, INCLUDED_CATEGORIES);
+  const { siteCategories } = stated;
+  let excluded = 0;
+  for (let i = 0; i < siteCategories.length; i++) {
+    if (contains(integers, first, count, siteCategories[i])) excluded += 1;
   }
-  return orMissing & ~stated;
-}
-
-/** The integer at which the codes of excluded site categories begin, behind those of included ones. */
-function excludedOf(integers: Int32Array, head: number, lists: number): number {
-  const others = countOf(integers, head, EXCLUDED_INSEE_CODES) + countOf(integers, head, INCLUDED_CATEGORIES);
-  return 2 * lists + placeCodesOf(integers, head) + others;
-}
-
-/** Compares the lists for which there is no need bit. */
-function areCodesListed(
-  integers: Int32Array,
-  head: number,
-  facts: PropertyFacts,
-  adverts: readonly AdvertFacts[],
-  skipped: CriterionSet,
-): boolean {
-  for (const list of CODE_LISTS) {
-    const packed = packedAt(integers, head, list);
-    const count = countIn(packed, list);
-    if (count === 0 || (count === 1 && list.hasNeeds) || (skipped & list.criterion) !== 0) continue;
-    const { source } = list.row;
-    let isListed = source.of === 'property' && hasCode(packed, count, list, source.read(facts));
-    if (source.of !== 'property') {
-      for (const advert of adverts) isListed ||= hasCode(packed, count, list, source.read(advert));
-    }
-    if (!isListed) return false;
+  if (excluded === 0) return stated;
+  let kept = '';
+  for (let i = 0; i < siteCategories.length; i++) {
+    kept += contains(integers, first, count, siteCategories[i]) ? '-' : '+';
   }
-  return true;
+  return partOf(view, kept);
 }
 
-function hasCode(packed: number, count: number, list: CodeList, code: number | null): boolean {
-  for (let i = 0; i < count; i++) if (codeIn(packed, i, list) === code) return true;
-  return false;
+/** `kept`: a plus for each advert that counts. */
+function partOf({ facts, stated, parts }: PropertyView, kept: string): StatedFacts {
+  const known = parts.get(kept);
+  if (known !== undefined) return known;
+  const isKept = (_: unknown, i: number): boolean => kept[i] === '+';
+  const part = new StatedFacts(facts, stated.adverts.filter(isKept), stated.siteCategories.filter(isKept));
+  parts.set(kept, part);
+  return part;
 }
 
-/** `bound`: where the bounds on what adverts have begin. */
-function areAdvertsInRanges(
-  flags: number,
-  numbers: Float64Array,
-  bound: number,
-  adverts: readonly AdvertFacts[],
-  skipped: CriterionSet,
-): boolean {
-  let next = bound;
-  for (let i = 0; i < ADVERT_RANGES.length; i++) {
-    const bits = (flags >> (PROPERTY_BOUND_BITS + 2 * i)) & 3;
-    if (bits === 0) continue;
-    const min = (bits & 1) === 0 ? -Infinity : (numbers[next++] as number);
-    const max = (bits & 2) === 0 ? Infinity : (numbers[next++] as number);
-    const { source } = ADVERT_RANGES[i] as (typeof ADVERT_RANGES)[number];
-    let isWithin = (skipped & (RANGE_CRITERIA[PROPERTY_RANGES.length + i] as number)) !== 0;
-    for (const advert of adverts) {
-      const value = source.read(advert);
-      isWithin ||= value !== null && value >= min && value <= max;
-    }
-    if (!isWithin) return false;
-  }
-  return true;
+/** The integer at which the codes of included site categories begin; those of excluded ones follow. */
+function categoriesOf(integers: Int32Array, head: number, lists: number): number {
+  return 2 * lists + placeCodesOf(integers, head) + countOf(integers, head, EXCLUDED_INSEE_CODES);
+}
+
+function isOfCategories(integers: Int32Array, head: number, lists: number, stated: StatedFacts): boolean {
+  const count = countOf(integers, head, INCLUDED_CATEGORIES);
+  if (count === 0) return true;
+  if (containsAny(integers, categoriesOf(integers, head, lists), count, stated.siteCategories)) return true;
+  const acceptsUnknown = ((integers[head + FLAGS] as number) & ACCEPTS_NO_CATEGORY) !== 0;
+  return acceptsUnknown && INCLUDED_SITE_CATEGORIES.isUnknown(stated);
 }
 
 /** `lists`: the word at which the codes of the lists begin. */

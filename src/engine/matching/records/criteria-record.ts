@@ -1,11 +1,11 @@
 /**
  * Criteria as a record of some eighty bytes: a head of counts and flags, the bounds and the circle that are set, the
- * codes of the lists, where the polygons are. Of criteria that no client can send (unknown codes, NaN) and of those
+ * codes of the lists, where the polygons and the `conditions` are. Of criteria that no client can send (unknown codes, NaN) and of those
  * of unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
  */
 
 import { hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';
-import { ANYTHING, type Criteria } from '../../domain/criterion-table.ts';
+import { ANYTHING, type Criteria, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 import {
   EXPRESSION_ENTRIES_MAX,
   EXPRESSION_GROUPS_MAX,
@@ -14,32 +14,35 @@ import {
 } from '../../domain/expressions.ts';
 import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import type { CodeTable } from '../code-table.ts';
-import { needsOf } from '../needs.ts';
+import { needsAmong, needsOf } from '../needs.ts';
+import { ANY_TYPE } from '../rows/row-groups.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import type { RecordArena } from './arena.ts';
-import { writeHome } from './home-criteria.ts';
+import { type Conditions, writeConditions } from './conditions.ts';
 import {
-  CODE_LISTS,
+  ACCEPTS_NO_CATEGORY,
+  ACCEPTS_NO_TEXT,
+  CONDITIONS,
   countOf,
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
-  HAS_HOME,
   HAS_SHAPES,
   HEAD_WORDS,
-  homeOffset,
   IS_PARTIAL,
+  isRecorded,
+  KINDS,
   LIST_COUNTS,
   LISTS,
   type ListName,
   listsOffset,
-  NEEDS,
-  packCodes,
+  NEEDS_SHIFT,
   RANGES,
   shapesOf,
   wordsOf,
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
+import { setOf } from './value-sets.ts';
 
 /** The tables that give strings and expressions their codes. */
 export interface RecordTables {
@@ -49,7 +52,14 @@ export interface RecordTables {
   readonly siteCategories: CodeTable;
   readonly expressions: ExpressionTable;
   readonly shapes: PolygonShapes;
+  readonly conditions: Conditions;
 }
+
+const AREAS_CRITERION = bitOfCriterion('areas');
+const CATEGORIES_CRITERION = bitOfCriterion('includedSiteCategories');
+const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
+const TYPES_CRITERION = bitOfCriterion('propertyTypes');
+const TYPES_ROW = plainCriteria('codes').find(({ name }) => name === 'propertyTypes') as RowOf<'codes'>;
 
 const WORDS_MAX = 1 << 14;
 const scratch = new Float64Array(WORDS_MAX);
@@ -69,43 +79,37 @@ export function writeRecord(criteria: Criteria, arena: RecordArena, tables: Reco
   return writeAll(partial, shapes ?? 0, arena, tables);
 }
 
-/** Flags, needs, codes and the criteria of the home. False for criteria of which some have no place in a record. */
+/** Flags, kinds and conditions, these not in the head yet. False for criteria of which some have no place in a record. */
 function writeHead(criteria: Criteria): boolean {
-  const bounds = writeBounds(criteria);
+  const hasConditions = writeConditions(criteria);
   const needs = needsOf(criteria);
-  if (bounds === null || needs === null) return false;
-  const { circle, polygons } = criteria.areas;
-  for (let integer = 0; integer < 2 * HEAD_WORDS; integer++) scratchIntegers[integer] = 0;
-  scratchIntegers[FLAGS] = bounds | (circle === null ? 0 : HAS_CIRCLE) | (polygons.length === 0 ? 0 : HAS_SHAPES);
-  scratchIntegers[NEEDS] = needs;
-  for (const list of CODE_LISTS) {
-    const packed = packCodes(criteria[list.row.name], list);
-    if (packed === null) return false;
-    scratchIntegers[list.integer] = (scratchIntegers[list.integer] as number) | (packed << list.shift);
-  }
-  const flags = scratchIntegers[FLAGS] | HAS_HOME;
-  const hasHome = writeHome(criteria, scratchIntegers, homeOffset(flags, listsOffset(flags)));
-  if (hasHome === true) scratchIntegers[FLAGS] = flags;
-  return hasHome !== null;
+  const types = setOf(TYPES_ROW, criteria.propertyTypes);
+  if (hasConditions === null || needs === null || types === null) return false;
+  const { areas, orMissing } = criteria;
+  scratchIntegers.fill(0, 0, 2 * HEAD_WORDS);
+  scratchIntegers[FLAGS] =
+    writeBounds(criteria) |
+    (areas.circle === null ? 0 : HAS_CIRCLE) |
+    (areas.polygons.length === 0 ? 0 : HAS_SHAPES) |
+    ((orMissing & EXPRESSIONS_CRITERION) === 0 ? 0 : ACCEPTS_NO_TEXT) |
+    ((orMissing & CATEGORIES_CRITERION) === 0 ? 0 : ACCEPTS_NO_CATEGORY);
+  const typesInRow = (orMissing & TYPES_CRITERION) === 0 ? types : 0;
+  const needsInRow = needs & ~needsAmong(needs, orMissing);
+  scratchIntegers[KINDS] = (typesInRow === 0 ? ANY_TYPE : typesInRow) | (needsInRow << NEEDS_SHIFT);
+  scratchIntegers[CONDITIONS] = hasConditions ? 1 : 0;
+  return true;
 }
 
-/** The bits of those that are set, which follow the head; null when one is not a number. */
-function writeBounds(criteria: Criteria): number | null {
+/** The bits of those that are set, which follow the head. */
+function writeBounds(criteria: Criteria): number {
   let bits = 0;
-  let bit = 1;
   let top = HEAD_WORDS;
-  for (const { name } of RANGES) {
+  for (const [position, { name }] of RANGES.entries()) {
+    if (!isRecorded(position, criteria.orMissing)) continue;
     const { min, max } = criteria[name];
-    if (Number.isNaN(min) || Number.isNaN(max)) return null;
-    if (min !== null) {
-      bits |= bit;
-      scratch[top++] = min;
-    }
-    if (max !== null) {
-      bits |= bit << 1;
-      scratch[top++] = max;
-    }
-    bit <<= 2;
+    if (min !== null) scratch[top++] = min;
+    if (max !== null) scratch[top++] = max;
+    bits |= ((min === null ? 0 : 1) | (max === null ? 0 : 2)) << (2 * position);
   }
   return bits;
 }
@@ -119,6 +123,7 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
     scratch[top - 2] = circle.lon;
     scratch[top - 1] = circle.radiusKm;
   }
+  if (scratchIntegers[CONDITIONS] !== 0) scratchIntegers[CONDITIONS] = tables.conditions.use();
   scratchIntegers[EXPRESSION] = tables.expressions.use(criteria.expressions);
   let code = 2 * top;
   readLists(criteria);
@@ -137,6 +142,11 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
   const first = arena.numberOffset(address);
   for (let word = 0; word < top; word++) numbers[first + word] = scratch[word] as number;
   return address;
+}
+
+/** Where its conditions are; 0 for none. */
+export function conditionsAt(address: number, arena: RecordArena): number {
+  return arena.integersAt(address)[arena.integerOffset(address) + CONDITIONS] as number;
 }
 
 /** Where the record's polygons are; 0 for none. */
@@ -159,6 +169,8 @@ export function freeRecord(address: number, arena: RecordArena, tables: RecordTa
     for (let left = countOf(integers, head, list); left > 0; left--) tables[table].release(integers[code++] as number);
   }
   tables.expressions.release(integers[head + EXPRESSION] as number);
+  const conditions = integers[head + CONDITIONS] as number;
+  if (conditions !== 0) tables.conditions.release(conditions);
   if (((integers[head + FLAGS] as number) & HAS_SHAPES) !== 0) tables.shapes.free(shapesOf(integers, head));
   arena.free(address, wordsOf(integers, head));
 }
@@ -172,8 +184,6 @@ const lists: Record<ListName, readonly string[]> = {
   includedCategories: [],
   excludedCategories: [],
 };
-
-const AREAS_CRITERION = bitOfCriterion('areas');
 
 function readLists(criteria: Criteria): void {
   const { areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories, orMissing } = criteria;

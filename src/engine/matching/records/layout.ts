@@ -1,7 +1,4 @@
-/**
- * The words of a criteria record, see `criteria-record`: a head of integers, bounds, what `home-criteria` keeps, circle,
- * list codes, polygons' address.
- */
+/** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons' address. */
 
 import {
   type CriterionSet,
@@ -12,7 +9,6 @@ import {
 } from '../../domain/criterion-table.ts';
 import type { Circle } from '../../domain/geo.ts';
 import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
-import { hasNeeds } from '../needs.ts';
 import { MEASURES } from '../rows/quantiser.ts';
 
 const OTHER_RANGES = plainCriteria('range').filter((row) => !MEASURES.some(({ name }) => name === row.name));
@@ -24,16 +20,23 @@ export const RANGES: readonly RowOf<'range'>[] = [
   ...OTHER_RANGES.filter(isOfAdverts),
 ];
 export const RANGE_CRITERIA = RANGES.map(({ name }) => bitOfCriterion(name));
-export const PROPERTY_RANGES = RANGES.filter(isOfProperty);
-export const ADVERT_RANGES = RANGES.filter(isOfAdverts);
+
+/** Whether a record, and its rows, have the bounds of that range themselves, and not `conditions`. */
+export function isRecorded(range: number, orMissing: CriterionSet): boolean {
+  return range < MEASURES.length && (orMissing & (RANGE_CRITERIA[range] as number)) === 0;
+}
 
 /** Integers of the head. */
 export const FLAGS = 0;
-/** See `needs`. */
-export const NEEDS = 1;
+/** The types accepted, and from `NEEDS_SHIFT` on what else it needs (see `needs`). */
+export const KINDS = 1;
+export const NEEDS_SHIFT = 8;
 export const EXPRESSION = 2;
 export const LIST_COUNTS = 3;
-const CODES = 5;
+/** The address among `conditions`, 0 for none. */
+export const CONDITIONS = 5;
+/** Eight bytes each, like everything after the head but the list codes. */
+export const HEAD_WORDS = 3;
 
 /** The lists in order: word and bits of `LIST_COUNTS` that hold their lengths, and the table of their texts. */
 export const LISTS = [
@@ -56,94 +59,19 @@ function counted(integer: number, shift: number, bits: number) {
   return { integer, shift, max: 2 ** bits - 1 };
 }
 
-/** `FLAGS`: a bit for each bound, minimum first, then these. */
-export const BOUND_BITS = 2 * RANGES.length;
-/** The first bounds are those that the property itself must keep. */
-export const PROPERTY_BOUND_BITS = 2 * PROPERTY_RANGES.length;
+/** `FLAGS`: a bit for each bound of the `MEASURES`, minimum first, then these. */
+export const BOUND_BITS = 2 * MEASURES.length;
 const BOUNDS_MASK = 2 ** BOUND_BITS - 1;
-/** It has the words of `home-criteria`. */
-export const HAS_HOME = 1 << 27;
+/** A text, or the categories of sites, may be unknown. */
+export const ACCEPTS_NO_TEXT = 1 << 26;
+export const ACCEPTS_NO_CATEGORY = 1 << 27;
 export const HAS_CIRCLE = 1 << 28;
 export const HAS_SHAPES = 1 << 29;
 /** Only the areas are recorded, or not even these: see `criteria-record`. */
 export const IS_PARTIAL = 1 << 30;
-if (BOUNDS_MASK >= HAS_HOME) throw new RangeError(`${RANGES.length} ranges do not fit the flags of a record`);
-/** Those that no column has. */
-export const UNCOLUMNED_BOUNDS = BOUNDS_MASK & ~(2 ** (2 * MEASURES.length) - 1);
+if (BOUNDS_MASK >= ACCEPTS_NO_TEXT)
+  throw new RangeError(`${MEASURES.length} measures do not fit the flags of a record`);
 
-/** A list of codes within one integer of the head: how many, then the codes in their order. */
-export interface CodeList {
-  readonly row: RowOf<'codes'>;
-  readonly criterion: CriterionSet;
-  readonly integer: number;
-  readonly shift: number;
-  readonly countBits: number;
-  readonly codeBits: number;
-  /** Longer lists are unusual. */
-  readonly lengthMax: number;
-  /** A single code is one of the needs as well. */
-  readonly hasNeeds: boolean;
-}
-
-const INTEGER_BITS = 32;
-
-export const CODE_LISTS = layOutCodes(plainCriteria('codes'));
-const HEAD_INTEGERS = Math.max(...CODE_LISTS.map(({ integer }) => integer)) + 1;
-/** Eight bytes each, like everything after the head but the list codes. */
-export const HEAD_WORDS = Math.ceil(HEAD_INTEGERS / 2);
-
-function layOutCodes(rows: readonly RowOf<'codes'>[]): readonly CodeList[] {
-  let integer = CODES;
-  let end = 0;
-  return rows.map((row) => {
-    const countBits = bitsFor(row.names.length);
-    const codeBits = bitsFor(row.names.length - 1);
-    const lengthMax = Math.min(row.names.length, Math.floor((INTEGER_BITS - countBits) / codeBits));
-    const bits = countBits + lengthMax * codeBits;
-    if (end + bits > INTEGER_BITS) {
-      integer += 1;
-      end = 0;
-    }
-    const shift = end;
-    end += bits;
-    const criterion = bitOfCriterion(row.name);
-    return { row, criterion, integer, shift, countBits, codeBits, lengthMax, hasNeeds: hasNeeds(row) };
-  });
-}
-
-function bitsFor(max: number): number {
-  return INTEGER_BITS - Math.clz32(max);
-}
-
-export const TYPES_LIST = CODE_LISTS.find(({ row }) => row.name === 'propertyTypes') as CodeList;
-
-/** Null with an unknown code, and for a list that is too long. */
-export function packCodes(codes: readonly number[], { row, countBits, codeBits, lengthMax }: CodeList): number | null {
-  if (codes.length > lengthMax) return null;
-  let packed = codes.length;
-  for (let i = 0; i < codes.length; i++) {
-    const code = codes[i] as number;
-    if (!Number.isInteger(code) || code < 0 || code >= row.names.length) return null;
-    packed |= code << (countBits + i * codeBits);
-  }
-  return packed;
-}
-
-/** For `countIn` and `codeIn`. */
-export function packedAt(integers: Int32Array, head: number, { integer, shift }: CodeList): number {
-  return (integers[head + integer] as number) >>> shift;
-}
-
-export function countIn(packed: number, { countBits }: CodeList): number {
-  return packed & ((1 << countBits) - 1);
-}
-
-export function codeIn(packed: number, position: number, { countBits, codeBits }: CodeList): number {
-  return (packed >>> (countBits + position * codeBits)) & ((1 << codeBits) - 1);
-}
-
-/** Behind the bounds: few searches have them. */
-export const HOME_WORDS = 2;
 export const CIRCLE_WORDS = 3;
 
 /** `start`: the first of its `CIRCLE_WORDS`. */
@@ -185,15 +113,9 @@ export function wordsOf(integers: Int32Array, head: number): number {
   return shapesWordOf(integers, head) + (((integers[head + FLAGS] as number) & HAS_SHAPES) === 0 ? 0 : 1);
 }
 
-/** The first integer of the words of a record that `HAS_HOME`; `lists` as `listsOffset` counts it. */
-export function homeOffset(flags: number, lists: number): number {
-  return 2 * (lists - HOME_WORDS - ((flags & HAS_CIRCLE) === 0 ? 0 : CIRCLE_WORDS));
-}
-
 /** Words before the codes of the lists. */
 export function listsOffset(flags: number): number {
-  let words =
-    HEAD_WORDS + ((flags & HAS_HOME) === 0 ? 0 : HOME_WORDS) + ((flags & HAS_CIRCLE) === 0 ? 0 : CIRCLE_WORDS);
+  let words = HEAD_WORDS + ((flags & HAS_CIRCLE) === 0 ? 0 : CIRCLE_WORDS);
   for (let bounds = flags & BOUNDS_MASK; bounds !== 0; bounds &= bounds - 1) words += 1;
   return words;
 }

@@ -11,6 +11,7 @@ import { AreaTree, type RowList } from './area-tree.ts';
 import {
   GroupMemory,
   groupBytes,
+  NEEDS_CONDITION_CHECK,
   NEEDS_EXACT_CHECK,
   NEEDS_SHAPE_CHECK,
   NEEDS_TEXT_CHECK,
@@ -180,8 +181,9 @@ function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }
   row.latitude = latitude;
   row.longitude = longitude;
   row.reach = reach;
-  // With words to look for as well, the record says where both are.
-  const check = isPolygon && (attention & NEEDS_TEXT_CHECK) === 0 ? NEEDS_SHAPE_CHECK : NEEDS_EXACT_CHECK;
+  // With something else to check as well, the record says where both are.
+  const hasOther = (attention & (NEEDS_TEXT_CHECK | NEEDS_CONDITION_CHECK)) !== 0;
+  const check = isPolygon && !hasOther ? NEEDS_SHAPE_CHECK : NEEDS_EXACT_CHECK;
   row.attention = isDecisive ? attention : attention | check;
   return row;
 }

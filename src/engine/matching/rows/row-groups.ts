@@ -40,6 +40,8 @@ export const REPEATS = 4;
 export const REPEATS_BY_INSEE = 8;
 /** The place may lie outside the polygons of the search. Never with `NEEDS_TEXT_CHECK`. */
 export const NEEDS_SHAPE_CHECK = 16;
+/** See `conditions`. Never with one of the two. */
+export const NEEDS_CONDITION_CHECK = 32;
 
 /** A chunk has 2^0 to 2^this groups: as many as the memory can hold. */
 const CHUNK_LOG2_MAX = 21;
@@ -56,6 +58,11 @@ export function isShapeCheck(attention: number): boolean {
   return (attention & (NEEDS_EXACT_CHECK | NEEDS_SHAPE_CHECK)) === NEEDS_SHAPE_CHECK;
 }
 
+/** Whether its conditions are all that is left to check of a row that passes the columns surely. */
+export function isConditionCheck(attention: number): boolean {
+  return (attention & (NEEDS_EXACT_CHECK | NEEDS_CONDITION_CHECK)) === NEEDS_CONDITION_CHECK;
+}
+
 /** One search in one area, before it is written to a lane. */
 export interface Row {
   number: number;
@@ -66,9 +73,10 @@ export interface Row {
   readonly bounds: Int8Array;
   /** See `ExpressionTable.rowCodeOf`. */
   expression: number;
-  /** The addresses of its record and of its polygons. */
+  /** The addresses of its record, its polygons and its conditions. */
   address: number;
   shapes: number;
+  conditions: number;
   latitude: number;
   longitude: number;
   reach: number;
@@ -84,14 +92,16 @@ export function createRow(): Row {
     expression: 0,
     address: 0,
     shapes: 0,
+    conditions: 0,
     latitude: 0,
     longitude: 0,
     reach: 0,
   };
 }
 
-function sourceOf({ attention, expression, shapes, address }: Row): number {
+function sourceOf({ attention, expression, shapes, conditions, address }: Row): number {
   if (isTextCheck(attention)) return expression;
+  if (isConditionCheck(attention)) return conditions;
   return isShapeCheck(attention) ? shapes : address;
 }
 

@@ -3,18 +3,13 @@
  * follow from the record alone: what is removed is worked out exactly as what was inserted.
  */
 
-import type { CriterionSet } from '../../domain/criterion-table.ts';
 import type { SearchNumber } from '../../domain/ids.ts';
-import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import { BOUND_COLUMNS } from '../kernel/layout.ts';
-import { COLUMN_NEEDS, needsWithout } from '../needs.ts';
 import type { RecordArena } from '../records/arena.ts';
-import { orMissingOf } from '../records/home-criteria.ts';
 import {
+  ACCEPTS_NO_TEXT,
   CIRCLE_WORDS,
-  CODE_LISTS,
-  codeIn,
-  countIn,
+  CONDITIONS,
   countOf,
   DEPARTMENTS,
   EXCLUDED_CATEGORIES,
@@ -22,20 +17,16 @@ import {
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
-  HAS_HOME,
   HAS_SHAPES,
   HEAD_WORDS,
   INCLUDED_CATEGORIES,
   INSEE_CODES,
   IS_PARTIAL,
+  KINDS,
   listsOffset,
-  NEEDS,
-  packedAt,
-  RANGE_CRITERIA,
+  NEEDS_SHIFT,
   readCircle,
   shapesOf,
-  TYPES_LIST,
-  UNCOLUMNED_BOUNDS,
   ZIPCODES,
 } from '../records/layout.ts';
 import { NumberList } from '../records/number-list.ts';
@@ -43,9 +34,16 @@ import type { PolygonShapes } from '../records/polygon-shapes.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import { type CircleRow, circleRow } from './area-geometry.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE } from './quantiser.ts';
-import { ANY_TYPE, createRow, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
+import {
+  ANY_TYPE,
+  createRow,
+  NEEDS_CONDITION_CHECK,
+  NEEDS_EXACT_CHECK,
+  NEEDS_TEXT_CHECK,
+  REPEATS,
+  REPEATS_BY_INSEE,
+} from './row-groups.ts';
 
-const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
 /** The code, among terms, under which searches that accept it are found where there is no text. */
 export const NO_TEXT = 0;
 
@@ -94,28 +92,26 @@ export class SearchRows {
     row.address = address;
     row.shapes = (flags & HAS_SHAPES) === 0 ? 0 : shapesOf(integers, head);
     row.expression = this.#expressions.rowCodeOf(integers[head + EXPRESSION] as number);
-    const orMissing = orMissingOf(integers, head);
-    row.types = (orMissing & TYPES_LIST.criterion) === 0 ? typesOf(integers, head) : ANY_TYPE;
-    row.needs = needsWithout(integers[head + NEEDS] as number, orMissing) & COLUMN_NEEDS;
-    this.#readBounds(flags, address, orMissing);
-    this.#readPlaces(flags, address, orMissing);
+    row.conditions = integers[head + CONDITIONS] as number;
+    row.types = (integers[head + KINDS] as number) & ANY_TYPE;
+    row.needs = (integers[head + KINDS] as number) >> NEEDS_SHIFT;
+    this.#readBounds(flags, address);
+    this.#readPlaces(flags, address);
     row.attention = this.#attentionOf(flags, integers, head);
   }
 
-  #readBounds(flags: number, address: number, orMissing: CriterionSet): void {
+  #readBounds(flags: number, address: number): void {
     const { bounds } = this.row;
     const numbers = this.#arena.numbersAt(address);
     let at = this.#arena.numberOffset(address) + HEAD_WORDS;
     for (let column = 0; column < BOUND_COLUMNS; column++) {
       const isSet = ((flags >> column) & 1) !== 0;
-      const bound = isSet ? (numbers[at++] as number) : 0;
-      const isCompared = isSet && (orMissing & (RANGE_CRITERIA[column >> 1] as number)) === 0;
-      if (!isCompared) bounds[column] = (column & 1) === 0 ? CODE_MIN : CODE_MAX;
-      else bounds[column] = codeOf(EDGES_OF_MEASURE[column >> 1] as Float64Array, bound);
+      if (!isSet) bounds[column] = (column & 1) === 0 ? CODE_MIN : CODE_MAX;
+      else bounds[column] = codeOf(EDGES_OF_MEASURE[column >> 1] as Float64Array, numbers[at++] as number);
     }
   }
 
-  #readPlaces(flags: number, address: number, orMissing: CriterionSet): void {
+  #readPlaces(flags: number, address: number): void {
     const integers = this.#arena.integersAt(address);
     const head = this.#arena.integerOffset(address);
     const lists = this.#arena.numberOffset(address) + listsOffset(flags);
@@ -133,7 +129,7 @@ export class SearchRows {
     if (!this.isEverywhere) return;
     const required = this.#expressions.requiredOf(integers[head + EXPRESSION] as number);
     for (const term of required ?? []) this.terms.add(term);
-    if (required !== null && (orMissing & EXPRESSIONS_CRITERION) !== 0) this.terms.add(NO_TEXT);
+    if (required !== null && (flags & ACCEPTS_NO_TEXT) !== 0) this.terms.add(NO_TEXT);
   }
 
   /** False, and none, when the R-tree cannot hold one of them. */
@@ -154,16 +150,17 @@ export class SearchRows {
 
   #attentionOf(flags: number, integers: Int32Array, head: number): number {
     const hasArea = (flags & (HAS_CIRCLE | HAS_SHAPES)) !== 0;
+    const [hasText, hasConditions] = [integers[head + EXPRESSION] !== 0, integers[head + CONDITIONS] !== 0];
     const needsExactCheck =
-      (flags & (IS_PARTIAL | HAS_HOME | UNCOLUMNED_BOUNDS)) !== 0 ||
-      ((integers[head + NEEDS] as number) & ~COLUMN_NEEDS) !== 0 ||
-      hasUnneededCodes(integers, head) ||
+      (flags & IS_PARTIAL) !== 0 ||
+      (hasText && (hasConditions || (flags & ACCEPTS_NO_TEXT) !== 0)) ||
       countOf(integers, head, EXCLUDED_INSEE_CODES) > 0 ||
       countOf(integers, head, INCLUDED_CATEGORIES) > 0 ||
       countOf(integers, head, EXCLUDED_CATEGORIES) > 0 ||
       (hasArea && this.circles.length === 0);
     let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
-    if (integers[head + EXPRESSION] !== 0) attention |= NEEDS_TEXT_CHECK;
+    if (hasText) attention |= NEEDS_TEXT_CHECK;
+    if (hasConditions) attention |= NEEDS_CONDITION_CHECK;
     // Several departments cannot hold one property; anything else named twice may.
     const { inseeCodes, departments, zipcodes, terms, circles } = this;
     const namedKinds =
@@ -175,21 +172,6 @@ export class SearchRows {
     if (inseeCodes.length > 1) attention |= REPEATS_BY_INSEE;
     return attention;
   }
-}
-
-function typesOf(integers: Int32Array, head: number): number {
-  const packed = packedAt(integers, head, TYPES_LIST);
-  let types = 0;
-  for (let i = countIn(packed, TYPES_LIST) - 1; i >= 0; i--) types |= 1 << codeIn(packed, i, TYPES_LIST);
-  return types === 0 ? ANY_TYPE : types;
-}
-
-/** Several codes of one list, which are no needs, and no column has. */
-function hasUnneededCodes(integers: Int32Array, head: number): boolean {
-  for (const list of CODE_LISTS) {
-    if (list.hasNeeds && countIn(packedAt(integers, head, list), list) > 1) return true;
-  }
-  return false;
 }
 
 /** Adds those codes, each once; returns where the next list begins. */

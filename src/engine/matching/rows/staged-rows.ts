@@ -1,5 +1,5 @@
 /**
- * Rows that wait to be laid out all at once, with the code of their place: 48 bytes each. Laid out one by one, in the
+ * Rows that wait to be laid out all at once, with the code of their place: 52 bytes each. Laid out one by one, in the
  * order in which searches were made, every row would wait for another corner of the memory.
  */
 
@@ -19,7 +19,8 @@ const LATITUDE = 8;
 const LONGITUDE = 9;
 const REACH = 10;
 const SHAPES = 11;
-const ROW_INTEGERS = 12;
+const CONDITIONS = 12;
+const ROW_INTEGERS = 13;
 const SLAB_ROWS = 1024;
 
 /** Rows handled between two steps: some microseconds, or a millisecond while the code is cold. */
@@ -44,6 +45,7 @@ export class StagedRows {
     integers[start + ADDRESS] = row.address;
     integers[start + EXPRESSION] = row.expression;
     integers[start + SHAPES] = row.shapes;
+    integers[start + CONDITIONS] = row.conditions;
     integers[start + KINDS] = row.types | (row.needs << 8) | (row.attention << 24);
     for (let column = 0; column < BOUND_COLUMNS; column++) {
       codes[4 * (start + BOUNDS) + column] = row.bounds[column] as number;
@@ -60,6 +62,7 @@ export class StagedRows {
     row.address = integers[start + ADDRESS] as number;
     row.expression = integers[start + EXPRESSION] as number;
     row.shapes = integers[start + SHAPES] as number;
+    row.conditions = integers[start + CONDITIONS] as number;
     row.attention = (integers[start + KINDS] as number) >>> 24;
     this.readKeys(position, row);
   }
