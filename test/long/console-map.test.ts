@@ -114,10 +114,18 @@ async function readForWhom({ page }: ConsoleScene): Promise<void> {
   await page.do('click', { selector: '.property .back' });
 }
 
-const GROUNDS = {
-  'Au large': { lat: '42.9', lon: '5.6', radius: '1' },
-  Berne: { lat: '46.948', lon: '7.447', radius: '1' },
-  'Quai de Toulon': { lat: '43.1195', lon: '5.9305', radius: '1' },
+/** Where they are, and whether that is land: beside borders and shores two sources meet. */
+const GROUNDS: Readonly<Record<string, readonly [lat: string, lon: string, isLand: boolean]>> = {
+  'Au large': ['42.9', '5.6', false],
+  Berne: ['46.948', '7.447', true],
+  'Le lac Léman': ['46.44', '6.55', false],
+  Jussy: ['46.24', '6.293', true],
+  Lausanne: ['46.53', '6.64', true],
+  Musson: ['49.575', '5.705', true],
+  'Devant Menton': ['43.75', '7.55', false],
+  'À l’est de Menton': ['43.815', '7.58', true],
+  'Monte-Carlo': ['43.7395', '7.4275', true],
+  'Quai de Toulon': ['43.1195', '5.9305', true],
 };
 
 /** In the middle of the map; the sea is where nothing is painted. */
@@ -128,13 +136,14 @@ const IS_LAND = `(() => {
 
 async function showLand({ page, rest, enter, chooseSearch, picture }: ConsoleScene): Promise<void> {
   const made = await Promise.all(
-    Object.entries(GROUNDS).map(([title, circle]) => rest.createSearch({ title, ...circle })),
+    Object.entries(GROUNDS).map(([title, [lat, lon]]) => rest.createSearch({ title, lat, lon, radius: '1' })),
   );
   await enter();
-  for (const title of ['Au large', 'Berne', 'Au large', 'Quai de Toulon']) {
+  for (const [title, [, , isLand]] of Object.entries(GROUNDS)) {
     await chooseSearch(title);
     await page.do('until', { expression: `${extentOf('below', 'chosen')}?.off < 4` });
-    await page.do('until', { expression: `${IS_LAND} === ${title !== 'Au large'}` });
+    // Until the communes are there, the shore is coarse.
+    await page.do('until', { expression: `${IS_LAND} === ${isLand}` });
     await picture(`land-${title}`);
   }
   for (const { iri } of made) await rest.request('DELETE', iri);

@@ -1,14 +1,14 @@
 /**
  * Creates the base map's outlines from GeoJSON of the departments (`code`): lines that two of them share are written
- * once, corners to a hundred metres, and islets too small to see are left out. Beside them the neighbouring countries
- * and the lines that they share with France (Natural Earth, public domain), which close the gap between the two
- * sources. Arguments: the files, metropolitan and overseas (IGN Admin Express, by way of france-geojson, Licence
- * Ouverte); the result lies beside this file.
+ * once, corners to a hundred metres, and islets too small to see are left out. Beside them the neighbouring countries,
+ * and France as the same source has it, which closes the gap beside their borders (Natural Earth, public domain); and
+ * what that source lacks, by hand. Arguments: the files, metropolitan and overseas (IGN Admin Express, by way of
+ * france-geojson, Licence Ouverte); the result lies beside this file.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { feature, mesh } from 'topojson-client';
+import { feature } from 'topojson-client';
 import { topology } from 'topojson-server';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 
@@ -41,8 +41,7 @@ const WINDOWS: readonly Window[] = [
   [-12, 35, 17, 56],
   [-58, -2, -46, 9],
 ];
-/** Of Natural Earth: none of its countries is larger there. */
-const FRANCE = 'France';
+const BY_HAND = new URL('../../engine/reference/outlines/by-hand.geojson', import.meta.url);
 
 /** Sutherland and Hodgman, 1974: one side of the window after the other. */
 function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
@@ -67,18 +66,31 @@ function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
   return corners.length < 3 ? [] : [...corners, corners[0] as GeoJSON.Position];
 }
 
-/** Corners to half a kilometre: no search area is drawn abroad. */
+/** Degrees: what lies as far from France as that is coarse. */
+const NEAR = 0.25;
+/** Corners there to half a kilometre: no search area is drawn abroad. */
 const PER_DEGREE = 200;
 /** Degrees. */
-const CORNERS_APART = 0.04;
+const CORNERS_APART = 0.08;
 
-function coarse(ring: Ring): Ring {
-  const rounded = ring.map((corner) => corner.map((degrees) => Math.round(degrees * PER_DEGREE) / PER_DEGREE));
-  const far = rounded.filter(([x = 0, y = 0], at) => {
-    const [lastX = 0, lastY = 0] = rounded[at - 1] ?? [];
-    return at === 0 || at === rounded.length - 1 || Math.abs(x - lastX) + Math.abs(y - lastY) > CORNERS_APART;
+/** Whether a place is near one of the corners. */
+function nearTo(corners: readonly GeoJSON.Position[]): (corner: GeoJSON.Position) => boolean {
+  const cellOf = (degrees = 0): number => Math.floor(degrees / NEAR);
+  const around = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].map((dy) => [dx, dy] as const));
+  const cells = new Set(corners.flatMap(([x, y]) => around.map(([dx, dy]) => `${cellOf(x) + dx},${cellOf(y) + dy}`)));
+  return ([x, y]) => cells.has(`${cellOf(x)},${cellOf(y)}`);
+}
+
+function coarse(ring: Ring, isNear: (corner: GeoJSON.Position) => boolean): Ring {
+  let [lastX, lastY] = [Infinity, Infinity];
+  return ring.flatMap((corner, at) => {
+    const isKept = isNear(corner);
+    const [x = 0, y = 0] = isKept ? corner : corner.map((degrees) => Math.round(degrees * PER_DEGREE) / PER_DEGREE);
+    const isFar = Math.abs(x - lastX) + Math.abs(y - lastY) > CORNERS_APART;
+    if (!isKept && !isFar && at < ring.length - 1) return [];
+    [lastX, lastY] = [x, y];
+    return [[x, y]];
   });
-  return far.length < 4 ? rounded : far;
 }
 
 function polygonsOf(geometry: GeoJSON.Geometry): Ring[][] {
@@ -88,20 +100,33 @@ function polygonsOf(geometry: GeoJSON.Geometry): Ring[][] {
 
 type Countries = Topology<{ countries: GeometryCollection<{ name: string }> }>;
 
-async function readNeighbours(): Promise<{ neighbours: GeoJSON.Geometry; borders: GeoJSON.Geometry }> {
+/** `corners`: those of France. */
+async function readAbroad(corners: readonly GeoJSON.Position[]): Promise<Record<string, GeoJSON.Geometry>> {
   const path = fileURLToPath(import.meta.resolve('world-atlas/countries-10m.json'));
   const atlas = JSON.parse(await readFile(path, 'utf8')) as Countries;
-  const abroad = feature(atlas, atlas.objects.countries).features.filter(
-    ({ properties }) => properties.name !== FRANCE,
+  const { features: byHand } = JSON.parse(await readFile(BY_HAND, 'utf8')) as GeoJSON.FeatureCollection;
+  const ownOf = (name: string) => byHand.filter(({ properties }) => properties?.name === name);
+  const countries = feature(atlas, atlas.objects.countries).features.filter(
+    ({ properties }) => ownOf(properties.name).length === 0,
   );
-  const polygons = abroad
-    .flatMap(({ geometry }) => polygonsOf(geometry))
-    .flatMap((rings) => WINDOWS.map((window) => rings.map((ring) => clipped(ring, window))))
-    .filter(([shore = []]) => shore.length > 0 && areaOf(shore) >= NEIGHBOUR_AREA_MIN);
-  const isFrance = (one: { properties?: unknown }): boolean => (one.properties as { name: string }).name === FRANCE;
-  const borders = mesh(atlas, atlas.objects.countries, (a, b) => a !== b && (isFrance(a) || isFrance(b)));
-  const neighbours = polygons.map((rings) => rings.filter((ring) => ring.length > 0).map(coarse));
-  return { neighbours: { type: 'MultiPolygon', coordinates: neighbours }, borders };
+  const polygons = (isFrench: boolean): Ring[][] =>
+    countries
+      .filter(({ properties }) => (properties.name === 'France') === isFrench)
+      .flatMap(({ geometry }) => polygonsOf(geometry))
+      .flatMap((rings) => WINDOWS.map((window) => rings.map((ring) => clipped(ring, window))))
+      .filter(([shore = []]) => shore.length > 0 && areaOf(shore) >= NEIGHBOUR_AREA_MIN);
+  const made = (all: readonly Ring[][], isNear: (corner: GeoJSON.Position) => boolean): GeoJSON.Geometry => ({
+    type: 'MultiPolygon',
+    coordinates: all.map((rings) => rings.filter((ring) => ring.length > 0).map((ring) => coarse(ring, isNear))),
+  });
+  const neighbours = [...polygons(false), ...ownOf('Monaco').flatMap(({ geometry }) => polygonsOf(geometry))];
+  const lakes = ownOf('Lake Geneva').flatMap(({ geometry }) => polygonsOf(geometry));
+  return {
+    neighbours: made(neighbours, nearTo(corners)),
+    // Of France what has neighbours is used.
+    france: made(polygons(true), nearTo(neighbours.flat(2))),
+    lakes: { type: 'MultiPolygon', coordinates: lakes },
+  };
 }
 
 const features: GeoJSON.Feature[] = [];
@@ -112,6 +137,7 @@ for (const path of process.argv.slice(2)) {
   }
 }
 const departments: GeoJSON.FeatureCollection = { type: 'FeatureCollection', features };
-const made = topology({ departments, ...(await readNeighbours()) }, STEPS);
+const corners = features.flatMap(({ geometry }) => polygonsOf(geometry).flat(2));
+const made = topology({ departments, ...(await readAbroad(corners)) }, STEPS);
 const attribution = 'IGN Admin Express, Licence Ouverte (etalab-2.0); Natural Earth';
 await writeFile(new URL('outlines.topojson', import.meta.url), `${JSON.stringify({ attribution, ...made })}\n`);

@@ -5,7 +5,7 @@
  */
 
 import { feature, mesh } from 'topojson-client';
-import type { GeometryCollection, MultiLineString, MultiPolygon, Topology } from 'topojson-specification';
+import type { GeometryCollection, MultiPolygon, Topology } from 'topojson-specification';
 import { BASE, SETTINGS } from '../session.ts';
 import { worldX, worldY } from './projection.ts';
 
@@ -40,7 +40,6 @@ export interface CommuneMap extends Land {
   readonly divisions: readonly Float64Array[];
   /** Lines with other countries. */
   readonly borders: readonly Float64Array[];
-  readonly coasts: readonly Float64Array[];
   readonly places: readonly NamedPlace[];
   /** Null: it has no outline. */
   ringsOf(insee: string): readonly Float64Array[] | null;
@@ -51,9 +50,13 @@ export interface BaseMap {
   /** Those read so far, by code of the department. */
   readonly communes: ReadonlyMap<string, CommuneMap>;
   readonly neighbours: readonly Land[];
+  /** France by the source of its neighbours, right to about a kilometre: what lies between them and `outlines`. */
+  readonly france: readonly Land[];
+  /** Lakes that belong to the land of both sources. */
+  readonly lakes: readonly Land[];
   /** Lines between departments. */
   readonly divisions: readonly Float64Array[];
-  /** Lines between France and its neighbours, in the gap between their outlines. */
+  /** Lines between `france` and its neighbours. */
   readonly borders: readonly Float64Array[];
   /** The largest first. */
   readonly places: readonly NamedPlace[];
@@ -64,6 +67,8 @@ export const NO_BASE_MAP: BaseMap = {
   outlines: new Map(),
   communes: new Map(),
   neighbours: [],
+  france: [],
+  lakes: [],
   divisions: [],
   borders: [],
   places: [],
@@ -71,6 +76,10 @@ export const NO_BASE_MAP: BaseMap = {
 };
 
 export const OUTLINES_ATTRIBUTION = 'IGN Admin Express, Licence Ouverte; Natural Earth';
+
+type OutlinesFile = Topology<
+  { departments: GeometryCollection<{ code: string }> } & Record<'neighbours' | 'france' | 'lakes', MultiPolygon>
+>;
 
 interface PlacesFile {
   readonly communes: readonly (readonly [insee: string, name: string, lat: number, lon: number])[];
@@ -81,7 +90,7 @@ interface PlacesFile {
 export async function loadBaseMap(): Promise<BaseMap> {
   const read = async (name: string): Promise<unknown> => (await fetch(new URL(`console/${name}`, BASE))).json();
   const [topology, named] = (await Promise.all([read(SETTINGS.outlines), read(SETTINGS.places)])) as [
-    Topology<{ departments: GeometryCollection<{ code: string }>; neighbours: MultiPolygon; borders: MultiLineString }>,
+    OutlinesFile,
     PlacesFile,
   ];
   const names = new Map(named.departments);
@@ -89,18 +98,25 @@ export async function loadBaseMap(): Promise<BaseMap> {
     const rings = ringsOf(geometry).map(projected);
     return { code: properties.code, name: names.get(properties.code) ?? properties.code, rings, box: boxOf(rings) };
   });
-  const { departments, neighbours, borders } = topology.objects;
-  const abroad = feature(topology, neighbours).geometry.coordinates.map((corners) => {
-    const rings = corners.map(projected);
-    return { rings, box: boxOf(rings) };
-  });
+  const { departments, neighbours, france, lakes } = topology.objects;
+  const landsOf = (object: MultiPolygon): Land[] =>
+    feature(topology, object).geometry.coordinates.map((corners) => {
+      const rings = corners.map(projected);
+      return { rings, box: boxOf(rings) };
+    });
+  const linesIn = (geometries: GeometryCollection['geometries']): Float64Array[] =>
+    mesh(topology, { type: 'GeometryCollection', geometries }, (one, other) => one !== other).coordinates.map(
+      projected,
+    );
   const places = named.communes.map(([insee, name, lat, lon]) => ({ insee, name, x: worldX(lon), y: worldY(lat) }));
   return {
     outlines: new Map(outlines.map((outline) => [outline.code, outline])),
     communes: new Map(),
-    neighbours: abroad,
-    divisions: mesh(topology, departments, (one, other) => one !== other).coordinates.map(projected),
-    borders: feature(topology, borders).geometry.coordinates.map(projected),
+    neighbours: landsOf(neighbours),
+    france: landsOf(france),
+    lakes: landsOf(lakes),
+    divisions: linesIn(departments.geometries),
+    borders: linesIn([neighbours, france]),
     places,
     placeByInsee: new Map(places.map((place) => [place.insee, place])),
   };

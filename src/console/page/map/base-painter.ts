@@ -1,6 +1,6 @@
 /** Paints the layer under the pins: land, borders, search areas, names. */
 
-import { type BaseMap, type Box, boxesMeet, type CommuneMap, isIn, type Land, type Outline } from './base-map.ts';
+import { type BaseMap, type Box, boxesMeet, isIn, type Land, type Outline } from './base-map.ts';
 import type { Frame } from './canvas-layer.ts';
 import type { Colours } from './colours.ts';
 import { COMMUNES_FROM_ZOOM } from './commune-map.ts';
@@ -25,27 +25,19 @@ export function paintBase(frame: Frame, picture: BasePicture): void {
 
 /** Some 600 metres, as far as the departments' outlines are from the shore here and there. */
 const SHORE_REACH = 0.00002;
-/** Two kilometres: the sources of the two sides of a border differ. */
-const BORDER_REACH = 0.00007;
-/** Where the French side is exact: six kilometres of the other side, and one beside a border, which the sea may be near. */
-const NEIGHBOUR_REACH = 0.0002;
-const NEAR_BORDER_REACH = 0.00004;
+/** Four kilometres on each side: the sources of the two sides of a border differ. */
+const BORDER_REACH = 0.0003;
 
 /** `filled`: a part of the world that is land wherever nothing else is drawn over it. */
 export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: Box | null): void {
   const { context, scale } = frame;
   const hasCommunes = frame.zoom >= COMMUNES_FROM_ZOOM;
   const communes = hasCommunes ? [...base.communes.values()].filter(({ box }) => boxesMeet(box, frame.box)) : [];
-  const borders = hasCommunes ? communes.flatMap((one) => one.borders) : base.borders;
   const fill = (land: Land): void => fillLand(frame, land);
   context.lineJoin = 'round';
   context.lineCap = 'butt';
   context.fillStyle = context.strokeStyle = colours.land;
-  if (hasCommunes) paintAbroad(frame, base.neighbours, communes);
-  context.lineWidth = (hasCommunes ? NEAR_BORDER_REACH : BORDER_REACH) * scale;
-  strokeLines(frame, borders);
-  context.lineWidth = 1;
-  if (!hasCommunes) for (const land of base.neighbours) fill(land);
+  paintAbroad(frame, base);
   // Around a drawn area the shore counts as land: the outlines would cut off harbours.
   context.lineWidth = SHORE_REACH * scale;
   for (const outline of base.outlines.values()) {
@@ -63,23 +55,29 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: 
   context.lineWidth = hasCommunes ? 2 : 1;
   strokeLines(frame, hasCommunes ? communes.flatMap(({ rings }) => rings) : base.divisions);
   context.lineWidth = hasCommunes ? 3 : 2;
-  strokeLines(frame, borders);
+  strokeLines(frame, hasCommunes ? communes.flatMap((one) => one.borders) : base.borders);
 }
 
-/** The neighbouring countries as far as the exact side of the border, and the sea before the French coast. */
-function paintAbroad(frame: Frame, neighbours: readonly Land[], communes: readonly CommuneMap[]): void {
+/** The neighbouring countries, what lies between them and France, and the lakes in both. */
+function paintAbroad(frame: Frame, { neighbours, france, lakes, borders }: BaseMap): void {
   const { context, scale } = frame;
-  for (const land of neighbours) {
-    const isSmall = land.box.maxX - land.box.minX < NEIGHBOUR_REACH * 2;
-    context.lineWidth = isSmall ? 1 : NEIGHBOUR_REACH * scale;
-    fillLand(frame, land);
-  }
-  context.globalCompositeOperation = 'destination-out';
-  context.lineJoin = 'bevel';
-  context.lineWidth = NEIGHBOUR_REACH * scale;
-  for (const { coasts } of communes) strokeLines(frame, coasts);
-  context.lineJoin = 'round';
-  context.globalCompositeOperation = 'source-over';
+  const fillRings = (lands: readonly Land[], operation: GlobalCompositeOperation): void => {
+    context.globalCompositeOperation = operation;
+    trace(
+      context,
+      frame,
+      lands.flatMap(({ rings }) => rings),
+    );
+    context.fill('evenodd');
+    context.globalCompositeOperation = 'source-over';
+  };
+  context.lineWidth = BORDER_REACH * scale;
+  strokeLines(frame, borders);
+  // The sea beside a border's end is none of it.
+  fillRings(france, 'destination-in');
+  context.lineWidth = 1;
+  for (const land of neighbours) fillLand(frame, land);
+  fillRings(lakes, 'destination-out');
 }
 
 function fillLand(frame: Frame, { rings, box }: Land): void {

@@ -60,13 +60,13 @@ interface OutlinesFile {
   readonly lines: readonly (readonly number[])[];
 }
 
-/** Beyond a line lies the sea, or a lake; another country. */
-const [COAST, BORDER] = [-1, -2];
+/** Beyond a line lies another country; with another negative number the sea, or a lake. */
+const BORDER = -2;
 
 function communeMap({ scale, translate, communes, lines }: OutlinesFile): CommuneMap {
   const divisions: Float64Array[] = [];
-  /** By what lies beyond. */
-  const outer = new Map<number, Float64Array[]>();
+  const outer: Float64Array[] = [];
+  const borders: Float64Array[] = [];
   const byCommune = communes.map((): Float64Array[] => []);
   let [fromX, fromY] = [0, 0];
   for (const [commune = 0, beyond = 0, ...steps] of lines) {
@@ -82,9 +82,10 @@ function communeMap({ scale, translate, communes, lines }: OutlinesFile): Commun
     byCommune[commune]?.push(line);
     byCommune[beyond]?.push(line);
     if (beyond >= 0) divisions.push(line);
-    else outer.set(beyond, [...(outer.get(beyond) ?? []), line]);
+    else outer.push(line);
+    if (beyond === BORDER) borders.push(line);
   }
-  const rings = joined([...outer.values()].flat());
+  const rings = joined(outer);
   const places = communes.map(([insee, name], at) => {
     const { minX, maxX, minY, maxY } = boxOf(byCommune[at] ?? []);
     return { insee, name, x: (minX + maxX) / 2, y: (minY + maxY) / 2 };
@@ -94,8 +95,7 @@ function communeMap({ scale, translate, communes, lines }: OutlinesFile): Commun
     const parts = byCommune[indexOf.get(insee) ?? -1];
     return parts === undefined ? null : joined(parts);
   };
-  const [coasts, borders] = [outer.get(COAST) ?? [], outer.get(BORDER) ?? []];
-  return { rings, box: boxOf(rings), divisions, borders, coasts, places, ringsOf };
+  return { rings, box: boxOf(rings), divisions, borders, places, ringsOf };
 }
 
 /** Rings of lines that meet at their ends, whichever way each of them runs. */

@@ -18,6 +18,8 @@ import { BORDER, COAST, type Outlines, packOutlines } from './packed-outlines.ts
 
 const SOURCE = new URL('../../../../../shared/data/outlines/communes-2018.topojson.gz', import.meta.url);
 const RESULT = new URL('communes.bin.br', import.meta.url);
+/** What Natural Earth has elsewhere, or not at all. */
+const BY_HAND = new URL('by-hand.geojson', import.meta.url);
 const ATTRIBUTION = 'IGN Admin Express COG 2018, Licence Ouverte (etalab-2.0)';
 const SIZE_MAX_BYTES = 2_500_000;
 
@@ -40,21 +42,6 @@ const PROBES_KM = [0.2, 0.4, 0.7, 1.5, 3];
 /** A shorter stretch of coast between two borders is a fault of Natural Earth. */
 const COAST_MIN_KM = 6;
 const KM_PER_DEGREE = 111.195;
-/** Natural Earth has Monaco three kilometres west of where it is: its corners along the border, and along the sea. */
-const MONACO: GeoJSON.Position[] = [
-  [7.4094, 43.7264],
-  [7.412, 43.7317],
-  [7.4187, 43.7362],
-  [7.4242, 43.7406],
-  [7.4296, 43.7447],
-  [7.4365, 43.7508],
-  [7.4392, 43.7497],
-  [7.433, 43.743],
-  [7.429, 43.736],
-  [7.427, 43.7295],
-  [7.418, 43.7258],
-  [7.4094, 43.7264],
-];
 const NEIGHBOURS: ReadonlySet<string> = new Set([
   'Andorra',
   'Belgium',
@@ -211,11 +198,13 @@ async function readNeighbours(): Promise<IsForeign> {
   const abroad = feature(atlas, atlas.objects.countries).features.filter(({ properties }) =>
     NEIGHBOURS.has(properties.name),
   );
-  const rings = abroad.flatMap(({ geometry }): GeoJSON.Position[][] => {
+  const byHand = JSON.parse(await readFile(BY_HAND, 'utf8')) as GeoJSON.FeatureCollection;
+  const monaco = byHand.features.filter(({ properties }) => properties?.name === 'Monaco');
+  const rings = [...abroad, ...monaco].flatMap(({ geometry }): GeoJSON.Position[][] => {
     if (geometry.type === 'Polygon') return geometry.coordinates;
     return geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
   });
-  const edges = [...rings, MONACO].flatMap((ring) =>
+  const edges = rings.flatMap((ring) =>
     ring.slice(1).map(([lonB = 0, latB = 0], at): readonly [number, number, number, number] => {
       const [lonA = 0, latA = 0] = ring[at] ?? [];
       return [lonA, latA, lonB, latB];
