@@ -8,7 +8,7 @@ import { useWords } from './words/language.ts';
 
 export interface FieldProps {
   readonly label: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** The violation of the service. */
   readonly violation?: string | undefined;
   readonly children: (ids: {

@@ -1,7 +1,8 @@
 /** The fields for criteria: of the home, of money, of the advert. What few need is folded; what is set shows as chips. */
 
 import { type ComponentChildren, Fragment } from 'preact';
-import { Field, Fold, Violation } from '../elements.tsx';
+import { Check, Chips, type Choices, ManyChips, SelectField, TextField } from '../controls.tsx';
+import { Fold, Violation } from '../elements.tsx';
 import { ENERGY_CATEGORIES, FLAG_CRITERIA, LETTER_MEMBERS, RANGE_MEMBERS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
@@ -16,6 +17,7 @@ import {
   type HomeCriterion,
   isAsked,
   isUnset,
+  type LetterMember,
   NEW_DRAFT,
   type RangeCriterion,
   type RangeMember,
@@ -41,26 +43,19 @@ export function HomeFields(props: HomeFieldsProps) {
   return (
     <fieldset>
       <legend>{words.home}</legend>
-      <div class="chips" role="group" aria-label={words.members.transactionType}>
-        {(['0', '1', ''] as const).map((code) => (
-          <button
-            key={code}
-            type="button"
-            class="chip"
-            aria-pressed={draft.transactionType === code}
-            onClick={() => change({ transactionType: code })}
-          >
-            {code === '' ? words.either : words.transactions[Number(code)]}
-          </button>
-        ))}
-      </div>
+      <Chips
+        label={words.members.transactionType}
+        choices={[...coded(words.transactions), ['', words.either]]}
+        chosen={[draft.transactionType]}
+        onPress={(transactionType) => change({ transactionType })}
+      />
       {props.isNew && draft.transactionType === '0' && <p class="hint">{words.salePreselected}</p>}
       <Violation text={violations.of('transactionType')} />
-      <Codes
+      <ManyChips
         label={words.members.propertyTypes}
-        names={words.propertyTypes}
-        chosen={draft.propertyTypes}
-        onChange={(propertyTypes) => change({ propertyTypes })}
+        choices={coded(words.propertyTypes)}
+        chosen={draft.propertyTypes.map(String)}
+        onChange={(codes) => change({ propertyTypes: codes.map(Number) })}
       />
       <Violation text={violations.of('propertyTypes')} />
       {(['surface', 'room', 'bedroom'] as const).map((name) => (
@@ -75,42 +70,23 @@ export function HomeFields(props: HomeFieldsProps) {
 
 function HomeDetails(props: FieldsProps) {
   const words = useWords();
-  const { draft, change, violations } = props;
   return (
     <>
       <Range {...props} name="floor" />
-      <Check {...props} member="lastFloor" />
+      <Requirement {...props} member="lastFloor" />
       <OrMissing {...props} criterion="lastFloor" />
       {FLAG_CRITERIA.map((member) => (
         <Flag key={member} {...props} member={member} />
       ))}
       {LETTER_MEMBERS.map((member) => (
         <Fragment key={member}>
-          <div class="field">
-            <span class="label">{words.members[member]}</span>
-            <Codes
-              label={words.members[member]}
-              names={ENERGY_CATEGORIES}
-              chosen={draft[member].map((letter) => ENERGY_CATEGORIES.findIndex((one) => one === letter))}
-              onChange={(codes) => change({ [member]: codes.map((code) => ENERGY_CATEGORIES[code] as string) })}
-            />
-            <Violation text={violations.of(member)} />
-          </div>
+          <Several {...props} member={member} choices={ENERGY_CATEGORIES.map((letter) => [letter, letter])} />
           <OrMissing {...props} criterion={member === 'energyCategories' ? 'energy' : 'greenHouseGas'} />
         </Fragment>
       ))}
       {(['includedFeatures', 'excludedFeatures'] as const).map((member) => (
         <Fragment key={member}>
-          <div class="field">
-            <span class="label">{words.members[member]}</span>
-            <Codes
-              label={words.members[member]}
-              names={FEATURE_NAMES.map((name) => words.features[name])}
-              chosen={draft[member].map((name) => FEATURE_NAMES.indexOf(name))}
-              onChange={(codes) => change({ [member]: codes.flatMap((code) => FEATURE_NAMES[code] ?? []) })}
-            />
-            <Violation text={violations.of(member)} />
-          </div>
+          <Several {...props} member={member} choices={FEATURE_NAMES.map((name) => [name, words.features[name]])} />
           {member === 'includedFeatures' && <OrMissing {...props} criterion={member} />}
         </Fragment>
       ))}
@@ -133,7 +109,7 @@ export function MoneyFields(props: FieldsProps) {
         {MONEY_RANGES.map((name) => (
           <Range key={name} {...props} name={name} />
         ))}
-        <Check {...props} member="withCoherentPrice" />
+        <Requirement {...props} member="withCoherentPrice" />
       </FoldedCriteria>
     </fieldset>
   );
@@ -148,21 +124,23 @@ const ADVERT: readonly (keyof Draft)[] = [
 export function AdvertCriteria(props: FieldsProps) {
   const words = useWords();
   const { draft, change } = props;
+  const categories = useValue(useModel().siteCategories);
+  const choices = categories.map(({ '@id': iri, name }) => [iri, name] as const);
   return (
     <FoldedCriteria {...props} title={words.moreCriteria} members={ADVERT}>
       <div class="field">
         <span class="label">{words.members.publisherTypes}</span>
-        <Codes
+        <ManyChips
           label={words.members.publisherTypes}
-          names={words.publisherTypes}
-          chosen={draft.publisherTypes}
-          onChange={(publisherTypes) => change({ publisherTypes })}
+          choices={coded(words.publisherTypes)}
+          chosen={draft.publisherTypes.map(String)}
+          onChange={(codes) => change({ publisherTypes: codes.map(Number) })}
         />
       </div>
-      <SiteCategories {...props} member="includedSiteCategories" />
-      <SiteCategories {...props} member="excludedSiteCategories" />
-      <Check {...props} member="withVirtualTour" />
-      <Check {...props} member="hidePropertyContact" />
+      <Several {...props} member="includedSiteCategories" choices={choices} />
+      <Several {...props} member="excludedSiteCategories" choices={choices} />
+      <Requirement {...props} member="withVirtualTour" />
+      <Requirement {...props} member="hidePropertyContact" />
     </FoldedCriteria>
   );
 }
@@ -206,15 +184,13 @@ function OrMissing({ draft, change, criterion }: FieldsProps & { readonly criter
   if (!isAsked(draft, criterion)) return null;
   const others = orMissing.filter((name) => name !== criterion);
   return (
-    <label class="check">
-      <input
-        type="checkbox"
-        aria-label={words.named(words.criteria[criterion], words.members.orMissing)}
-        checked={orMissing.includes(criterion)}
-        onChange={({ currentTarget }) => change({ orMissing: currentTarget.checked ? [...others, criterion] : others })}
-      />
+    <Check
+      aria-label={words.named(words.criteria[criterion], words.members.orMissing)}
+      checked={orMissing.includes(criterion)}
+      onChange={(isChecked) => change({ orMissing: isChecked ? [...others, criterion] : others })}
+    >
       {words.members.orMissing}
-    </label>
+    </Check>
   );
 }
 
@@ -237,39 +213,28 @@ function Flag(props: FieldsProps & { readonly member: FlagMember }) {
   const words = useWords();
   return (
     <>
-      <Field label={words.flags[member]} violation={violations.of(member)}>
-        {(ids) => (
-          <select
-            {...ids}
-            value={draft[member]}
-            onChange={({ currentTarget }) => change({ [member]: currentTarget.value })}
-          >
-            <option value="">{words.either}</option>
-            <option value="true">{words.yes}</option>
-            <option value="false">{words.no}</option>
-          </select>
-        )}
-      </Field>
+      <SelectField
+        label={words.flags[member]}
+        violation={violations.of(member)}
+        value={draft[member]}
+        choices={Object.entries({ '': words.either, true: words.yes, false: words.no })}
+        onChoose={(value) => change({ [member]: value })}
+      />
       <OrMissing {...props} criterion={member} />
     </>
   );
 }
 
-function Check({
+function Requirement({
   draft,
   change,
   member,
 }: FieldsProps & { readonly member: RequirementMember | 'hidePropertyContact' }) {
   const words = useWords();
   return (
-    <label class="check">
-      <input
-        type="checkbox"
-        checked={draft[member]}
-        onChange={({ currentTarget }) => change({ [member]: currentTarget.checked })}
-      />
+    <Check checked={draft[member]} onChange={(isChecked) => change({ [member]: isChecked })}>
       {words.members[member]}
-    </label>
+    </Check>
   );
 }
 
@@ -282,18 +247,15 @@ function Range(props: FieldsProps & { readonly name: RangeCriterion }) {
   const { draft, change, violations, name } = props;
   const words = useWords();
   const bound = (member: RangeMember, label: string) => (
-    <Field key={member} label={label} violation={violations.of(member)}>
-      {(ids) => (
-        <input
-          {...ids}
-          type="text"
-          inputMode="numeric"
-          name={member}
-          value={draft[member]}
-          onInput={({ currentTarget }) => change({ [member]: currentTarget.value })}
-        />
-      )}
-    </Field>
+    <TextField
+      key={member}
+      label={label}
+      violation={violations.of(member)}
+      inputMode="numeric"
+      name={member}
+      value={draft[member]}
+      onText={(text) => change({ [member]: text })}
+    />
   );
   const title = `${words.members[name]}${UNITS[name] === '' ? '' : ` (${UNITS[name]})`}`;
   const home = HOME_CRITERIA.find((criterion) => criterion === name);
@@ -310,46 +272,28 @@ function Range(props: FieldsProps & { readonly name: RangeCriterion }) {
   );
 }
 
-interface CodesProps {
-  readonly label: string;
-  /** By code. */
-  readonly names: readonly string[];
-  readonly chosen: readonly number[];
-  onChange(chosen: readonly number[]): void;
+/** By code. */
+function coded(names: readonly string[]): Choices {
+  return names.map((name, code) => [String(code), name]);
 }
 
-function Codes({ label, names, chosen, onChange }: CodesProps) {
-  const toggle = (code: number): void => {
-    onChange(chosen.includes(code) ? chosen.filter((one) => one !== code) : [...chosen, code].sort((a, b) => a - b));
-  };
-  return (
-    <div class="chips" role="group" aria-label={label}>
-      {names.map((name, code) => (
-        <button key={name} type="button" class="chip" aria-pressed={chosen.includes(code)} onClick={() => toggle(code)}>
-          {name}
-        </button>
-      ))}
-    </div>
-  );
-}
+type SeveralProps = FieldsProps & {
+  readonly member:
+    | LetterMember
+    | keyof Pick<Draft, 'includedFeatures' | 'excludedFeatures' | 'includedSiteCategories' | 'excludedSiteCategories'>;
+  readonly choices: Choices;
+};
 
-function SiteCategories({
-  draft,
-  change,
-  violations,
-  member,
-}: FieldsProps & { readonly member: keyof Pick<Draft, 'includedSiteCategories' | 'excludedSiteCategories'> }) {
+function Several({ draft, change, violations, member, choices }: SeveralProps) {
   const words = useWords();
-  const categories = useValue(useModel().siteCategories);
-  const chosen = draft[member];
   return (
     <div class="field">
       <span class="label">{words.members[member]}</span>
-      <Codes
+      <ManyChips
         label={words.members[member]}
-        names={categories.map(({ name }) => name)}
-        chosen={categories.flatMap(({ '@id': iri }, at) => (chosen.includes(iri) ? at : []))}
-        onChange={(codes) => change({ [member]: codes.flatMap((code) => categories[code]?.['@id'] ?? []) })}
+        choices={choices}
+        chosen={draft[member]}
+        onChange={(chosen) => change({ [member]: chosen })}
       />
       <Violation text={violations.of(member)} />
     </div>

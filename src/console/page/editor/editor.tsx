@@ -2,8 +2,9 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Mutation, useAnswer, useMutation } from '../answer.ts';
+import { TextField } from '../controls.tsx';
 import { idOf, type SearchDocument } from '../documents.ts';
-import { Confirmation, Field, Icon, Loading, Problem } from '../elements.tsx';
+import { Confirmation, Icon, Loading, Problem } from '../elements.tsx';
 import type { Model } from '../model.ts';
 import { useModel } from '../model-context.ts';
 import { outlookOf } from '../outlook.tsx';
@@ -76,18 +77,14 @@ function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | n
   return (
     <div class="editor">
       <Head saved={saved} />
-      <Field label={words.members.title} violation={violations.of('title')}>
-        {(ids) => (
-          <input
-            {...ids}
-            type="text"
-            name="title"
-            value={draft.title}
-            placeholder={words.titleExample}
-            onInput={({ currentTarget }) => change({ title: currentTarget.value })}
-          />
-        )}
-      </Field>
+      <TextField
+        label={words.members.title}
+        violation={violations.of('title')}
+        name="title"
+        value={draft.title}
+        placeholder={words.titleExample}
+        onText={(title) => change({ title })}
+      />
       <Preview state={preview} />
       {sharedMap !== null && <Sketch sharedMap={sharedMap} draft={draft} preview={preview.preview} />}
       <PlaceFields {...fields} />

@@ -1,5 +1,6 @@
 /** The fields for notifications: webhooks and e-mail. */
 
+import { Check, ManyChips, SelectField, TextField } from '../controls.tsx';
 import type { SearchDocument } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
 import { EVENT_KINDS } from '../generated/documents.ts';
@@ -22,38 +23,34 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
   return (
     <fieldset>
       <legend>{words.notifications}</legend>
-      <label class="check">
-        <input
-          type="checkbox"
-          role="switch"
-          checked={draft.notificationEnabled}
-          onChange={({ currentTarget }) => change({ notificationEnabled: currentTarget.checked })}
-        />
+      <Check
+        role="switch"
+        checked={draft.notificationEnabled}
+        onChange={(notificationEnabled) => change({ notificationEnabled })}
+      >
         {words.members.notificationEnabled}
-      </label>
+      </Check>
       <p role="status">
         <OutlookLines search={search} />
       </p>
       <Address {...fields} member="notificationRecipient" type="email" />
       <Consent {...fields} />
-      <Field label={words.members.notificationFrequency} violation={violations.of('notificationFrequency')}>
-        {(ids) => (
-          <select
-            {...ids}
-            value={draft.notificationFrequency}
-            onChange={({ currentTarget }) => change({ notificationFrequency: currentTarget.value })}
-          >
-            {FREQUENCIES.map((one) => (
-              <option key={one} value={one}>
-                {words.frequencies[one]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <SelectField
+        label={words.members.notificationFrequency}
+        violation={violations.of('notificationFrequency')}
+        value={draft.notificationFrequency}
+        choices={FREQUENCIES.map((one) => [one, words.frequencies[one]])}
+        onChoose={(notificationFrequency) => change({ notificationFrequency })}
+      />
       <Address {...fields} member="endpointRecipient" type="url" />
       <Address {...fields} member="eventEndpoint" type="url" />
-      <EventKinds {...fields} />
+      <ManyChips
+        label={words.members.subscribedEvents}
+        choices={EVENT_KINDS.map((kind) => [kind, words.events[kind]])}
+        chosen={draft.subscribedEvents}
+        onChange={(subscribedEvents) => change({ subscribedEvents })}
+      />
+      <Violation text={violations.of('subscribedEvents')} />
       <PriceThreshold {...fields} />
       <Fold title={words.forPrograms} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
         <Field label={words.members.context} hint={words.contextHint} violation={violations.of('context')}>
@@ -72,49 +69,18 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
   );
 }
 
-function EventKinds({ draft, change, violations }: FieldsProps) {
-  const words = useWords();
-  const toggle = (kind: string): void => {
-    const { subscribedEvents: kinds } = draft;
-    change({ subscribedEvents: kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind] });
-  };
-  return (
-    <>
-      <div class="chips" role="group" aria-label={words.members.subscribedEvents}>
-        {EVENT_KINDS.map((kind) => (
-          <button
-            key={kind}
-            type="button"
-            class="chip"
-            aria-pressed={draft.subscribedEvents.includes(kind)}
-            onClick={() => toggle(kind)}
-          >
-            {words.events[kind]}
-          </button>
-        ))}
-      </div>
-      <Violation text={violations.of('subscribedEvents')} />
-    </>
-  );
-}
-
 function PriceThreshold({ draft: { eventThresholds }, change, violations }: FieldsProps) {
   const words = useWords();
   return (
-    <Field label={words.members.eventThresholds} violation={violations.of('eventThresholds')}>
-      {(ids) => (
-        <input
-          {...ids}
-          type="number"
-          min="0"
-          step="any"
-          value={eventThresholds?.price?.percent ?? ''}
-          onInput={({ currentTarget: { valueAsNumber } }) =>
-            change({ eventThresholds: withPricePercent(eventThresholds, valueAsNumber) })
-          }
-        />
-      )}
-    </Field>
+    <TextField
+      label={words.members.eventThresholds}
+      violation={violations.of('eventThresholds')}
+      type="number"
+      min="0"
+      step="any"
+      value={eventThresholds?.price?.percent ?? ''}
+      onText={(text) => change({ eventThresholds: withPricePercent(eventThresholds, Number.parseFloat(text)) })}
+    />
   );
 }
 
@@ -126,21 +92,15 @@ function Consent({ draft, change, violations }: FieldsProps) {
     change({ notificationConsent: source === '' ? null : { source, at: new Date().toISOString() } });
   return (
     <>
-      <Field
+      <TextField
         label={words.members.notificationConsent}
         hint={words.consentHint}
         violation={violations.of('notificationConsent')}
-      >
-        {(ids) => (
-          <input
-            {...ids}
-            name="notificationConsent"
-            autocomplete="off"
-            value={consent?.source ?? ''}
-            onInput={({ currentTarget }) => state(currentTarget.value)}
-          />
-        )}
-      </Field>
+        name="notificationConsent"
+        autocomplete="off"
+        value={consent?.source ?? ''}
+        onText={state}
+      />
       {consent !== null && <p class="hint">{words.consentOf(formats.day(consent.at))}</p>}
     </>
   );
@@ -181,26 +141,18 @@ interface AddressProps extends FieldsProps {
 function Address({ draft, change, violations, member, type }: AddressProps) {
   const words = useWords();
   return (
-    <Field label={words.members[member]} violation={violations.of(member)}>
-      {(ids) => (
-        <input
-          {...ids}
-          type="text"
-          inputMode={type}
-          name={member}
-          spellcheck={false}
-          autocomplete="off"
-          value={draft[member]}
-          onInput={({ currentTarget }) =>
-            // Consent belongs to the address: another one begins without.
-            change(
-              member === 'notificationRecipient'
-                ? { notificationRecipient: currentTarget.value, notificationConsent: null }
-                : { [member]: currentTarget.value },
-            )
-          }
-        />
-      )}
-    </Field>
+    <TextField
+      label={words.members[member]}
+      violation={violations.of(member)}
+      inputMode={type}
+      name={member}
+      spellcheck={false}
+      autocomplete="off"
+      value={draft[member]}
+      // Consent belongs to the address: another one begins without.
+      onText={(text) =>
+        change({ [member]: text, ...(member === 'notificationRecipient' && { notificationConsent: null }) })
+      }
+    />
   );
 }

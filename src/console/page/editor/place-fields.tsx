@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Completion } from '../completion.tsx';
+import { TextField } from '../controls.tsx';
 import type { LocationDocument, Ring } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
 import { useSharedMap } from '../shared-map.ts';
@@ -42,20 +43,13 @@ export function PlaceFields({ draft, change, violations }: FieldsProps) {
       ))}
       <Shapes draft={draft} change={change} violations={violations} />
       <Fold title={words.moreWhere} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
-        <Field
+        <TextField
           label={words.members.includedInseeCodes}
           hint={words.inseeHint}
           violation={violations.of('includedInseeCodes')}
-        >
-          {(ids) => (
-            <input
-              {...ids}
-              type="text"
-              value={draft.includedInseeCodes}
-              onInput={({ currentTarget }) => change({ includedInseeCodes: currentTarget.value })}
-            />
-          )}
-        </Field>
+          value={draft.includedInseeCodes}
+          onText={(includedInseeCodes) => change({ includedInseeCodes })}
+        />
         <Completion label={words.excludePlace} types={['city']} onChoose={(place) => add('excludedCities', place)} />
         <Chosen
           label={words.members.excludedCities}
@@ -178,17 +172,14 @@ function Shapes({ draft, change, violations }: FieldsProps) {
 function Coordinates({ draft, change, violations }: FieldsProps) {
   const words = useWords();
   const coordinate = (member: (typeof CIRCLE)[number]) => (
-    <Field key={member} label={words.members[member]} violation={violations.of(member)}>
-      {(ids) => (
-        <input
-          {...ids}
-          type="text"
-          inputMode="decimal"
-          value={draft[member]}
-          onInput={({ currentTarget }) => change({ [member]: currentTarget.value })}
-        />
-      )}
-    </Field>
+    <TextField
+      key={member}
+      label={words.members[member]}
+      violation={violations.of(member)}
+      inputMode="decimal"
+      value={draft[member]}
+      onText={(text) => change({ [member]: text })}
+    />
   );
   return (
     <Fold title={words.coordinates} isNeeded={violations.ofAny(CIRCLE)}>

@@ -4,6 +4,7 @@
  */
 
 import type { ComponentChildren } from 'preact';
+import { Select } from '../controls.tsx';
 import type { PreviewDocument } from '../documents.ts';
 import { Violation } from '../elements.tsx';
 import { useFormats } from '../words/formats.ts';
@@ -65,28 +66,24 @@ function WordField({ entry, onChange }: { readonly entry: Word; onChange(entry: 
   const words = useWords();
   return (
     <div class="word">
-      <select
+      <Select
         aria-label={words.presence}
         value={String(entry.includes)}
-        onChange={({ currentTarget }) => onChange({ ...entry, includes: currentTarget.value === 'true' })}
-      >
-        <option value="true">{words.contains}</option>
-        <option value="false">{words.containsNot}</option>
-      </select>
+        choices={Object.entries({ true: words.contains, false: words.containsNot })}
+        onChoose={(value) => onChange({ ...entry, includes: value === 'true' })}
+      />
       <input
         type="text"
         aria-label={words.word}
         value={entry.word}
         onInput={({ currentTarget }) => onChange({ ...entry, word: currentTarget.value })}
       />
-      <select
+      <Select
         aria-label={words.form}
         value={String(entry.strict)}
-        onChange={({ currentTarget }) => onChange({ ...entry, strict: currentTarget.value === 'true' })}
-      >
-        <option value="false">{words.anyForm}</option>
-        <option value="true">{words.exactPhrase}</option>
-      </select>
+        choices={Object.entries({ false: words.anyForm, true: words.exactPhrase })}
+        onChoose={(value) => onChange({ ...entry, strict: value === 'true' })}
+      />
       <button
         type="button"
         class="quiet"

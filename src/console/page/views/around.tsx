@@ -3,8 +3,9 @@
 import { circle, circleMarker, layerGroup } from 'leaflet';
 import { useEffect, useState } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
+import { TextField } from '../controls.tsx';
 import type { Collection, Place, PointDocument } from '../documents.ts';
-import { Field, Loading, Problem } from '../elements.tsx';
+import { Loading, Problem } from '../elements.tsx';
 import { distanceKm } from '../map/projection.ts';
 import { useModel } from '../model-context.ts';
 import { useSharedMap } from '../shared-map.ts';
@@ -30,19 +31,15 @@ export function Around({ place: { lat, lon } }: { readonly place: Place }) {
   return (
     <section class="around">
       <h2>{words.around}</h2>
-      <Field label={words.radiusKm}>
-        {(ids) => (
-          <input
-            {...ids}
-            type="number"
-            min="0.1"
-            max={RADIUS_KM_MAX}
-            step="0.1"
-            value={radiusKm}
-            onInput={({ currentTarget }) => setRadiusKm(Math.min(RADIUS_KM_MAX, Number(currentTarget.value) || 1))}
-          />
-        )}
-      </Field>
+      <TextField
+        label={words.radiusKm}
+        type="number"
+        min="0.1"
+        max={RADIUS_KM_MAX}
+        step="0.1"
+        value={radiusKm}
+        onText={(text) => setRadiusKm(Math.min(RADIUS_KM_MAX, Number(text) || 1))}
+      />
       <Problem text={asked.problem} again={asked.again} />
       <Loading isShown={asked.isLoading} />
       {asked.value !== null && <p class="hint">{words.pointCount(points.length)}</p>}

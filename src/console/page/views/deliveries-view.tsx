@@ -1,7 +1,8 @@
 /** The log of deliveries, newest first, read again every few seconds. */
 
 import { useAnswer } from '../answer.ts';
-import type { Collection, DeliveryDocument } from '../documents.ts';
+import { type Choices, Select } from '../controls.tsx';
+import { type Collection, type DeliveryDocument, idOf } from '../documents.ts';
 import { Empty, Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
@@ -79,62 +80,22 @@ interface Asked {
 function DeliveryFilters({ asked, onChange }: { readonly asked: Asked; onChange(change: Partial<Asked>): void }) {
   const words = useWords();
   const { list } = useValue(useModel().searches);
-  const searches = list.map(({ '@id': iri, title }): readonly [string, string] => [
-    iri.replace('/searches/', ''),
-    title,
-  ]);
+  const searches = list.map(({ '@id': iri, title }) => [idOf(iri), title] as const);
+  const choice = (member: Exclude<keyof Asked, 'page'>, label: string, all: string, choices: Choices) => (
+    <Select
+      aria-label={label}
+      value={asked[member]}
+      choices={[['', all], ...choices]}
+      onChoose={(value) => onChange({ [member]: value })}
+    />
+  );
   return (
     <div class="filters">
-      <Choice
-        label={words.search}
-        all={words.allSearches(list.length)}
-        value={asked.search}
-        choices={searches}
-        onChange={(search) => onChange({ search })}
-      />
-      <Choice
-        label={words.state}
-        all={words.allStates}
-        value={asked.status}
-        choices={Object.entries(words.states)}
-        onChange={(status) => onChange({ status })}
-      />
-      <Choice
-        label={words.channel}
-        all={words.allChannels}
-        value={asked.channel}
-        choices={Object.entries(words.channels)}
-        onChange={(channel) => onChange({ channel })}
-      />
-      <Choice
-        label={words.kindOfEvent}
-        all={words.allEvents}
-        value={asked.event}
-        choices={Object.entries(words.events)}
-        onChange={(event) => onChange({ event })}
-      />
+      {choice('search', words.search, words.allSearches(list.length), searches)}
+      {choice('status', words.state, words.allStates, Object.entries(words.states))}
+      {choice('channel', words.channel, words.allChannels, Object.entries(words.channels))}
+      {choice('event', words.kindOfEvent, words.allEvents, Object.entries(words.events))}
     </div>
-  );
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly all: string;
-  readonly value: string;
-  readonly choices: readonly (readonly [value: string, text: string])[];
-  onChange(value: string): void;
-}
-
-function Choice({ label, all, value, choices, onChange }: ChoiceProps) {
-  return (
-    <select aria-label={label} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-      <option value="">{all}</option>
-      {choices.map(([one, text]) => (
-        <option key={one} value={one}>
-          {text}
-        </option>
-      ))}
-    </select>
   );
 }
 

@@ -2,8 +2,9 @@
 
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useMutation } from '../answer.ts';
+import { Chips, SelectField } from '../controls.tsx';
 import type { Collection, EndpointDocument, SearchDocument } from '../documents.ts';
-import { CopyButton, Empty, Field, Problem } from '../elements.tsx';
+import { CopyButton, Empty, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
@@ -122,7 +123,7 @@ const VERIFIERS = {
   Java: 'verify.java',
   PHP: 'verify.php',
 } as const;
-const LANGUAGES = Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[];
+const LANGUAGES = (Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[]).map((one) => [one, one] as const);
 
 function Verification({ searches }: { readonly searches: readonly SearchDocument[] }) {
   const words = useWords();
@@ -140,29 +141,19 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
       <p class="hint">{searches.length === 0 ? words.verifyWithoutSearch : words.verifyHint}</p>
       <div class="line">
         {searches.length > 0 && (
-          <Field label={words.secretOf}>
-            {(ids) => (
-              <select
-                {...ids}
-                value={search || searches[0]?.['@id']}
-                onChange={({ currentTarget }) => setSearch(currentTarget.value)}
-              >
-                {searches.map(({ '@id': iri, title }) => (
-                  <option key={iri} value={iri}>
-                    {title}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
+          <SelectField
+            label={words.secretOf}
+            value={search || searches[0]?.['@id']}
+            choices={searches.map(({ '@id': iri, title }) => [iri, title])}
+            onChoose={setSearch}
+          />
         )}
-        <div class="chips" role="group" aria-label={words.programmingLanguage}>
-          {LANGUAGES.map((one) => (
-            <button key={one} type="button" class="chip" aria-pressed={one === chosen} onClick={() => setChosen(one)}>
-              {one}
-            </button>
-          ))}
-        </div>
+        <Chips
+          label={words.programmingLanguage}
+          choices={LANGUAGES}
+          chosen={[chosen]}
+          onPress={(one) => setChosen(one)}
+        />
         <CopyButton label={words.copyCode} text={withSecret(secret)} beside={code} />
         <button type="button" class="quiet" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
           {words.showSecret}

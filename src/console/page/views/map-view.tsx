@@ -1,6 +1,7 @@
 /** The first view: the properties of the searches on the map and as a list, and the open property. */
 
 import { useEffect, useId, useMemo, useState } from 'preact/hooks';
+import { Select } from '../controls.tsx';
 import { Empty } from '../elements.tsx';
 import { filters, nearby } from '../filters.ts';
 import type { PinKind } from '../map/pin-painter.ts';
@@ -9,7 +10,7 @@ import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { hrefOf } from '../route.ts';
 import { useShownPins } from '../shown-pins.ts';
-import { useWords, type Words } from '../words/language.ts';
+import { useWords } from '../words/language.ts';
 import { PropertyPanel } from './property-panel.tsx';
 import { Results } from './results.tsx';
 
@@ -61,7 +62,7 @@ function FirstSteps() {
 }
 
 const KINDS: readonly PinKind[] = ['sale', 'rent', 'expired'];
-const PERIODS_DAYS = [1, 7, 30, null] as const;
+const PERIODS_DAYS = ['1', '7', '30', 'null'] as const;
 
 function FilterBar({ searches }: { readonly searches: SearchTable }) {
   const words = useWords();
@@ -77,19 +78,12 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
     <div class="filters">
       <SearchChooser searches={searches} />
       {chosen.search === null && (
-        <select
+        <Select
           aria-label={words.period}
           value={String(days)}
-          onChange={({ currentTarget }) =>
-            model.days.set(currentTarget.value === 'null' ? null : Number(currentTarget.value))
-          }
-        >
-          {PERIODS_DAYS.map((one) => (
-            <option key={one} value={String(one)}>
-              {words.periods[String(one) as keyof Words['periods']]}
-            </option>
-          ))}
-        </select>
+          choices={PERIODS_DAYS.map((one) => [one, words.periods[one]])}
+          onChoose={(value) => model.days.set(value === 'null' ? null : Number(value))}
+        />
       )}
       <div class="chips" role="group" aria-label={words.kinds}>
         {KINDS.map((kind) => (

@@ -6,6 +6,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
+import { Select } from '../controls.tsx';
 import { Problem } from '../elements.tsx';
 import { type Filters, filters, RESULT_ORDERS, type ResultOrder } from '../filters.ts';
 import type { FoundList } from '../found.ts';
@@ -149,17 +150,12 @@ function ResultTools({ chosen }: { readonly chosen: Filters }) {
         value={text}
         onInput={({ currentTarget }) => setText(currentTarget.value)}
       />
-      <select
+      <Select
         aria-label={words.order}
         value={chosen.order}
-        onChange={({ currentTarget }) => filters.set({ ...chosen, order: currentTarget.value as ResultOrder })}
-      >
-        {RESULT_ORDERS.map((order) => (
-          <option key={order} value={order}>
-            {words.orders[order]}
-          </option>
-        ))}
-      </select>
+        choices={RESULT_ORDERS.map((order) => [order, words.orders[order]])}
+        onChoose={(order) => filters.set({ ...chosen, order: order as ResultOrder })}
+      />
     </div>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
+import { Check } from '../controls.tsx';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { codesOf } from '../editor/draft.ts';
 import { Editor } from '../editor/editor.tsx';
@@ -86,16 +87,13 @@ function SearchRow({ search }: { readonly search: SearchDocument }) {
             {lastAlertAt === null ? words.neverAlerted : words.lastAlert(formats.moment(lastAlertAt))}
           </span>
         </a>
-        <label class="check">
-          <input
-            type="checkbox"
-            role="switch"
-            aria-label={words.notifyFor(title)}
-            checked={notificationEnabled}
-            disabled={mutation.isUnderWay}
-            onChange={toggle}
-          />
-        </label>
+        <Check
+          role="switch"
+          aria-label={words.notifyFor(title)}
+          checked={notificationEnabled}
+          disabled={mutation.isUnderWay}
+          onChange={toggle}
+        />
       </div>
       <Problem text={mutation.problem} />
     </>

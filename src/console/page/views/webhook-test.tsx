@@ -2,8 +2,9 @@
 
 import { useId, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
+import { SelectField, TextField } from '../controls.tsx';
 import type { WebhookTestDocument } from '../documents.ts';
-import { Field, Problem } from '../elements.tsx';
+import { Problem } from '../elements.tsx';
 import { EVENT_KINDS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
@@ -12,6 +13,7 @@ import { useWords } from '../words/language.ts';
 export function WebhookTest({ endpoints }: { readonly endpoints: readonly string[] }) {
   const words = useWords();
   const model = useModel();
+  const { list } = useValue(model.searches);
   const known = useId();
   const mutation = useMutation();
   const [endpoint, setEndpoint] = useState('');
@@ -29,37 +31,32 @@ export function WebhookTest({ endpoints }: { readonly endpoints: readonly string
     <section class="card" aria-labelledby="test">
       <h2 id="test">{words.test}</h2>
       <form class="line" onSubmit={test}>
-        <Field label={words.endpoint}>
-          {(ids) => (
-            <input
-              {...ids}
-              type="text"
-              inputMode="url"
-              name="endpoint"
-              list={known}
-              required
-              value={endpoint}
-              onInput={({ currentTarget }) => setEndpoint(currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label={words.endpoint}
+          inputMode="url"
+          name="endpoint"
+          list={known}
+          required
+          value={endpoint}
+          onText={setEndpoint}
+        />
         <datalist id={known}>
           {endpoints.map((one) => (
             <option key={one} value={one} />
           ))}
         </datalist>
-        <Field label={words.kindOfEvent}>
-          {(ids) => (
-            <select {...ids} value={eventType} onChange={({ currentTarget }) => setEventType(currentTarget.value)}>
-              {EVENT_KINDS.map((kind) => (
-                <option key={kind} value={kind}>
-                  {words.events[kind]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Signer search={search} onChange={setSearch} />
+        <SelectField
+          label={words.kindOfEvent}
+          value={eventType}
+          choices={EVENT_KINDS.map((kind) => [kind, words.events[kind]])}
+          onChoose={setEventType}
+        />
+        <SelectField
+          label={words.signedAs}
+          value={search}
+          choices={[['', words.signedByTest], ...list.map(({ '@id': iri, title }) => [iri, title] as const)]}
+          onChoose={setSearch}
+        />
         <button type="submit" class="primary" disabled={mutation.isUnderWay}>
           {mutation.isUnderWay ? words.sending : words.sendTest}
         </button>
@@ -67,25 +64,6 @@ export function WebhookTest({ endpoints }: { readonly endpoints: readonly string
       <Problem text={mutation.problem} />
       {answer !== null && <Outcome answer={answer} />}
     </section>
-  );
-}
-
-function Signer({ search, onChange }: { readonly search: string; onChange(search: string): void }) {
-  const words = useWords();
-  const { list } = useValue(useModel().searches);
-  return (
-    <Field label={words.signedAs}>
-      {(ids) => (
-        <select {...ids} value={search} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-          <option value="">{words.signedByTest}</option>
-          {list.map(({ '@id': iri, title }) => (
-            <option key={iri} value={iri}>
-              {title}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
   );
 }
 

@@ -5,8 +5,9 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { type Asked, useAnswer } from '../answer.ts';
+import { SelectField, TextField } from '../controls.tsx';
 import { type Collection, cityLabel, type ExplanationDocument, idOf, type PropertyDocument } from '../documents.ts';
-import { Empty, Field, Icon, Loading, Problem } from '../elements.tsx';
+import { Empty, Icon, Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { type Query, Refusal, type Rest } from '../rest.ts';
@@ -26,18 +27,14 @@ export function WhyView({ asked }: { readonly asked: string | null }) {
     <div class="wide">
       <h1>{words.views.why}</h1>
       <form class="line" onSubmit={ask}>
-        <Field label={words.whichAdvert} hint={words.whichAdvertHint}>
-          {(ids) => (
-            <input
-              {...ids}
-              type="text"
-              name="advert"
-              value={typed}
-              spellcheck={false}
-              onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label={words.whichAdvert}
+          hint={words.whichAdvertHint}
+          name="advert"
+          value={typed}
+          spellcheck={false}
+          onText={setTyped}
+        />
         <button type="submit" class="primary">
           {words.explain}
         </button>
@@ -84,18 +81,15 @@ function Answers({ asked }: { readonly asked: string }) {
       <Problem text={satisfied.problem} again={satisfied.again} />
       {property !== undefined && <Named property={property} />}
       {satisfied.value !== null && (
-        <Field label={words.whichSearch}>
-          {(ids) => (
-            <select {...ids} value={search} onChange={({ currentTarget }) => setSearch(currentTarget.value)}>
-              <option value="">{words.satisfiedSearches(satisfied.value?.['hydra:totalItems'] ?? 0)}</option>
-              {list.map(({ '@id': iri, title }) => (
-                <option key={iri} value={iri}>
-                  {title}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label={words.whichSearch}
+          value={search}
+          choices={[
+            ['', words.satisfiedSearches(satisfied.value['hydra:totalItems'])],
+            ...list.map(({ '@id': iri, title }) => [iri, title] as const),
+          ]}
+          onChoose={setSearch}
+        />
       )}
       {search === '' ? <Satisfied answer={satisfied} /> : <Single answer={one} />}
     </>
