@@ -146,34 +146,30 @@ async function meetConflict(scene: ConsoleScene): Promise<void> {
   await page.do('wait', { selector: '.preview[data-settled=true] .figures' });
   await rest.request('PUT', iri, { budgetMax: 250_000, roomMin: 4 });
   await write('320000');
-  const shown = async (): Promise<string> => {
-    // What went wrong instead is said at once.
-    await page.do('wait', { selector: 'dialog tbody, .save-bar .problem' });
-    return page.do<string>('text', { selector: 'dialog tbody, .save-bar .problem' });
+  const told = async (): Promise<string> => {
+    await page.do('wait', { selector: '.save-bar .problem' });
+    return page.do<string>('text', { selector: '.save-bar .problem' });
   };
-  assert.match(await shown(), /Budget \(maximum\)\s+250,000\s+320,000/);
+  const budget = () =>
+    page.do<string>('evaluate', { expression: `document.querySelector('input[name=budgetMax]').value` });
+  assert.match(await told(), /changed meanwhile \(.*Budget \(maximum\).*\)/);
   assert.deepEqual(await page.do('axe'), []);
   await picture('conflict');
-  // Asked, nothing is saved; what is kept of it is what was chosen.
-  await page.do('press', { key: 'Escape' });
-  await page.do('gone', { selector: 'dialog' });
+  // Nothing is saved; the other version is shown under the own changes.
   assert.equal((await read()).budgetMax, 250_000);
+  assert.equal(await page.do('evaluate', { expression: `document.querySelector('input[name=roomMin]').value` }), '4');
+  assert.equal(await budget(), '320000');
   await page.do('evaluate', { expression: SAVE });
-  assert.match(await shown(), /250,000/);
-  await page.do('click', { selector: '::-p-text(Save my changes)' });
   await page.do('wait', { selector: '::-p-text(Saved.)' });
   const { budgetMax, roomMin } = await read();
   assert.deepEqual({ budgetMax, roomMin }, { budgetMax: 320_000, roomMin: 4 });
   await rest.request('PUT', iri, { title: 'Reprise' });
   await write('330000');
-  await shown();
-  await page.do('click', { selector: '::-p-text(Keep what is saved)' });
+  assert.match(await told(), /\(Title\)/);
   await page.do('until', { expression: `document.querySelector('main h1').innerText === 'Reprise'` });
+  await page.do('click', { selector: '.save-bar ::-p-text(Discard the changes)' });
   assert.equal((await read()).budgetMax, 320_000);
-  assert.equal(
-    await page.do('evaluate', { expression: `document.querySelector('input[name=budgetMax]').value` }),
-    '320000',
-  );
+  assert.equal(await budget(), '320000');
   await rest.request('DELETE', iri);
 }
 

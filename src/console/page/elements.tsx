@@ -128,13 +128,10 @@ export interface ConfirmationProps {
   readonly confirm: string;
   onConfirm(): void;
   onLeave(): void;
-  /** A third answer. */
-  readonly other?: { readonly label: string; onChoose(): void };
-  readonly children?: ComponentChildren;
 }
 
 /** The browser's own dialog: it keeps the focus, and Escape closes it. */
-export function Confirmation({ question, confirm, onConfirm, onLeave, other, children }: ConfirmationProps) {
+export function Confirmation({ question, confirm, onConfirm, onLeave }: ConfirmationProps) {
   const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
@@ -150,16 +147,10 @@ export function Confirmation({ question, confirm, onConfirm, onLeave, other, chi
   return (
     <dialog ref={dialog} aria-labelledby={title} onCancel={leave} onClose={leave}>
       <p id={title}>{question}</p>
-      {children}
       <div class="actions">
         <button type="button" onClick={leave}>
           {words.cancel}
         </button>
-        {other !== undefined && (
-          <button type="button" onClick={other.onChoose}>
-            {other.label}
-          </button>
-        )}
         <button type="button" class="danger" onClick={onConfirm}>
           {confirm}
         </button>

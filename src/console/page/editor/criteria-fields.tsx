@@ -8,7 +8,6 @@ import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
-import { memberName, memberText } from './conflict.tsx';
 import {
   type Draft,
   FEATURE_NAMES,
@@ -23,6 +22,7 @@ import {
   type RangeMember,
   type RequirementMember,
 } from './draft.ts';
+import { memberName, memberText } from './member-text.ts';
 import { Chosen, type FieldsProps } from './place-fields.tsx';
 
 interface HomeFieldsProps extends FieldsProps {

@@ -13,10 +13,20 @@ import { Refusal, type Violation } from '../rest.ts';
 import { hrefOf, open } from '../route.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useWords, type Words } from '../words/language.ts';
-import { Conflict } from './conflict.tsx';
 import { AdvertCriteria, HomeFields, MoneyFields } from './criteria-fields.tsx';
-import { type Body, bodyOf, type ChangeDraft, ContextError, criteriaOf, type Draft, wordCriteriaOf } from './draft.ts';
+import {
+  type Body,
+  bodyOf,
+  type ChangeDraft,
+  ContextError,
+  criteriaOf,
+  type Draft,
+  differingMembers,
+  draftOf,
+  wordCriteriaOf,
+} from './draft.ts';
 import { type HeldSearch, keepMade, readHeld, removeHeld, saveHeld, takeMade } from './held-search.ts';
+import { memberName } from './member-text.ts';
 import { destinationsOf, NotificationFields } from './notification-fields.tsx';
 import { PlaceFields } from './place-fields.tsx';
 import { Preview, usePreview } from './preview.tsx';
@@ -164,13 +174,7 @@ const TITLE_LENGTH_MAX = 255;
 interface Saving {
   readonly mutation: Mutation;
   readonly isSaved: boolean;
-  /** The version that somebody else has saved meanwhile; null: none, or the conflict is resolved. */
-  readonly conflict: HeldSearch | null;
   save(): void;
-  keepMine(): void;
-  keepSaved(): void;
-  /** Continues editing. */
-  leaveConflict(): void;
   copy(): void;
   remove(): void;
 }
@@ -185,7 +189,6 @@ function useSaving(props: SaveBarProps): Saving {
   const newKey = useIdempotencyKey();
   const saved = held?.search ?? null;
   const [isDone, setDone] = useState(() => takeMade(saved?.['@id']));
-  const [conflict, setConflict] = useState<HeldSearch | null>(null);
   useEffect(() => {
     if (writing.isChanged) setDone(false);
   }, [writing.isChanged]);
@@ -198,41 +201,35 @@ function useSaving(props: SaveBarProps): Saving {
     keepMade(search['@id']);
     open('searches', idOf(search['@id']));
   };
-  const settle = (present: HeldSearch): void => {
-    setConflict(null);
-    model.putSearch(present.search);
-    onSaved(present);
-    writing.discard();
-  };
   const change = async (before: HeldSearch, draft: Draft): Promise<void> => {
     const { isRefused, present } = await saveHeld(model.rest, before, draft);
-    if (isRefused) return setConflict(present);
-    settle(present);
+    model.putSearch(present.search);
+    onSaved(present);
+    if (isRefused)
+      throw new Refusal(412, { detail: words.changedMeanwhile(changedNames(before, present, words)) }, null);
+    writing.discard();
     setDone(true);
   };
   return {
     mutation,
     isSaved: isDone && !writing.isChanged,
-    conflict,
     save: () =>
       send(async () => {
         if (body === null) return;
         await (held === null ? create(body) : change(held, writing.draft));
       }),
-    keepMine: () => {
-      setConflict(null);
-      if (conflict !== null) send(() => change(conflict, writing.over(conflict.search)));
-    },
-    keepSaved: () => {
-      if (conflict !== null) settle(conflict);
-    },
-    leaveConflict: () => setConflict(null),
     copy: () =>
       send(() =>
         create({ ...body, title: words.copyOf(title).slice(0, TITLE_LENGTH_MAX), notificationEnabled: false }),
       ),
     remove: () => send(() => removeSeen(props, model, words)),
   };
+}
+
+/** What somebody else has changed; the reader's own changes stay on top of it. */
+function changedNames(before: HeldSearch, present: HeldSearch, words: Words): string {
+  const changed = differingMembers(draftOf(before.search), draftOf(present.search));
+  return changed.map((member) => memberName(member, words)).join(', ');
 }
 
 /** Overwrites only a version that the reader has seen: another one is shown first. */
@@ -278,7 +275,7 @@ function SaveBar(props: SaveBarProps) {
   const { held, body, writing } = props;
   const saved = held?.search ?? null;
   const words = useWords();
-  const { mutation, isSaved, conflict, save, copy, remove, ...asked } = useSaving(props);
+  const { mutation, isSaved, save, copy, remove } = useSaving(props);
   const [isAsking, setAsking] = useState(false);
   return (
     <div class="save-bar">
@@ -302,15 +299,6 @@ function SaveBar(props: SaveBarProps) {
       <button type="button" class="primary" disabled={mutation.isUnderWay || body === null} onClick={save}>
         {words.save}
       </button>
-      {conflict !== null && (
-        <Conflict
-          saved={conflict.search}
-          mine={writing.over(conflict.search)}
-          onKeepMine={asked.keepMine}
-          onKeepSaved={asked.keepSaved}
-          onLeave={asked.leaveConflict}
-        />
-      )}
       {isAsking && (
         <Confirmation
           question={words.removeQuestion(saved?.title ?? '')}

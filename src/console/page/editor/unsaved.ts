@@ -25,8 +25,6 @@ export interface Writing {
   readonly draft: Draft;
   readonly change: ChangeDraft;
   readonly isChanged: boolean;
-  /** The changes, applied to what somebody else has saved meanwhile. */
-  over(saved: SearchDocument): Draft;
   discard(): void;
 }
 
@@ -49,8 +47,7 @@ export function useUnsaved(id: string, saved: SearchDocument | null): Writing {
     unsaved.delete(id);
     setChanges(NOTHING);
   };
-  const over = (present: SearchDocument): Draft => ({ ...draftOf(present), ...changes });
-  return { draft, change, isChanged, over, discard };
+  return { draft, change, isChanged, discard };
 }
 
 /** A value that is typed back is no change. */

@@ -189,10 +189,8 @@ export const en: Words = {
   removeQuestion: (title) => `Delete the search “${title}”? What it still has to send is cancelled.`,
   violationsAbove: (count) => `Correct the ${count === 1 ? 'field' : 'fields'} in red.`,
   changedUnread: 'This search was changed meanwhile, and is shown as it is now. Delete it again if you mean it.',
-  changedMeanwhile: 'This search was changed meanwhile. What do you want to keep?',
-  versions: { member: 'Field', saved: 'Saved meanwhile', mine: 'With your changes' },
-  keepSaved: 'Keep what is saved',
-  keepMine: 'Save my changes',
+  changedMeanwhile: (members: string) =>
+    `This search was changed meanwhile (${members}). It is shown as it is now, with your changes: save them again, or discard them.`,
   coordinates: 'Coordinates',
   polygons: 'Polygons',
 

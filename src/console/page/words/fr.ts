@@ -194,10 +194,8 @@ export const fr = {
   violationsAbove: (count: number) => `Corrigez ${count < 2 ? 'le champ' : 'les champs'} en rouge.`,
   changedUnread:
     'Cette recherche a été modifiée entre-temps ; la voici telle qu’elle est. Supprimez-la de nouveau si vous le voulez.',
-  changedMeanwhile: 'Cette recherche a été modifiée entre-temps. Que voulez-vous garder ?',
-  versions: { member: 'Champ', saved: 'Enregistré entre-temps', mine: 'Avec vos modifications' },
-  keepSaved: 'Garder ce qui est enregistré',
-  keepMine: 'Enregistrer mes modifications',
+  changedMeanwhile: (members: string) =>
+    `Cette recherche a été modifiée entre-temps (${members}). La voici telle qu’elle est, avec vos modifications : enregistrez-les de nouveau, ou annulez-les.`,
   coordinates: 'Coordonnées',
   polygons: 'Polygones',
 

@@ -1,56 +1,10 @@
-/** Shows both versions, member by member, when somebody else has saved the search, and asks which one to keep. */
+/** The members of an edited search in words: their names and values. */
 
-import type { SearchDocument } from '../documents.ts';
-import { Confirmation } from '../elements.tsx';
 import { FLAG_CRITERIA, RANGE_MEMBERS } from '../generated/documents.ts';
-import { type Formats, useFormats } from '../words/formats.ts';
-import { useWords, type Words } from '../words/language.ts';
-import { type Draft, differingMembers, draftOf, type FlagMember, type RangeMember } from './draft.ts';
+import type { Formats } from '../words/formats.ts';
+import type { Words } from '../words/language.ts';
+import type { Draft, FlagMember, RangeMember } from './draft.ts';
 import { sentenceOf } from './word-fields.tsx';
-
-interface ConflictProps {
-  /** The version of the service. */
-  readonly saved: SearchDocument;
-  readonly mine: Draft;
-  onKeepSaved(): void;
-  onKeepMine(): void;
-  onLeave(): void;
-}
-
-export function Conflict({ saved, mine, onKeepSaved, onKeepMine, onLeave }: ConflictProps) {
-  const words = useWords();
-  const formats = useFormats();
-  const theirs = draftOf(saved);
-  const { versions } = words;
-  return (
-    <Confirmation
-      question={words.changedMeanwhile}
-      confirm={words.keepMine}
-      onConfirm={onKeepMine}
-      onLeave={onLeave}
-      other={{ label: words.keepSaved, onChoose: onKeepSaved }}
-    >
-      <table class="versions">
-        <thead>
-          <tr>
-            <th scope="col">{versions.member}</th>
-            <th scope="col">{versions.saved}</th>
-            <th scope="col">{versions.mine}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {differingMembers(theirs, mine).map((member) => (
-            <tr key={member}>
-              <th scope="row">{memberName(member, words)}</th>
-              <td>{memberText(theirs, member, words, formats) || '–'}</td>
-              <td>{memberText(mine, member, words, formats) || '–'}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Confirmation>
-  );
-}
 
 export function memberName(member: keyof Draft, words: Words): string {
   if (member === 'shapes') return words.polygons;
