@@ -137,7 +137,7 @@ async function seeMatch({ page, receiver, publish, picture }: ConsoleScene): Pro
   await page.do('click', { selector: '[data-list=matches] a' });
   await page.do('wait', { selector: '.property .tag[data-state=delivered]' });
   await page.do('until', { expression: `document.querySelector('.property').innerText.includes('219,000')` });
-  await page.do('wait', { selector: '.chart .line' });
+  await page.do('wait', { selector: '.prices' });
   assert.match(await page.do<string>('text', { selector: '.property' }), /\/matches/);
   await page.do('until', {
     expression: `/Drawn by hand/.test(document.querySelector('.for-whom').innerText)`,

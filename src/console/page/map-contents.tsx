@@ -66,7 +66,6 @@ export function MapContents() {
     chosen: chosenFilters.search,
     isReading: found?.isReading ?? isReading,
   });
-  usePings(sharedMap);
   usePicking(sharedMap, view === 'map' ? shown : null);
   const words = useWords();
   return (
@@ -139,23 +138,6 @@ function useGoingThere(sharedMap: SharedMap, { boxes, isReading, chosen }: Liste
     state.current = isReading ? 'near' : 'there';
     sharedMap.goTo(hull(boxes));
   }, [boxes, isReading]);
-}
-
-function usePings(sharedMap: SharedMap): void {
-  const model = useModel();
-  const activity = useValue(model.activity);
-  const shown = useRef(new Set<string>());
-  useEffect(() => {
-    for (const { id, match } of activity) {
-      if (shown.current.has(id)) continue;
-      shown.current.add(id);
-      const pin = model.pins.get(match);
-      if (pin === null || pin.x === null || pin.y === null) continue;
-      const { lat, lng } = sharedMap.map.unproject([pin.x * 256, pin.y * 256], 0);
-      sharedMap.ping({ lat, lng });
-    }
-    for (const id of shown.current) if (!activity.some((one) => one.id === id)) shown.current.delete(id);
-  }, [activity]);
 }
 
 /** A click opens the match at that point; the panel lists several. */

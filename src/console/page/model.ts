@@ -11,12 +11,6 @@ import { type Observable, observable } from './observable.ts';
 import { createPinTable, PINS_MAX, type PinTable } from './pins.ts';
 import { Refusal, type Rest, Unreachable } from './rest.ts';
 
-/** A notification of a match. */
-export interface ActivityEntry {
-  readonly id: string;
-  readonly match: string;
-}
-
 export interface SearchTable {
   readonly isLoaded: boolean;
   /** By title; at most `SEARCHES_MAX` of them. */
@@ -36,8 +30,8 @@ export interface Model {
   readonly isReadingMatches: Observable<boolean>;
   /** What the chosen search finds now; null while none is chosen. */
   readonly found: Observable<FoundList | null>;
-  /** Newest first. */
-  readonly activity: Observable<readonly ActivityEntry[]>;
+  /** The id of the last notification; null: none yet. */
+  readonly latest: Observable<string | null>;
   readonly siteCategories: Observable<readonly SiteCategory[]>;
   /** Days that the map goes back; null: no limit. */
   readonly days: Observable<number | null>;
@@ -54,7 +48,6 @@ export interface Model {
 const SEARCHES_MAX = 2_000;
 const SEARCHES_PER_PAGE = 100;
 const MATCHES_PER_PAGE = 100;
-const ACTIVITY_MAX = 100;
 /** Matches are numbered before they are committed: some of the last minute may still appear. */
 const OVERLAP_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -65,7 +58,7 @@ export function openModel(rest: Rest): Model {
   const { signal } = closing;
   const connection = observable<Connection>('connecting');
   const searches = observable<SearchTable>(NO_SEARCHES);
-  const activity = observable<readonly ActivityEntry[]>([]);
+  const latest = observable<string | null>(null);
   const siteCategories = observable<readonly SiteCategory[]>([]);
   const matches = createMatchReader(rest, signal);
   const changes = searchChanges(searches, matches.drop);
@@ -83,10 +76,10 @@ export function openModel(rest: Rest): Model {
     rest,
     signal,
     onItems(items) {
-      const shown = items.flatMap((item) => matches.take(item));
+      for (const item of items) matches.take(item);
       // A search that was created elsewhere since the page was opened.
       if (items.some(({ search }) => isStrange(search, searches.get()))) void refreshSearches();
-      activity.set([...shown.reverse(), ...activity.get()].slice(0, ACTIVITY_MAX));
+      latest.set(items.at(-1)?.id ?? null);
     },
     onConnection(next) {
       const before = connection.get();
@@ -110,7 +103,7 @@ export function openModel(rest: Rest): Model {
     pinsVersion: matches.version,
     isReadingMatches: matches.isReading,
     found: createFoundList(rest, signal, tolerant),
-    activity,
+    latest,
     siteCategories,
     days: matches.days,
     refreshSearches: () => void refreshSearches(),
@@ -257,11 +250,8 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
     async readThese(iris: readonly string[], until: AbortSignal): Promise<void> {
       put(await readUnknown(rest, pins, iris, until));
     },
-    /** The notification of an item, if its match is known. */
-    take(item: FeedItem): ActivityEntry[] {
-      if (item.body === null) return [];
-      put([item.body.match]);
-      return [{ id: item.id, match: item.body.match['@id'] }];
+    take({ body }: FeedItem): void {
+      if (body !== null) put([body.match]);
     },
     drop(search: string): void {
       pins.dropSearch(search);

@@ -39,8 +39,6 @@ export interface SharedMap {
   name(words: SharedMapWords): void;
   showAreas(areas: readonly SearchArea[], chosen: string | null): void;
   showPins(pins: readonly Dot[]): void;
-  /** An expanding ring at a new match. */
-  ping(place: LatLngLiteral): void;
   /** Marks the open item and moves the map to it; null removes the mark. */
   point(place: LatLngLiteral | null): void;
   /** Null: the whole country. */
@@ -60,8 +58,6 @@ const FRANCE: [[number, number], [number, number]] = [
   [41.3, -5.2],
   [51.1, 9.6],
 ];
-const PING_MS = 4_000;
-const PINGS_MAX = 12;
 const ZOOM_MAX = 18;
 
 export interface SharedMapWords {
@@ -106,7 +102,7 @@ export function openSharedMap(element: HTMLElement): SharedMap {
     base,
     readCommunes: communes.read,
     colours,
-    ...createMarks(map),
+    point: createPointer(map),
     name: (words) => nameButtons(element, words),
     showAreas(shown, which) {
       [areas, chosen] = [shown, which];
@@ -250,28 +246,13 @@ function watchLooks(element: HTMLElement, map: LeafletMap, fit: Fit, onColours: 
   };
 }
 
-function createMarks(map: LeafletMap): Pick<SharedMap, 'ping' | 'point'> {
-  let pings = 0;
+function createPointer(map: LeafletMap): SharedMap['point'] {
   let pointed: L.Marker | null = null;
-  const mark = (place: LatLngLiteral, className: string): L.Marker => {
-    const icon = divIcon({ className, iconSize: [0, 0] });
-    return marker(place, { icon, interactive: false, keyboard: false }).addTo(map);
-  };
-  return {
-    ping(place) {
-      if (pings >= PINGS_MAX) return;
-      pings += 1;
-      const ring = mark(place, 'ping');
-      setTimeout(() => {
-        pings -= 1;
-        ring.remove();
-      }, PING_MS);
-    },
-    point(place) {
-      pointed?.remove();
-      pointed = place === null ? null : mark(place, 'pointed');
-      if (place !== null && map.getSize().x > 0 && !map.getBounds().contains(place)) map.panTo(place);
-    },
+  const icon = divIcon({ className: 'pointed', iconSize: [0, 0] });
+  return (place) => {
+    pointed?.remove();
+    pointed = place === null ? null : marker(place, { icon, interactive: false, keyboard: false }).addTo(map);
+    if (place !== null && map.getSize().x > 0 && !map.getBounds().contains(place)) map.panTo(place);
   };
 }
 

@@ -2,8 +2,7 @@
 
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { useAnswer } from '../answer.ts';
-import type { PreviewDocument, PropertyDocument } from '../documents.ts';
+import type { PreviewDocument } from '../documents.ts';
 import { Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { pause } from '../now.ts';
@@ -16,7 +15,6 @@ import { floodOf } from './flood.ts';
 
 const TYPING_MS = 350;
 const AGAIN_MS = 1_000;
-const SAMPLE = 5;
 const VIOLATIONS_SHOWN = 3;
 
 export interface PreviewState {
@@ -46,7 +44,7 @@ export function usePreview(criteria: Body | null, places = 0): PreviewState {
     setState((before) => ({ ...before, isAsking: true }));
     const ask = async (): Promise<void> => {
       await pause(TYPING_MS, signal);
-      const preview = await readPreview(rest, criteria, { sample: SAMPLE, places }, signal);
+      const preview = await readPreview(rest, criteria, { sample: 0, places }, signal);
       if (!signal.aborted) setState({ ...NOTHING, preview, isAsking: false });
     };
     ask().catch((error: unknown) => {
@@ -120,9 +118,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
           }
         >
           {knownSince !== null && <p class="hint">{words.knownSince(formats.day(knownSince))}</p>}
-          <DayChart days={preview.startedPerDay.filter(({ date }) => date >= (knownSince ?? ''))} />
           <Costs preview={preview} />
-          {preview.sample.length > 0 && <Sample sample={preview.sample} />}
         </Folded>
       )}
     </section>
@@ -166,35 +162,6 @@ function dailyOf({ perDay: daily }: PreviewDocument, words: Words, formats: Form
   return formats.number(Number(daily.toFixed(1)));
 }
 
-const [WIDTH, HEIGHT] = [300, 60];
-
-function DayChart({ days }: { readonly days: PreviewDocument['startedPerDay'] }) {
-  const words = useWords();
-  const formats = useFormats();
-  const most = Math.max(1, ...days.map(({ count }) => count));
-  const step = WIDTH / Math.max(1, days.length);
-  // One day makes no chart.
-  if (days.length < 2) return null;
-  return (
-    <figure class="chart">
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={words.dayChart(days.length, formats.number(most))}>
-        {days.map(({ date, count }, at) => {
-          const height = count === 0 ? 1 : Math.max(2, (count / most) * (HEIGHT - 2));
-          return (
-            <rect key={date} x={at * step + 0.5} y={HEIGHT - height} width={step - 1} height={height} rx="1">
-              <title>{words.ofMember(formats.day(date), formats.number(count))}</title>
-            </rect>
-          );
-        })}
-      </svg>
-      <figcaption>
-        <span>{formats.day(days[0]?.date ?? new Date().toISOString())}</span>
-        <span>{words.today}</span>
-      </figcaption>
-    </figure>
-  );
-}
-
 const COSTS_SHOWN = 5;
 
 function Costs({ preview }: { readonly preview: PreviewDocument }) {
@@ -224,25 +191,4 @@ function Costs({ preview }: { readonly preview: PreviewDocument }) {
       </ul>
     </>
   );
-}
-
-function Sample({ sample }: Pick<PreviewDocument, 'sample'>) {
-  const words = useWords();
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>{words.examples}</summary>
-      <ul class="plain">{isOpen && sample.map(({ property }) => <Example key={property} property={property} />)}</ul>
-    </details>
-  );
-}
-
-function Example({ property }: { readonly property: string }) {
-  const words = useWords();
-  const formats = useFormats();
-  const { rest } = useModel();
-  const read = useAnswer((signal) => rest.read<PropertyDocument>(property, {}, signal), [property]);
-  if (read.value === null) return <li class="hint">{read.problem ?? words.loading}</li>;
-  const { title, price, city } = read.value;
-  return <li>{[title ?? words.untitled, formats.euros(price), city?.name].filter(Boolean).join(' · ')}</li>;
 }

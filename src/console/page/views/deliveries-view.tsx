@@ -29,7 +29,7 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
     open('deliveries', next || null, { ...others, page: at > 1 ? String(at) : '' });
   const connection = useValue(model.connection);
   const beat = useNow(CHECK_EVERY_MS);
-  const latest = useValue(model.activity)[0]?.id;
+  const latest = useValue(model.latest);
   const page = useAnswer(
     async (signal) => {
       const wanted = { ...asked, itemsPerPage: PER_PAGE };

@@ -2,7 +2,7 @@
 
 import type { PropertyDocument } from '../documents.ts';
 
-export interface PricePoint {
+interface PricePoint {
   readonly at: string;
   readonly price: number;
 }

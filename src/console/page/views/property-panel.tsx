@@ -26,7 +26,7 @@ import { useFormats } from '../words/formats.ts';
 import { language, useWords, type Words } from '../words/language.ts';
 import { Around } from './around.tsx';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
-import { type PricePoint, pricesOf } from './price-history.ts';
+import { pricesOf } from './price-history.ts';
 
 /** Opens a match by its id, or a property without a match by its IRI. */
 interface Shown {
@@ -199,12 +199,17 @@ function Facts({ document }: { readonly document: PropertyDocument }) {
 
 function PriceHistory({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
+  const formats = useFormats();
   const prices = pricesOf(document);
   if (prices.length === 0) return null;
   return (
     <section>
       <h2>{words.priceHistory}</h2>
-      <PriceChart prices={prices} />
+      <ol class="plain prices">
+        {prices.map(({ at, price }) => (
+          <li key={at}>{words.ofMember(formats.day(at), formats.euros(price))}</li>
+        ))}
+      </ol>
     </section>
   );
 }
@@ -275,8 +280,8 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
 function Sent({ match }: { readonly match: string }) {
   const words = useWords();
   const formats = useFormats();
-  const { rest, activity } = useModel();
-  const latest = useValue(activity)[0]?.id;
+  const { rest, ...model } = useModel();
+  const latest = useValue(model.latest);
   const sent = useAnswer(
     (signal) => rest.read<Collection<DeliveryDocument>>('/deliveries', { match, itemsPerPage: 20 }, signal),
     [match],
@@ -299,51 +304,5 @@ function Sent({ match }: { readonly match: string }) {
         ))}
       </ul>
     </section>
-  );
-}
-
-const [WIDTH, HEIGHT, MARGIN] = [320, 96, 8];
-
-/** The history of a price as a step chart, with a description in words. */
-function PriceChart({ prices }: { readonly prices: readonly PricePoint[] }) {
-  const words = useWords();
-  const formats = useFormats();
-  const sentence = prices.map(({ at, price }) => words.ofMember(formats.day(at), formats.euros(price))).join('; ');
-  if (prices.length < 2) return <p class="hint">{words.priceSame(sentence)}</p>;
-  const times = [...prices.map(({ at }) => Date.parse(at)), Date.now()];
-  const [from, to] = [Math.min(...times), Math.max(...times)];
-  const [low, high] = [Math.min(...prices.map(({ price }) => price)), Math.max(...prices.map(({ price }) => price))];
-  const x = (ms: number): number => MARGIN + ((ms - from) / Math.max(1, to - from)) * (WIDTH - 2 * MARGIN);
-  const y = (price: number): number =>
-    HEIGHT - MARGIN - ((price - low) / Math.max(1, high - low)) * (HEIGHT - 2 * MARGIN);
-  const steps = prices.map(({ at, price }, index) => {
-    const left = x(Date.parse(at)).toFixed(1);
-    const level = y(price).toFixed(1);
-    return index === 0 ? `M${left} ${level}` : `H${left}V${level}`;
-  });
-  return (
-    <figure class="chart">
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={sentence}>
-        <path class="line" d={`${steps.join('')}H${WIDTH - MARGIN}`} />
-        {prices.map(({ at, price }) => (
-          <circle key={at} cx={x(Date.parse(at))} cy={y(price)} r="3.5" />
-        ))}
-      </svg>
-      <figcaption>
-        <PriceThen point={prices[0]} />
-        <PriceThen point={prices.at(-1)} />
-      </figcaption>
-    </figure>
-  );
-}
-
-/** `10 March 2026: €250,000` at either end. */
-function PriceThen({ point }: { readonly point: PricePoint | undefined }) {
-  const formats = useFormats();
-  if (point === undefined) return null;
-  return (
-    <span>
-      <strong>{formats.euros(point.price)}</strong> {formats.day(point.at)}
-    </span>
   );
 }

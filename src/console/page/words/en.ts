@@ -46,7 +46,6 @@ export const en: Words = {
   sources:
     'Communes: La Poste, INSEE; outlines: IGN Admin Express (Licence Ouverte 2.0). Forms of words: Grammalecte (MPL 2.0).',
   about: 'about',
-  today: 'today',
   andMore: (count) => `and ${count.toLocaleString('en')} more`,
   removeOne: (what) => `Remove ${what}`,
 
@@ -81,7 +80,6 @@ export const en: Words = {
   atFloor: (floor) => (floor === 0 ? 'ground floor' : `floor ${floor}`),
   seen: 'Seen',
   priceHistory: 'Price history',
-  priceSame: (sentence) => `One known price: ${sentence}`,
   pictures: (count) => plural(count, 'picture', 'pictures'),
   picture: (at) => `Picture ${at}`,
   adverts: (count) => plural(count, 'advert', 'adverts'),
@@ -176,10 +174,8 @@ export const en: Words = {
   flood: (count) => `Some ${count} a day: are you sure?`,
   knownSince: (day) => `A mean since ${day}: this service knows nothing of the time before.`,
   lessThan: (few) => `less than ${few}`,
-  dayChart: (days, most) => `New properties a day over ${days} days, ${most} at most`,
   whatCosts: 'What rules out most',
   without: (criterion) => `without “${criterion}”`,
-  examples: 'Examples',
   save: 'Save',
   saved: 'Saved.',
   discard: 'Discard the changes',

@@ -45,7 +45,6 @@ export const fr = {
   sources:
     'Communes : La Poste, INSEE ; contours : IGN Admin Express (Licence Ouverte 2.0). Formes des mots : Grammalecte (MPL 2.0).',
   about: 'environ',
-  today: 'aujourd’hui',
   andMore: (count: number) => `et ${plural(count, 'autre', 'autres')}`,
   removeOne: (what: string) => `Retirer ${what}`,
 
@@ -85,7 +84,6 @@ export const fr = {
   atFloor: (floor: number) => (floor === 0 ? 'rez-de-chaussée' : `étage ${floor}`),
   seen: 'Vu le',
   priceHistory: 'Historique du prix',
-  priceSame: (sentence: string) => `Un seul prix connu : ${sentence}`,
   pictures: (count: number) => plural(count, 'photo', 'photos'),
   picture: (at: number) => `Photo ${at}`,
   adverts: (count: number) => plural(count, 'annonce', 'annonces'),
@@ -180,10 +178,8 @@ export const fr = {
   flood: (count: string) => `Environ ${count} par jour : est-ce bien voulu ?`,
   knownSince: (day: string) => `Moyenne depuis le ${day} : ce service ne connaît rien d’avant.`,
   lessThan: (few: string) => `moins de ${few}`,
-  dayChart: (days: number, most: string) => `Nouveaux biens par jour sur ${days} jours, ${most} au plus`,
   whatCosts: 'Ce qui écarte le plus de biens',
   without: (criterion: string) => `sans « ${criterion} »`,
-  examples: 'Exemples',
   save: 'Enregistrer',
   saved: 'Enregistré.',
   discard: 'Annuler les modifications',
