@@ -2,13 +2,14 @@
  * The courier: deliveries per second with everything recorded, and as a share of undici alone against the same
  * receiver in the same run; how long healthy endpoints wait while a fifth of them hangs on a long queue; what a recovery
  * that brings very many waiting ones forward costs the fresh ones; what very many waiting retries cost, and the wait of
- * healthy endpoints beside `--waiting` ones of one endpoint; and, only when it is named, a day of two couriers with hours
- * of `--hour` seconds, of which each brings `--deliveries`. PostgreSQL (with fsync), nats-server, receiver and courier are
+ * healthy endpoints beside `--waiting` ones of one endpoint, and beside one that resumes with `--resumed` ones; and, only
+ * when they are named, a day of two couriers with hours of `--hour` seconds, of which each brings `--deliveries`, and such
+ * a day in which a tenth of the endpoints is dead, after one in which none is. PostgreSQL (with fsync), nats-server, receiver and courier are
  * processes of this machine.
  *
  *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000]
- *     [--waiting 1000000] [--seconds 20] [--only throughput|fairness|recovery|retries|waiting|day] [--hour 10]
- *     [--snapshot] [--profile folder] [--external] [--json]
+ *     [--waiting 1000000] [--resumed 100000] [--seconds 20] [--hour 10]
+ *     [--only throughput|fairness|recovery|retries|waiting|resume|day|dead] [--snapshot] [--profile folder] [--external] [--json]
  *
  * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` leaves the process's CPU
  * profile in the folder. With `--snapshot` a transaction holds one all along, as `pg_dump` does: no dead row can be
@@ -28,6 +29,8 @@ import { createRecovery, readRecovery } from '../src/features/recoveries/recover
 import { putInState, seedDeliveries, seedWaitingRetries } from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';
 import { type Hour, liveDay } from './courier/day.ts';
+import { benchDead, benchResume } from './courier/dead.ts';
+import { freshLatencies, HEALTHY_ENDPOINTS, healthyUrls, percentile } from './courier/latencies.ts';
 import { announce, closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
 import { usageOf } from './pipeline/processes.ts';
 
@@ -38,6 +41,7 @@ const { values: options } = parseArgs({
     recovered: { type: 'string', default: '10000' },
     retries: { type: 'string', default: '200000' },
     waiting: { type: 'string', default: '1000000' },
+    resumed: { type: 'string', default: '100000' },
     only: { type: 'string', default: '' },
     profile: { type: 'string' },
     seconds: { type: 'string', default: '20' },
@@ -47,19 +51,10 @@ const { values: options } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const ENDPOINTS = 200;
-const HANGING_ENDPOINTS = ENDPOINTS / 5;
+const HANGING_ENDPOINTS = HEALTHY_ENDPOINTS / 4;
 const UNDICI_CONCURRENCY = 64;
-/** Fresh deliveries while latencies are measured. */
-const FRESH_PER_SECOND = 100;
-const FRESH_EVERY_MS = 100;
 const HOUR_MS = 3_600_000;
 const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
-
-function healthyUrls(scene: Scene, count: number): string[] {
-  const healthy = ENDPOINTS - HANGING_ENDPOINTS;
-  return Array.from({ length: count }, (_, position) => `${scene.receiverUrl}/ok/${position % healthy}`);
-}
 
 async function undiciPerSecond(scene: Scene, count: number): Promise<number> {
   const { rows } = await scene.database.query(
@@ -117,33 +112,6 @@ async function benchThroughput(scene: Scene) {
 function cpuOf({ postgresPid }: Scene, { pid }: ChildProcess): { readonly daemon: number; readonly postgres: number } {
   return { daemon: usageOf(pid as number).cpuSeconds, postgres: usageOf(postgresPid).cpuSeconds };
 }
-
-/** Milliseconds from the commit to the receiver, of fresh deliveries to healthy endpoints, sorted. */
-async function freshLatencies(
-  scene: Scene,
-  isOver: (elapsedMs: number) => Promise<boolean>,
-): Promise<readonly number[]> {
-  const committedAt = new Map<string, number>();
-  const startedAt = performance.now();
-  for (let round = 0; !(await isOver(performance.now() - startedAt)); round++) {
-    const urls = healthyUrls(scene, (FRESH_PER_SECOND * FRESH_EVERY_MS) / 1_000).map((url) => `${url}?${round % 16}`);
-    const addresses = await seedDeliveries(scene.database, scene.search, urls);
-    const now = performance.timeOrigin + performance.now();
-    for (const { id } of addresses) committedAt.set(id, now);
-    announce(scene, addresses);
-    await wait(Math.max(0, startedAt + (round + 1) * FRESH_EVERY_MS - performance.now()));
-  }
-  const missing = () => [...committedAt.keys()].filter((id) => !scene.receivedAt.has(id)).length;
-  await until(
-    async () => missing(),
-    (count) => count === 0,
-    120_000,
-  );
-  return [...committedAt].map(([id, at]) => (scene.receivedAt.get(id) as number) - at).toSorted((a, b) => a - b);
-}
-
-const percentile = (sorted: readonly number[], share: number): number =>
-  Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number);
 
 async function benchFairness(scene: Scene) {
   const seconds = Number(options.seconds);
@@ -361,7 +329,9 @@ try {
     recovery: benchRecovery,
     retries: benchRetries,
     waiting: benchWaiting,
+    resume: () => benchResume(scene, Number(options.resumed), Number(options.seconds)),
     ...(options.only === 'day' ? { day: benchDay } : {}),
+    ...(options.only === 'dead' ? { dead: () => benchDead(scene, 1_000 * Number(options.hour)) } : {}),
   };
   const figures: Record<string, number | undefined> = {};
   for (const [name, bench] of Object.entries(benches)) {

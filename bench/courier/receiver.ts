@@ -1,6 +1,7 @@
 /**
  * The endpoints of the courier bench, in a process of their own: `/hang/…` never answers, `/down/…` says 503, `/flaky/…`
- * says so to the first attempt of each delivery, everything else says 200.
+ * says so to the first attempt of each delivery, `/dead/silent/…` and `/dead/failing/…` are like the first two until they
+ * are revived, everything else says 200.
  */
 
 import { createServer } from 'node:http';
@@ -17,6 +18,7 @@ export interface Receipt {
 const REPORT_EVERY_MS = 50;
 let receipts: Receipt[] = [];
 const hasFailed = new Set<string>();
+let isRevived = false;
 
 const server = createServer((request, response) => {
   const id = String(request.headers['webhook-id']);
@@ -29,8 +31,8 @@ const server = createServer((request, response) => {
 });
 
 function statusOf(path: string, id: string): number | null {
-  if (path.startsWith('/hang/')) return null;
-  if (path.startsWith('/down/')) return 503;
+  if (path.startsWith('/hang/') || (path.startsWith('/dead/silent/') && !isRevived)) return null;
+  if (path.startsWith('/down/') || (path.startsWith('/dead/failing/') && !isRevived)) return 503;
   if (!path.startsWith('/flaky/') || hasFailed.delete(id)) return 200;
   hasFailed.add(id);
   return 503;
@@ -42,4 +44,7 @@ setInterval(() => {
   if (receipts.length > 0) process.send?.({ receipts });
   receipts = [];
 }, REPORT_EVERY_MS);
+process.on('message', () => {
+  isRevived = true;
+});
 process.on('disconnect', () => process.exit());

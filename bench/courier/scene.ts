@@ -32,6 +32,8 @@ export interface Scene {
   /** How often each was answered 200. */
   readonly successes: ReadonlyMap<string, number>;
   readonly search: SeededSearch;
+  /** The dead endpoints answer again. */
+  revive(): void;
 }
 
 async function openNats() {
@@ -100,6 +102,7 @@ export async function openScene(isExternal: boolean, settings: Readonly<Record<s
     receivedAt,
     successes,
     search: await seedSearch(database),
+    revive: () => void receiver.send('revive'),
   };
 }
 

@@ -45,7 +45,7 @@ const courier = await startCourier({
     attempts += 1;
   },
   onMissing: (count) => console.error('missing', count),
-  endpointPauseDays: 0,
+  endpointPauseDays: 3,
   onEndpointDead: () => undefined,
   onAborted: (count) => console.error('aborted', count),
   supervisor: quietSupervisor(({ actor, error }) => onTransientError(actor, error)),

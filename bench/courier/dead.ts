@@ -1,0 +1,153 @@
+/**
+ * Endpoints that are dead: a day of two couriers in which a tenth of the endpoints fails, half of them without an answer,
+ * is paused at noon by the rule, and resumes in the evening, beside the same day with all of them well; and an endpoint
+ * that resumes with very many waiting deliveries.
+ */
+
+import type { ChildProcess } from 'node:child_process';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { pauseOwnEndpoint, resumeOwnEndpoint } from '../../src/engine/store/endpoints.ts';
+import { seedDeliveries } from '../../test/support/seeded-deliveries.ts';
+import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
+import { freshLatencies, HEALTHY_ENDPOINTS, percentile } from './latencies.ts';
+import { announce, end, type Scene, startStage } from './scene.ts';
+
+const HOURS = 24;
+const NOON = 12;
+const EVENING = 20;
+/** With the healthy ones a tenth of all. */
+const DEAD_ENDPOINTS = Math.floor(HEALTHY_ENDPOINTS / 9);
+/** For each of them. */
+const DEAD_PER_HOUR = 5;
+/** What is logged is rounded to the millisecond. */
+const ROUNDED_MS = 2;
+
+/** Both days on one database, one after the other, hour by hour in the same seconds. */
+export async function benchDead(scene: Scene, hourMs: number) {
+  const stages = [await startStage(scene, { retryDelayMs: hourMs }), await startStage(scene, { retryDelayMs: hourMs })];
+  await freshLatencies(scene, async (elapsedMs) => elapsedMs > hourMs);
+  const well = await liveDay(scene, hourMs, false);
+  const dead = await liveDay(scene, hourMs, true);
+  await Promise.all(stages.map(end));
+  const p99 = { well: percentile(well.latencies, 0.99), dead: percentile(dead.latencies, 0.99) };
+  return {
+    endpoints: HEALTHY_ENDPOINTS + DEAD_ENDPOINTS,
+    deadEndpoints: DEAD_ENDPOINTS,
+    pausedAtNoon: dead.paused,
+    deliveriesToDead: dead.count,
+    attemptsOfPausedHours: dead.attemptsWhilePaused,
+    lost: well.lost + dead.lost,
+    early: dead.early,
+    doubled: dead.doubled,
+    failedAfterSixAttempts: dead.failed,
+    healthyP50WithoutDeadMs: percentile(well.latencies, 0.5),
+    healthyP50BesideDeadMs: percentile(dead.latencies, 0.5),
+    healthyP99WithoutDeadMs: p99.well,
+    healthyP99BesideDeadMs: p99.dead,
+    healthyP99RatioBesideDead: Number((p99.dead / p99.well).toFixed(2)),
+  };
+}
+
+async function liveDay(scene: Scene, hourMs: number, isDead: boolean) {
+  const { database, search, receiverUrl, successes } = scene;
+  const urls = Array.from({ length: DEAD_ENDPOINTS }, (_, position) =>
+    [receiverUrl, isDead ? 'dead' : 'well', position % 2 === 0 ? 'silent' : 'failing', position].join('/'),
+  );
+  const keys = urls.map((url) => endpointKeyOf(search.clientId, url));
+  const latencies: number[] = [];
+  const ids: string[] = [];
+  let [paused, attemptsBefore, attemptsWhilePaused] = [0, 0, 0];
+  const attemptsMade = async (): Promise<number> =>
+    (
+      await database.query<{ count: number }>(
+        'select count(*)::integer as count from attempts join deliveries on id = delivery_id where endpoint_key = any($1)',
+        [keys],
+      )
+    ).rows[0]?.count ?? 0;
+  for (let hour = 1; hour <= HOURS; hour++) {
+    const due = await seedDeliveries(database, search, Array<string[]>(DEAD_PER_HOUR).fill(urls).flat());
+    ids.push(...due.map(({ id }) => id));
+    announce(scene, due);
+    if (isDead && hour === NOON) paused = await pauseByRule(scene, keys);
+    if (isDead && hour === NOON + 1) attemptsBefore = await attemptsMade();
+    if (isDead && hour === EVENING) {
+      attemptsWhilePaused = (await attemptsMade()) - attemptsBefore;
+      scene.revive();
+      for (const key of keys) await resumeOwnEndpoint(database, key);
+    }
+    latencies.push(...(await freshLatencies(scene, async (elapsedMs) => elapsedMs > hourMs)));
+  }
+  await until(
+    async () => (await database.query('select from open_deliveries limit 1')).rowCount,
+    (open) => open === 0,
+    RECOVERY_MAX_MS,
+  );
+  const { rows } = await database.query<{ early: number; failed: string[] }>(
+    `select array(select delivery_id from final_outcomes where endpoint_key = any($1) and state = 'failed') as failed,
+       (select count(*)::integer from (
+          select started_at - lag(started_at + duration_ms * interval '1 millisecond')
+            over (partition by delivery_id order by number) as gap
+          from attempts join deliveries on id = delivery_id where endpoint_key = any($1)) as gaps
+        where gap < $2 * interval '1 millisecond') as early`,
+    [keys, hourMs - ROUNDED_MS],
+  );
+  const [{ early, failed }] = rows as [(typeof rows)[number]];
+  const ended = new Set(failed);
+  return {
+    latencies: latencies.toSorted((a, b) => a - b),
+    ...{ count: ids.length, paused, attemptsWhilePaused, early, failed: failed.length },
+    lost: ids.filter((id) => !ended.has(id) && !successes.has(id)).length,
+    doubled: ids.filter((id) => (successes.get(id) ?? 0) > 1).length,
+  };
+}
+
+/** As if their failures had begun four days ago; resolves with how many are paused when all are. */
+async function pauseByRule({ database }: Scene, keys: readonly string[]): Promise<number> {
+  const { rows } = await until(
+    async () => {
+      await database.query(
+        `update endpoints set failing_since = failing_since - interval '4 days', failure_streak = greatest(failure_streak, 20)
+         where key = any($1) and failure_streak > 0 and failures_paused_at is null`,
+        [keys],
+      );
+      return database.query('select key from endpoints where key = any($1) and paused_at is not null', [keys]);
+    },
+    ({ rowCount }) => rowCount === keys.length,
+    RECOVERY_MAX_MS,
+  );
+  return rows.length;
+}
+
+/** At one endpoint, which answers at once again. */
+export async function benchResume(scene: Scene, count: number, seconds: number) {
+  if (count === 0) return {};
+  const { database, search, successes } = scene;
+  const url = `${scene.receiverUrl}/well/resumed`;
+  const key = endpointKeyOf(search.clientId, url);
+  await pauseOwnEndpoint(database, key, url);
+  const waiting = await seedDeliveries(database, search, Array<string>(count).fill(url));
+  await database.query('analyze open_deliveries');
+  const stages: readonly ChildProcess[] = [await startStage(scene), await startStage(scene)];
+  await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
+  const quiet = await freshLatencies(scene, async (elapsedMs) => elapsedMs > 1_000 * seconds);
+  await resumeOwnEndpoint(database, key);
+  const resumedAt = performance.now();
+  const left = (): boolean => waiting.some(({ id }) => !successes.has(id));
+  let tookMs = 0;
+  const beside = await freshLatencies(scene, async () => {
+    tookMs = performance.now() - resumedAt;
+    return !left();
+  });
+  await Promise.all(stages.map(end));
+  const p99 = { quiet: percentile(quiet, 0.99), beside: percentile(beside, 0.99) };
+  return {
+    resumedDeliveries: count,
+    resumedDoubled: waiting.filter(({ id }) => (successes.get(id) ?? 0) > 1).length,
+    resumedPerSecond: Math.round((1_000 * count) / tookMs),
+    healthyP50QuietBeforeResumingMs: percentile(quiet, 0.5),
+    healthyP50WhileResumingMs: percentile(beside, 0.5),
+    healthyP99QuietBeforeResumingMs: p99.quiet,
+    healthyP99WhileResumingMs: p99.beside,
+    healthyP99RatioWhileResuming: Number((p99.beside / p99.quiet).toFixed(2)),
+  };
+}
