@@ -6,7 +6,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
-import { pauseOwnEndpoint, resumeOwnEndpoint } from '../../src/engine/store/endpoints.ts';
+import { pauseOwnEndpoint, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
 import { seedDeliveries } from '../../test/support/seeded-deliveries.ts';
 import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
 import { freshLatencies, HEALTHY_ENDPOINTS, percentile } from './latencies.ts';
@@ -73,7 +73,7 @@ async function liveDay(scene: Scene, hourMs: number, isDead: boolean) {
     if (isDead && hour === EVENING) {
       attemptsWhilePaused = (await attemptsMade()) - attemptsBefore;
       scene.revive();
-      for (const key of keys) await resumeOwnEndpoint(database, key);
+      for (const key of keys) await resumeEndpoint(database, key, 'client');
     }
     latencies.push(...(await freshLatencies(scene, async (elapsedMs) => elapsedMs > hourMs)));
   }
@@ -130,7 +130,7 @@ export async function benchResume(scene: Scene, count: number, seconds: number) 
   const stages: readonly ChildProcess[] = [await startStage(scene), await startStage(scene)];
   await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
   const quiet = await freshLatencies(scene, async (elapsedMs) => elapsedMs > 1_000 * seconds);
-  await resumeOwnEndpoint(database, key);
+  await resumeEndpoint(database, key, 'client');
   const resumedAt = performance.now();
   const left = (): boolean => waiting.some(({ id }) => !successes.has(id));
   let tookMs = 0;

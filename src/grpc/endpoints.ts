@@ -1,12 +1,7 @@
 /** Endpoints as messages of the interface: list, show, pause and resume one. */
 
 import { pauseEndpoint as pauseRow, resumeEndpoint as resumeRow } from '../engine/store/endpoints.ts';
-import {
-  type AdminEndpoint,
-  listAdminEndpoints,
-  readAdminEndpoint,
-  setPauseReason,
-} from '../engine/store/endpoints-admin.ts';
+import { type AdminEndpoint, listAdminEndpoints, readAdminEndpoint } from '../engine/store/endpoints-admin.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { notFound } from './errors.ts';
 import type {
@@ -46,15 +41,14 @@ export async function pauseEndpoint(
   const words = reasonOf(reason);
   const endpoint = await readAdminEndpoint(database, key);
   if (endpoint === null) throw notFound('Endpoint', name);
-  announceDue(await pauseRow(database, key, endpoint.url));
-  await setPauseReason(database, key, words);
+  announceDue(await pauseRow(database, key, endpoint.url, words));
   return getEndpoint(name, dependencies);
 }
 
 /** Couriers notice it within about a second. Resuming one that is not paused changes nothing. */
 export async function resumeEndpoint(name: string, dependencies: AdminDependencies): Promise<Endpoint> {
   const key = endpointKeyOfName('name', name);
-  await resumeRow(dependencies.database, key);
+  await resumeRow(dependencies.database, key, 'operator');
   return getEndpoint(name, dependencies);
 }
 

@@ -13,7 +13,7 @@ import { declareDead, PROCESS } from '../../src/engine/store/couriers.ts';
 import { type Database, migrate, transaction } from '../../src/engine/store/database.ts';
 import { releaseExpiredHolds } from '../../src/engine/store/deliveries.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
-import { pauseEndpoint, pauseOwnEndpoint, resumeOwnEndpoint } from '../../src/engine/store/endpoints.ts';
+import { pauseEndpoint, pauseOwnEndpoint, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
 import { lockForResending, resend, resendDelivery } from '../../src/engine/store/resends.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
 import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
@@ -286,7 +286,7 @@ test('an endpoint that resumes has one attempt at a time over all couriers, unti
   const { database, settle, seedOld, keyOf } = await openScene(t);
   const key = keyOf(OLD);
   await pauseOwnEndpoint(database, key, OLD);
-  await resumeOwnEndpoint(database, key);
+  await resumeEndpoint(database, key, 'client');
   const claimAll = async (ids: readonly Uuid[]): Promise<readonly ClaimedDelivery[]> => {
     const claims = ids.map((id) => claimDeliveries(database, HOLDER, [id], new Date()));
     return (await Promise.all(claims)).flatMap(({ claimed }) => claimed);

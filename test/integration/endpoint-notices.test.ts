@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { updateClientSettings } from '../../src/engine/store/clients.ts';
-import { pauseDeadEndpoints, resumeOwnEndpoint } from '../../src/engine/store/endpoints.ts';
+import { pauseDeadEndpoints, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
 import { sendEndpointNotices } from '../../src/features/mail/endpoint-notices.ts';
 import { createMailSender } from '../../src/features/mail/mail-sender.ts';
 import { openMailScene } from '../support/mail-scene.ts';
@@ -76,7 +76,7 @@ test('one e-mail names all endpoints of a client, at half of the time and at the
   assert.match((await notices()).join(), /half\.example\/hook\s+paused since/);
   // A series after a success is another one.
   const { rows } = await database.query<{ key: string }>(`select key from endpoints where url like '%dead%'`);
-  await resumeOwnEndpoint(database, rows[0]?.key ?? '');
+  await resumeEndpoint(database, rows[0]?.key ?? '', 'client');
   await database.query(`update endpoints set noticed_at = noticed_at - interval '9 days' where url like '%dead%'`);
   await fail(acme, 'https://dead.example/hook', 40);
   await anHourLater();

@@ -174,7 +174,7 @@ describe('a recovery', () => {
     );
     assert.equal(recoveryDocument(paused ?? assert.fail()).state, 'paused');
     assert.equal(receiver.posts.length, 0);
-    await resumeEndpoint(database, key);
+    await resumeEndpoint(database, key, 'operator');
     const done = await untilState(id, 'finished');
     assert.deepEqual([done?.delivered, done?.isPaused], [4, false]);
     await worker.stop();

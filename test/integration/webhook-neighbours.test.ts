@@ -129,7 +129,7 @@ test('an operator pauses a URL for every client, or one client’s endpoint alon
   ]);
   const shown = await readAdminEndpoint(stage.database, urlKeyOf(hook));
   assert.deepEqual([shown?.openCount, shown?.pausedAt === null], [3, false]);
-  await resumeEndpoint(stage.database, urlKeyOf(hook));
+  await resumeEndpoint(stage.database, urlKeyOf(hook), 'operator');
   await open(0);
   assert.equal(receiver.posts.length, 4);
 });

@@ -111,11 +111,6 @@ export async function readAdminEndpoint(database: Queryable, key: string): Promi
   return rows[0] ?? null;
 }
 
-/** Served by the primary key. */
-export async function setPauseReason(database: Queryable, key: string, reason: string | null): Promise<void> {
-  await database.query('update endpoints set pause_reason = $2 where key = $1', [key, reason]);
-}
-
 /** Served by endpoints_paused. */
 export async function countPausedEndpoints(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ count: number }>(

@@ -143,24 +143,35 @@ export async function readPausedEndpoints(client: Queryable): Promise<readonly s
  * An operator's pause: no attempt begins once it resolves, with what the endpoint held back; attempts under way end.
  * `key`: of a client's endpoint, or of a URL for all.
  */
-export async function pauseEndpoint(client: Queryable, key: string, url: string): Promise<readonly DueDelivery[]> {
-  await setPaused(client, key, url, 'operator');
+export async function pauseEndpoint(
+  client: Queryable,
+  key: string,
+  url: string,
+  reason: string | null = null,
+): Promise<readonly DueDelivery[]> {
+  await setPaused(client, key, url, 'operator', reason);
   return releaseHeldBehind(client, key);
 }
 
 /** A client's pause of its own endpoint: no attempt begins once it resolves. */
-export async function pauseOwnEndpoint(client: Queryable, key: string, url: string): Promise<void> {
-  await setPaused(client, key, url, 'client');
+export function pauseOwnEndpoint(client: Queryable, key: string, url: string): Promise<void> {
+  return setPaused(client, key, url, 'client', null);
 }
 
-async function setPaused(client: Queryable, key: string, url: string, cause: PauseCause): Promise<void> {
+async function setPaused(
+  client: Queryable,
+  key: string,
+  url: string,
+  cause: PauseCause,
+  reason: string | null,
+): Promise<void> {
   const column = `${cause}_paused_at`;
   await client.query(
     `with paused as (
-       insert into endpoints (key, url, ${column}) values ($1, $2, now())
-       on conflict (key) do update set ${column} = coalesce(endpoints.${column}, now())
+       insert into endpoints (key, url, pause_reason, ${column}) values ($1, $2, $3, now()) on conflict (key) do update
+       set ${column} = coalesce(endpoints.${column}, now()), pause_reason = coalesce($3, endpoints.pause_reason)
      ) ${NOTE_PAUSES}`,
-    [key, url],
+    [key, url, reason],
   );
   await passed(client);
 }
@@ -194,26 +205,17 @@ const RESUMED = `failures_paused_at = null, failure_streak = 0, failing_since = 
   is_resuming = length(key) > ${URL_DIGITS}`;
 
 /**
- * An operator ends his pause and those after failures; a client's own stays. The key of a URL stands for all its
- * clients. Served by the primary key.
+ * Ends the pause of `by`, and those after failures; the other one stays. The key of a URL stands for all its clients.
+ * Served by the primary key.
  */
-export async function resumeEndpoint(client: Queryable, key: string): Promise<void> {
+export async function resumeEndpoint(client: Queryable, key: string, by: 'operator' | 'client'): Promise<void> {
   await client.query(
-    `with resumed as (
-       update endpoints set operator_paused_at = null, pause_reason = null, ${RESUMED}
+    `with named as materialized (
+       select max(${by}_paused_at) is not null or max(failures_paused_at) is not null as is_paused from endpoints where key = $1
+     ), resumed as (
+       update endpoints set ${by}_paused_at = null, ${by === 'operator' ? 'pause_reason = null, ' : ''}${RESUMED}
        where key >= $1 and key < $1 || 'g'
-         and (paused_at is not null or exists (select from endpoints where key = $1 and paused_at is not null))
-     ) ${NOTE_PAUSES}`,
-    [key],
-  );
-}
-
-/** A client ends its pause and one after failures; an operator's stays. Served by the primary key. */
-export async function resumeOwnEndpoint(client: Queryable, key: string): Promise<void> {
-  await client.query(
-    `with resumed as (
-       update endpoints set client_paused_at = null, ${RESUMED}
-       where key = $1 and (client_paused_at is not null or failures_paused_at is not null)
+         and (${by}_paused_at is not null or failures_paused_at is not null or (select is_paused from named))
      ) ${NOTE_PAUSES}`,
     [key],
   );

@@ -8,7 +8,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { WEBHOOK_CHANNELS } from '../../engine/domain/delivery.ts';
 import { type EndpointHealth, PAUSE_CAUSES } from '../../engine/domain/endpoint.ts';
-import { pauseOwnEndpoint, readEndpointHealth, resumeOwnEndpoint } from '../../engine/store/endpoints.ts';
+import { pauseOwnEndpoint, readEndpointHealth, resumeEndpoint } from '../../engine/store/endpoints.ts';
 import type { Feature } from '../../feature.ts';
 import { principalOf } from '../../rest/auth.ts';
 import { listWithinReach } from '../../rest/client-listings.ts';
@@ -85,7 +85,7 @@ function endpointRoutes(router: Router, dependencies: ApiDependencies, limiter: 
       const isOneTooMany = (await countOwnPauses(database, clientId, key)) >= OWN_PAUSES_MAX;
       if (isOneTooMany) throw new Problem(409, REFUSALS.pauses(OWN_PAUSES_MAX));
       await pauseOwnEndpoint(database, key, url);
-    } else await resumeOwnEndpoint(database, key);
+    } else await resumeEndpoint(database, key, 'client');
     const document = await read(ctx);
     if (!paused && document.pausedBy === 'operator') throw new Problem(409, REFUSALS.pausedByOperator);
     answer(ctx, document);
