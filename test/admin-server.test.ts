@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type ChannelCredentials, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
@@ -14,6 +13,7 @@ import type { AdminDependencies } from '../src/grpc/dependencies.ts';
 import { type AdminServerSettings, startAdminServer } from '../src/grpc/server.ts';
 import { readOrMakeToken, readToken } from '../src/local/data-directory.ts';
 import { AdminStub, type WatchedActivity } from './support/admin.ts';
+import { emptyDirectory } from './support/servers.ts';
 
 const TOKEN = 'token-of-this-test';
 const PLAIN: AdminServerSettings = {
@@ -47,8 +47,7 @@ test('with client authorities a certificate of theirs is needed, and no token', 
 });
 
 test('a token that nobody gave is made once, for its owner alone', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'vigie-token-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = await emptyDirectory(t);
   assert.equal(await readToken(folder), null);
   const tokens = await Promise.all([readOrMakeToken(folder), readOrMakeToken(folder), readOrMakeToken(folder)]);
   assert.equal(await readToken(folder), tokens[0]);
@@ -137,8 +136,7 @@ async function resultOf(address: string, channel: ChannelCredentials): Promise<S
 }
 
 async function certificates(t: TestContext) {
-  const folder = await mkdtemp(join(tmpdir(), 'vigie-tls-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = await emptyDirectory(t);
   const pems = await generate([{ name: 'commonName', value: 'operators.test' }], {
     keyType: 'ec',
     extensions: [

@@ -2,23 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { appendFile, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { appendFile, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 import { generate } from 'selfsigned';
 import { newestFile, openSnapshot } from '../src/features/feeds/snapshot-file.ts';
 import { download, FeedsFileError, readFeedsFile } from '../src/features/feeds/source-watch.ts';
-
-async function folderOf(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'vigie-test-'));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
-}
+import { emptyDirectory } from './support/servers.ts';
 
 interface ZipEntry {
   readonly name: string;
@@ -70,7 +64,7 @@ async function contentOf(path: string): Promise<string> {
 }
 
 test('a file, a gzip and a ZIP with photos beside it hold the same', async (t) => {
-  const path = join(await folderOf(t), 'snapshot');
+  const path = join(await emptyDirectory(t), 'snapshot');
   const bytes = Buffer.from('"a"!#"b"\n'.repeat(100_000));
   const photo = { name: 'photo.jpg', bytes: Buffer.alloc(10) };
   const zips = [
@@ -84,7 +78,7 @@ test('a file, a gzip and a ZIP with photos beside it hold the same', async (t) =
 });
 
 test('a ZIP or gzip that is cut off, damaged or none costs a sentence', async (t) => {
-  const path = join(await folderOf(t), 'snapshot');
+  const path = join(await emptyDirectory(t), 'snapshot');
   const bytes = Buffer.from(Array.from({ length: 9_999 }, (_, at) => `${at}`).join());
   const named = (changes = {}) => zipOf([{ name: 'Annonces.csv', bytes, ...changes }]);
   const flipped = named();
@@ -110,7 +104,7 @@ test('a ZIP or gzip that is cut off, damaged or none costs a sentence', async (t
 });
 
 test('a bomb is given up at its bound, in the memory that a chunk takes', async (t) => {
-  const path = join(await folderOf(t), 'bomb.gz');
+  const path = join(await emptyDirectory(t), 'bomb.gz');
   // Gzip files in a row are one: 3 GiB in 3 MiB.
   const part = gzipSync(Buffer.alloc(64 * 1_024 * 1_024));
   await writeFile(path, Buffer.concat(Array.from({ length: 48 }, () => part)));
@@ -125,7 +119,7 @@ test('a bomb is given up at its bound, in the memory that a chunk takes', async 
 });
 
 test('links, pipes and folders are no files, and a folder’s newest file is', async (t) => {
-  const folder = await folderOf(t);
+  const folder = await emptyDirectory(t);
   const [file, older, link, pipe] = ['file', 'older', 'link', 'pipe'].map((name) => join(folder, name)) as [
     string,
     string,
@@ -146,7 +140,7 @@ test('links, pipes and folders are no files, and a folder’s newest file is', a
 });
 
 test('a file that changes while it is read is refused', async (t) => {
-  const path = join(await folderOf(t), 'snapshot');
+  const path = join(await emptyDirectory(t), 'snapshot');
   await writeFile(path, Buffer.alloc(1_000_000, 0x41));
   const file = await openSnapshot(path);
   t.after(() => file.close());
@@ -266,7 +260,7 @@ test('an address outside that redirects to one inside, over TLS as well, reaches
 });
 
 test('a file of sources says everything that is wrong with it', async (t) => {
-  const path = join(await folderOf(t), 'feeds.json');
+  const path = join(await emptyDirectory(t), 'feeds.json');
   const read = async (value: unknown) => {
     await writeFile(path, JSON.stringify(value));
     return readFeedsFile(path);

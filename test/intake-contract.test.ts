@@ -160,6 +160,8 @@ test('what JSON Schema cannot say is said in words, and is all there is', () => 
     assert.equal(accepts(JSON.parse(JSON.stringify(message))), true);
     assert.equal(isUnderstood(message), false);
   }
+  for (const crawledAt of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z'])
+    assert.equal(isUnderstood({ ...upsert, crawledAt }), true);
   assert.match(String(document.$comment), /surrogate/);
   assert.match(String(document.$comment), /years 1 to 9999/);
 });

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts';
 import {
   decodeIntakeMessage,
   type IntakeMessage,
@@ -75,19 +74,6 @@ test('0 is unknown for price, surface, land surface, rooms and year; other zeros
   assert.deepEqual(read.property, { ...UNSTATED_PROPERTY, ...unknown, room: null, bedroom: 0 });
   assert.deepEqual(read.advert, { ...UNKNOWN_CONTENT, ...unknown, constructionYear: null, condominiumFees: 0 });
   assert.equal((decode(upsertJson({ advert: { price: 1 } })) as UpsertMessage).advert.price, 1);
-});
-
-test('the event of a price that becomes 0 says null', () => {
-  const tell = (held: HeldProperty | null, price: number, sequence: number) => {
-    const crawledAt = `2026-03-10T08:1${sequence}:00Z`;
-    return applyMessage(held, decode(upsertJson({ root: { crawledAt }, advert: { price } })), { stream: 1, sequence });
-  };
-  const { events } = tell(tell(null, 250_000, 1).held, 0, 2);
-  const field = { fieldName: 'price', fieldOldValue: '250000', fieldNewValue: null, percentVariation: null };
-  assert.deepEqual(
-    events.flatMap((event) => event.field ?? []),
-    [field],
-  );
 });
 
 test('null is absent, and members that the contract does not know are ignored', () => {
@@ -267,14 +253,6 @@ test('an instant comes out as Date writes it, however many digits and whichever 
       assert.equal(decode({ ...EXPIRE, crawledAt }).crawledAt, new Date(crawledAt).toISOString());
     }),
   );
-});
-
-test('an instant outside the years 1 to 9999 does not stop the intake: PostgreSQL refuses it', () => {
-  const instants = ['0000-06-01T00:00:00Z', '0001-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00'];
-  for (const crawledAt of instants) {
-    assert.match(rejected(Buffer.from(JSON.stringify(upsertJson({ root: { crawledAt } })))).message, /^crawledAt: /);
-  }
-  for (const crawledAt of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z']) decode(upsertJson({ root: { crawledAt } }));
 });
 
 test('an amount too small for a quotient does not stop the intake: a price over it is infinite', () => {

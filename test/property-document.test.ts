@@ -310,16 +310,6 @@ test('floor and elevator are the property’s, else its advert’s, else those o
   assert.deepEqual(homeAfter(first, second, stated), [0, false]);
 });
 
-test('a home is on the last floor where sources that count the ground floor, or do not, would say so', () => {
-  const isOnLastFloor = (floor: number | null, floorQuantity: number | null) =>
-    factsOf(heldAfter(upsertAt(0, { advert: { floor, floorQuantity } }))).isOnLastFloor;
-  assert.deepEqual(
-    [isOnLastFloor(4, 4), isOnLastFloor(3, 4), isOnLastFloor(2, 4), isOnLastFloor(0, 1)],
-    [true, true, false, true],
-  );
-  assert.deepEqual([isOnLastFloor(0, 0), isOnLastFloor(null, 4), isOnLastFloor(4, null)], [null, null, null]);
-});
-
 test('a place that cannot be resolved keeps its stated zip code for matching', () => {
   const held = heldAfter(upsertAt(0, { property: { city: { insee: null, zipcode: '99999', name: null } } }));
   const facts = factsOf(held);

@@ -1,9 +1,6 @@
 /** `vigie admin` as people and scripts use it: what it says when something is wrong, and with which exit code. */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { VERSION } from '../../src/version.ts';
 import { type CommandResult, createApiKey, runVigie, type Settings } from '../support/daemon.ts';
@@ -17,8 +14,6 @@ import { until, untilIs } from '../support/until.ts';
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 const cleanup = lastFirst({ after });
 
-const folder = await mkdtemp(join(tmpdir(), 'vigie-command-line-'));
-cleanup.after(() => rm(folder, { recursive: true, force: true }));
 const scene = await startScene(cleanup);
 const [property = ''] = await scene.publishAdverts(1);
 const database = connectDatabase(cleanup, scene.servers.postgres.url);

@@ -2,28 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { migrate } from '../../src/engine/store/database.ts';
 import { connectTestBroker } from '../support/broker.ts';
 
 import { runVigie, spawnVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
-import { startTestServers } from '../support/servers.ts';
+import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
 /** Nothing listens there. */
 const NOWHERE = { postgres: { url: 'postgres://127.0.0.1:1/none' }, nats: { url: 'nats://127.0.0.1:1' } };
-
-async function folderOf(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'vigie-test-command-line-'));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
-}
 
 test('unknown words and options are told with the nearest one, exit code 2', async () => {
   for (const [line, words] of [
@@ -48,7 +41,7 @@ test('unknown words and options are told with the nearest one, exit code 2', asy
 });
 
 test('a file that cannot be read is one sentence, whatever else is amiss', async (t) => {
-  const folder = await folderOf(t);
+  const folder = await emptyDirectory(t);
   const missing = join(folder, 'missing');
   for (const [args, words] of [
     [['publish', missing], `cannot read ${missing}: no such file or directory`],
@@ -82,7 +75,7 @@ test('publishing that is broken off says what the stream holds, exit code 130', 
 test('an import that is broken off leaves the source as it was, exit code 130', async (t) => {
   const servers = await startTestServers(t);
   await migrate(servers.postgres.url);
-  const file = join(await folderOf(t), 'points.geojson');
+  const file = join(await emptyDirectory(t), 'points.geojson');
   const geometry = { type: 'Point', coordinates: [5.93, 43.12] };
   const features = [{ type: 'Feature', geometry, properties: { amenity: 'school' } }];
   await writeFile(file, JSON.stringify({ type: 'FeatureCollection', features }));

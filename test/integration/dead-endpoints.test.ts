@@ -18,6 +18,7 @@ import { readPausedBacklog } from '../../src/engine/store/endpoints-admin.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { connectDatabase } from '../support/database.ts';
+import { createGate } from '../support/gate.ts';
 import { ownDatabase } from '../support/own-database.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -147,31 +148,16 @@ test('a dead endpoint gets nothing, keeps everything, and comes back one attempt
      values ($1, $2, 19, now() - interval '4 days', now(), now() - interval '5 days', 8), ('other', 'other', 0, null, null, now(), 1)`,
     [key, url],
   );
-  const gates = Array.from({ length: 2 }, () => {
-    let resolve: () => void = () => undefined;
-    const promise = new Promise<void>((open) => {
-      resolve = open;
-    });
-    return { promise, resolve };
-  });
-  t.after(() => gates.forEach(({ resolve }) => resolve()));
-  receiver.script(
-    '/dead',
-    { type: 'answer', status: 500 },
-    ...gates.map(({ promise }, position) => ({
-      type: 'gated' as const,
-      gate: promise,
-      status: position === 0 ? 500 : 200,
-    })),
-  );
+  const gates = [createGate(), createGate()];
+  t.after(() => gates.forEach(({ open }) => open()));
+  const [first, second] = gates.map(({ gate }, at) => ({ type: 'gated' as const, gate, status: at === 0 ? 500 : 200 }));
+  assert.ok(first && second);
+  receiver.script('/dead', { type: 'answer', status: 500 }, first, second);
   const posts = () => receiver.posts.filter(({ path }) => path === '/dead').length;
   await stage.start();
   await stage.start();
   announcer.announce(await seedDeliveries(database, search, [url]));
-  await until(
-    async () => dead,
-    (keys) => keys.includes(key),
-  );
+  await untilIs(() => dead.includes(key), true);
   const others = Array.from({ length: 20 }, () => url);
   announcer.announce([
     ...(await seedDeliveries(database, search, others)),
@@ -184,14 +170,11 @@ test('a dead endpoint gets nothing, keeps everything, and comes back one attempt
   ]);
   assert.deepEqual(rows, [{ state: 'queued' }, { state: 'retry_wait' }]);
   await resumeEndpoint(database, key, 'client');
-  for (const [position, { resolve }] of gates.entries()) {
-    await until(
-      async () => posts(),
-      (count) => count === position + 2,
-    );
+  for (const [position, { open }] of gates.entries()) {
+    await untilIs(() => posts(), position + 2);
     await untilAllHaveLooked(database);
     assert.equal(posts(), position + 2, 'whichever courier has it');
-    resolve();
+    open();
   }
   await untilIs(() => posts(), 21);
   await untilIs(async () => (await database.query('select from attempts where error is null')).rowCount, 20);

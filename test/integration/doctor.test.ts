@@ -1,8 +1,8 @@
 /** `vigie doctor` on real servers: what is set badly is a line with what to do, what is in order is fine. */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { availableParallelism, tmpdir, totalmem } from 'node:os';
+import { writeFile } from 'node:fs/promises';
+import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DiscardPolicy } from 'nats';
@@ -14,7 +14,7 @@ import { connectTestBroker } from '../support/broker.ts';
 import { environmentOf, runVigie, type ServerUrls, type Settings, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
 import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
-import { startTestNats, startTestPostgres, startTestServers } from '../support/servers.ts';
+import { emptyDirectory, startTestNats, startTestPostgres, startTestServers } from '../support/servers.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
 
 /** Nothing listens there. */
@@ -141,8 +141,7 @@ function certificate(fromDays: number, toDays: number) {
 }
 
 test('files of certificates: expired, about to expire, not valid yet, in order', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'vigie-doctor-'));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = await emptyDirectory(t);
   for (const [fromDays, toDays, words] of [
     [-20, -10, /^wrong: .* expired on \d{4}-\d\d-\d\d$/],
     [-20, 5.5, /^look at: .* expires on .*, in 5 days$/],

@@ -1,15 +1,14 @@
 /** What crawlers may send: twice, out of order, garbage in between. */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createApiKey, runVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -90,8 +89,7 @@ test('publish refuses what the contract does not allow, by line, and publishes a
   assert.equal(first.code, 1);
   assert.match(first.stdout, /^1 published, 1 already there, 1 refused/);
   assert.match(first.stderr, /line 2 refused: not JSON/);
-  const folder = await mkdtemp(join(tmpdir(), 'vigie-test-publish-'));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = await emptyDirectory(t);
   const file = join(folder, 'adverts.ndjson');
   await writeFile(file, `${good}\n`);
   const again = await runVigie(['publish', file], servers);

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +13,7 @@ import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { listPointSources, replacePointSource } from '../../src/engine/store/points-of-interest.ts';
 import { SHARED_DATA } from '../support/checkout.ts';
 import { runVigie } from '../support/daemon.ts';
-import { startTestPostgres } from '../support/servers.ts';
+import { emptyDirectory, startTestPostgres } from '../support/servers.ts';
 
 const REAL = fileURLToPath(new URL('poi/', SHARED_DATA));
 const unlessReal = { skip: existsSync(REAL) ? false : 'the real files are not at ../shared/data/poi' };
@@ -32,8 +31,7 @@ describe('points of interest imported into PostgreSQL', unlessReal, async () => 
 
   it('are replaced by the next file of the source, and kept when that file is broken', async () => {
     const before = await importFile(join(REAL, DIRECTORY), 'town');
-    const directory = await mkdtemp(join(tmpdir(), 'vigie-poi-'));
-    after(() => rm(directory, { recursive: true }));
+    const directory = await emptyDirectory({ after });
     const broken = join(directory, 'broken.geojson');
     const school = '{"properties": {"amenity": "school"}, "geometry": {"type": "Point", "coordinates": [5, 43]}}';
     await writeFile(broken, `{"features": [${`${school},`.repeat(10_000)}{`);
@@ -105,8 +103,7 @@ describe('an import that PostgreSQL gives up', async () => {
   after(() => database.end());
 
   it('says what has become of the points, and what to do', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'vigie-poi-'));
-    after(() => rm(directory, { recursive: true }));
+    const directory = await emptyDirectory({ after });
     const path = join(directory, 'town.geojson');
     const school = '{"properties": {"amenity": "school"}, "geometry": {"type": "Point", "coordinates": [5, 43]}}';
     await writeFile(path, `{"features": [${school}]}`);

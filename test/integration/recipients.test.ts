@@ -1,8 +1,7 @@
 /** What is held about a recipient of e-mails, handed out and erased (decisions, sections 7 and 12). */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { createRandom } from '../../bench/adverts/seeded-random.ts';
@@ -19,11 +18,11 @@ import { syncErasures } from '../../src/features/recipients/erasure-journal.ts';
 import { startTestApi } from '../support/api.ts';
 import { assertGone, everyRow } from '../support/erasure.ts';
 import { mailItemOf } from '../support/mail-scene.ts';
+import { emptyDirectory } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
 import { untilIs } from '../support/until.ts';
 
-const directory = await mkdtemp(join(tmpdir(), 'vigie-recipients-'));
-after(() => rm(directory, { recursive: true }));
+const directory = await emptyDirectory({ after });
 const api = await startTestApi({ after }, { dataDirectory: () => directory });
 const { database, clientId } = api;
 

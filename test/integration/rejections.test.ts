@@ -9,9 +9,10 @@ import { connect, headers, type NatsConnection } from 'nats';
 import { readConfig } from '../../src/config.ts';
 import { intakeSchema } from '../../src/rest/description/message-schemas.ts';
 import { PRICE_HELD } from '../support/adverts.ts';
-import { type RunningService, tuned } from '../support/daemon.ts';
+import { tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
+import { metricOf } from '../support/operator-scene.ts';
 import { type Cleanup, lastFirst, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -57,16 +58,6 @@ async function send(connection: NatsConnection, message: unknown, subject = `adv
   return connection.jetstream({ timeout: 60_000 }).publish(subject, bytes, { headers: named });
 }
 
-const countOf = async ({ operationsUrl }: RunningService, sample: string): Promise<number> => {
-  const text = await (await fetch(`${operationsUrl}/metrics`)).text();
-  return Number(
-    text
-      .split('\n')
-      .find((line) => line.startsWith(`${sample} `))
-      ?.split(' ')[1] ?? 0,
-  );
-};
-
 /** One daemon for what its neighbours do not change: each test has properties of its own. */
 const cleanup = lastFirst({ after });
 const servers = await startTestServers(cleanup);
@@ -111,7 +102,7 @@ test('a rejection is published with its reason, violations, subject, sequence an
     [byReason(/would have 2 adverts/).on, byReason(/would have 2 adverts/).messageId],
     [`adverts-rejected.${property}`, null],
   );
-  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="published"}'), 4);
+  assert.equal(await metricOf(daemon, 'vigie_rejections_total{result="published"}'), 4);
   const { config, state } = await (await connection.jetstreamManager()).streams.info('REJECTED');
   assert.equal(state.messages, 4);
   const week = 7 * 24 * 3_600 * 1e9;
@@ -180,7 +171,7 @@ test('an operator’s stream is left as it is, and one that was deleted is made 
   await send(connection, 'more nonsense');
   const second = await until(held, (info) => info?.state.messages === 1);
   assert.equal(second?.config.max_bytes, 256 * 1024 ** 2);
-  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
+  assert.equal(await metricOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
 });
 
 test('where no rejection can be published intake goes on, with a warning and a counter', async (t) => {
@@ -195,7 +186,7 @@ test('where no rejection can be published intake goes on, with a warning and a c
   for (let number = 0; number < 20; number++) await send(connection, `nonsense ${number}`);
   await send(connection, good);
   await untilIs(async () => (await database.query('select 1 from properties')).rowCount, 1);
-  await untilIs(() => countOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 20);
+  await untilIs(() => metricOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 20);
   assert.equal((await database.query('select 1 from dead_letters')).rowCount, 20, 'they are all kept');
   const warnings = daemon.log.filter(({ what }) => what === 'publish rejections');
   assert.equal(warnings.length, 1, 'one line, not twenty');
@@ -203,7 +194,7 @@ test('where no rejection can be published intake goes on, with a warning and a c
   await until(
     async () => {
       await send(connection, `nonsense ${randomUUID()}`);
-      return countOf(daemon, 'vigie_rejections_total{result="published"}');
+      return metricOf(daemon, 'vigie_rejections_total{result="published"}');
     },
     (count) => count > 0,
   );
@@ -230,10 +221,10 @@ test('a refusal that an outage of NATS keeps from being told is told after it', 
   }, Boolean);
   await servers.nats.restart();
   await until(
-    () => countOf(daemon, 'vigie_rejections_total{result="published"}'),
+    () => metricOf(daemon, 'vigie_rejections_total{result="published"}'),
     (count) => count >= 1,
   );
-  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
+  assert.equal(await metricOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
   const held = await connection.jetstreamManager().then((manager) => manager.streams.info('REJECTED'));
   assert.equal(held.state.messages, 1, 'told once, as far as the stream can tell repeats');
   assert.equal((await database.query('select 1 from dead_letters')).rowCount, 1, 'and kept once');

@@ -65,37 +65,27 @@ async function readList(scene: ConsoleScene): Promise<void> {
     expression: `document.querySelector('#results')?.innerText.startsWith('${ADVERTS}')`,
   });
   await readsAs(scene, [
-    ...([
-      ['heading', /^Map$/],
-      ['combobox', /^Search$/],
-      ['combobox', /^Period$/],
-      ['button', /^For sale|^Sale/],
-    ] as const),
-    ...([
-      ['heading', /^400 notified properties$/],
-      ['searchbox', /^Words/],
-    ] as const),
-    ...([
-      ['combobox', /^Sort by$/],
-      ['list', /^/],
-      ['listitem', /^/],
-      ['link', /€100,\d{3}.*Annonce/],
-    ] as const),
-    ...([
-      ['region', /^Map$/],
-      ['button', /^Zoom in$/],
-      ['button', /^Show all$/],
-    ] as const),
+    ['heading', /^Map$/],
+    ['combobox', /^Search$/],
+    ['combobox', /^Period$/],
+    ['button', /^For sale|^Sale/],
+    ['heading', /^400 notified properties$/],
+    ['searchbox', /^Words/],
+    ['combobox', /^Sort by$/],
+    ['list', /^/],
+    ['listitem', /^/],
+    ['link', /€100,\d{3}.*Annonce/],
+    ['region', /^Map$/],
+    ['button', /^Zoom in$/],
+    ['button', /^Show all$/],
   ]);
   await scene.chooseSearch('Toulon');
   await scene.page.do('wait', { selector: '#results ::-p-text(400 properties found now)' });
   await readsAs(scene, [
-    ...([
-      ['combobox', /^Search$/],
-      ['heading', /^400 properties found now/],
-      ['button', /^Export/],
-      ['searchbox', /^Words/],
-    ] as const),
+    ['combobox', /^Search$/],
+    ['heading', /^400 properties found now/],
+    ['button', /^Export/],
+    ['searchbox', /^Words/],
     ['region', /^Map$/],
   ]);
   await scene.chooseSearch('');
@@ -107,19 +97,15 @@ async function readProperty(scene: ConsoleScene): Promise<void> {
   await scene.page.do('wait', { selector: '.sent .tag[data-state=delivered]' });
   await scene.page.do('wait', { selector: '.for-whom li a' });
   await readsAs(scene, [
-    ...([
-      ['link', /Back/],
-      ['heading', /^Annonce/],
-      ['button', /^Show on the map$/],
-      ['link', /^Why this property/],
-    ] as const),
-    ...([
-      ['heading', /^1 advert/],
-      ['heading', /^Price history/],
-      ['heading', /^For whom/],
-      ['link', /^Toulon$/],
-      ['heading', /^What was sent/],
-    ] as const),
+    ['link', /Back/],
+    ['heading', /^Annonce/],
+    ['button', /^Show on the map$/],
+    ['link', /^Why this property/],
+    ['heading', /^1 advert/],
+    ['heading', /^Price history/],
+    ['heading', /^For whom/],
+    ['link', /^Toulon$/],
+    ['heading', /^What was sent/],
     ['region', /^Map$/],
   ]);
 }
@@ -127,43 +113,31 @@ async function readProperty(scene: ConsoleScene): Promise<void> {
 async function readSearches(scene: ConsoleScene, id: string): Promise<void> {
   await scene.go('searches');
   await readsAs(scene, [
-    ...([
-      ['heading', /^Searches$/],
-      ['link', /^New search$/],
-      ['list', /^/],
-      ['link', /^Toulon/],
-    ] as const),
-    ...([
-      ['switch', /Notifications of “Toulon”/],
-      ['region', /^Map$/],
-    ] as const),
+    ['heading', /^Searches$/],
+    ['link', /^New search$/],
+    ['list', /^/],
+    ['link', /^Toulon/],
+    ['switch', /Notifications of “Toulon”/],
+    ['region', /^Map$/],
   ]);
   await scene.go('searches', id);
   await scene.page.do('wait', { selector: '.preview[data-settled=true] .figures' });
   await readsAs(scene, [
-    ...([
-      ['link', /Searches/],
-      ['heading', /^Toulon$/],
-      ['textbox', /^Title$/],
-      ['region', /^Preview$/],
-    ] as const),
-    ...([
-      ['group', /^Where$/],
-      ['combobox', /^Add a city/],
-      ['button', /^Remove Toulon/],
-    ] as const),
-    ...([
-      ['group', /^The home$/],
-      ['textbox', /^Budget/],
-      ['group', /^Words of/],
-      ['group', /^Notifications$/],
-    ] as const),
-    ...([
-      ['button', /^Delete$/],
-      ['button', /^Copy$/],
-      ['button', /^Save$/],
-      ['region', /^Map$/],
-    ] as const),
+    ['link', /Searches/],
+    ['heading', /^Toulon$/],
+    ['textbox', /^Title$/],
+    ['region', /^Preview$/],
+    ['group', /^Where$/],
+    ['combobox', /^Add a city/],
+    ['button', /^Remove Toulon/],
+    ['group', /^The home$/],
+    ['textbox', /^Budget/],
+    ['group', /^Words of/],
+    ['group', /^Notifications$/],
+    ['button', /^Delete$/],
+    ['button', /^Copy$/],
+    ['button', /^Save$/],
+    ['region', /^Map$/],
   ]);
 }
 
@@ -171,18 +145,14 @@ async function readDeliveries(scene: ConsoleScene): Promise<void> {
   await scene.go('deliveries');
   await scene.page.do('wait', { selector: '.delivery' });
   await readsAs(scene, [
-    ...([
-      ['heading', /^Deliveries$/],
-      ['combobox', /^Search$/],
-      ['combobox', /^State$/],
-      ['combobox', /^Channel$/],
-    ] as const),
-    ...([
-      ['list', /^/],
-      ['listitem', /^/],
-      ['button', /Annonce/],
-      ['button', /^Older$/],
-    ] as const),
+    ['heading', /^Deliveries$/],
+    ['combobox', /^Search$/],
+    ['combobox', /^State$/],
+    ['combobox', /^Channel$/],
+    ['list', /^/],
+    ['listitem', /^/],
+    ['button', /Annonce/],
+    ['button', /^Older$/],
   ]);
 }
 

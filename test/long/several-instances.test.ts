@@ -15,6 +15,7 @@ import { createApiKey, type Daemon, type Settings, startDaemon } from '../suppor
 import { connectDatabase } from '../support/database.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { metricOf } from '../support/operator-scene.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
@@ -106,7 +107,7 @@ test('two full instances write what one would, match what was saved on either, a
   for (const instance of instances) await save(instance, key, members);
   for (const instance of instances) {
     // Only one of them matches, whichever it is: it must know both.
-    await untilIs(() => metric(instance, 'vigie_searches'), 2);
+    await untilIs(() => metricOf(instance, 'vigie_searches'), 2);
   }
   await publishRounds(12);
   const readShares = () => Promise.all(instances.map(deliveredBy));
@@ -120,7 +121,7 @@ test('two full instances write what one would, match what was saved on either, a
     RECOVERY_MAX_MS,
   );
   await audit();
-  const leads = await Promise.all(instances.map((instance) => metric(instance, 'vigie_intake_leads')));
+  const leads = await Promise.all(instances.map((instance) => metricOf(instance, 'vigie_intake_leads')));
   assert.deepEqual(leads.toSorted(), [0, 1], 'one takes adverts in, the other stands by');
   const shares = await readShares();
   assert.equal(
@@ -148,9 +149,9 @@ test('the lead goes from one instance to the other and back under load, and no l
   for (let change = 0; change < LEAD_CHANGES; change++) {
     const [leader, other] = change % 2 === 0 ? instances : instances.toReversed();
     leader?.process.kill('SIGSTOP');
-    await untilIs(() => metric(other, 'vigie_intake_leads'), 1);
+    await untilIs(() => metricOf(other, 'vigie_intake_leads'), 1);
     leader?.process.kill('SIGCONT');
-    await untilIs(() => metric(leader, 'vigie_intake_leads'), 0);
+    await untilIs(() => metricOf(leader, 'vigie_intake_leads'), 0);
   }
   isChanging = false;
   await published;
@@ -196,7 +197,7 @@ async function rollRoles(
   const key = await createApiKey(servers);
   await save(thoseOf('api')[0] as Daemon, key, members);
   for (const intake of thoseOf('intake,feeds')) {
-    await untilIs(() => metric(intake, 'vigie_searches'), 1);
+    await untilIs(() => metricOf(intake, 'vigie_searches'), 1);
   }
   let received = 0;
   let isRolling = true;
@@ -241,16 +242,9 @@ async function composedRoles(): Promise<readonly string[]> {
 async function doesItsWork(daemon: Daemon, roles: string, key: string, delivered: number): Promise<boolean> {
   if (roles === 'api') return (await restClient(daemon, key).request('GET', '/searches')).status === 200;
   if (roles === 'deliver') return (await deliveredBy(daemon)) > delivered;
-  return (await metric(daemon, 'vigie_intake_leads')) === 1;
+  return (await metricOf(daemon, 'vigie_intake_leads')) === 1;
 }
 
 function deliveredBy(daemon: Daemon): Promise<number> {
-  return metric(daemon, 'vigie_delivery_attempts_total{result="delivered"}');
-}
-
-/** A figure that the instance shows; 0 before it has one. */
-async function metric(instance: Daemon, name: string): Promise<number> {
-  const text = await (await fetch(`${instance.operationsUrl}/metrics`)).text();
-  const line = text.split('\n').find((each) => each.startsWith(`${name} `));
-  return Number(line?.slice(name.length) ?? 0);
+  return metricOf(daemon, 'vigie_delivery_attempts_total{result="delivered"}');
 }
