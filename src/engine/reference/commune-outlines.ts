@@ -31,7 +31,7 @@ interface GridPoint {
 
 export class CommuneOutlines {
   readonly #outlines: Outlines;
-  readonly #arcs: CommuneArcs;
+  readonly #arcs: readonly (readonly number[])[];
   readonly #boxes: Flatbush;
   readonly #indexOf: ReadonlyMap<string, number>;
 
@@ -70,7 +70,7 @@ export class CommuneOutlines {
     if (commune === undefined) return null;
     const point = this.#pointAt(lat, lon);
     if (this.#holds(commune, point)) return 0;
-    const arcs = arcsOf(this.#arcs, commune);
+    const arcs = this.#arcs[commune] as readonly number[];
     return arcs.reduce((km, arc) => Math.min(km, distanceToArcKm(this.#outlines, arc, point)), Infinity);
   }
 
@@ -94,7 +94,7 @@ export class CommuneOutlines {
   #holds(commune: number, { x, y }: GridPoint): boolean {
     const { starts, xs, ys } = this.#outlines;
     let isInside = false;
-    for (const arc of arcsOf(this.#arcs, commune)) {
+    for (const arc of this.#arcs[commune] as readonly number[]) {
       for (let at = (starts[arc] as number) + 1; at < (starts[arc + 1] as number); at++) {
         const [yA, yB] = [ys[at - 1] as number, ys[at] as number];
         if (yA > y === yB > y) continue;
@@ -110,7 +110,7 @@ export class CommuneOutlines {
     const { inside, beyond } = this.#outlines;
     let [nearest, nearestKm]: [number | null, number] = [null, COAST_KM];
     for (const commune of this.#around(point, COAST_KM)) {
-      for (const arc of arcsOf(this.#arcs, commune)) {
+      for (const arc of this.#arcs[commune] as readonly number[]) {
         if ((beyond[arc] as number) >= 0) continue;
         const km = distanceToArcKm(this.#outlines, arc, point);
         if (km <= nearestKm) [nearest, nearestKm] = [beyond[arc] === COAST ? (inside[arc] as number) : null, km];
@@ -134,11 +134,11 @@ function distanceToArcKm({ starts, xs, ys }: Outlines, arc: number, point: GridP
   return Math.sqrt(nearest);
 }
 
-function indexBoxes({ insees, starts, xs, ys }: Outlines, arcs: CommuneArcs): Flatbush {
-  const boxes = new Flatbush(insees.length, undefined, Int32Array);
-  for (let commune = 0; commune < insees.length; commune++) {
+function indexBoxes({ starts, xs, ys }: Outlines, arcs: readonly (readonly number[])[]): Flatbush {
+  const boxes = new Flatbush(arcs.length, undefined, Int32Array);
+  for (const ofCommune of arcs) {
     let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
-    for (const arc of arcsOf(arcs, commune)) {
+    for (const arc of ofCommune) {
       for (let at = starts[arc] as number; at < (starts[arc + 1] as number); at++) {
         west = Math.min(west, xs[at] as number);
         east = Math.max(east, xs[at] as number);
@@ -152,37 +152,12 @@ function indexBoxes({ insees, starts, xs, ys }: Outlines, arcs: CommuneArcs): Fl
   return boxes;
 }
 
-interface CommuneArcs {
-  /** Those of commune `i` are `ids[firsts[i]]` to `ids[firsts[i + 1]]`, the latter excluded. */
-  readonly firsts: Uint32Array;
-  readonly ids: Uint32Array;
-}
-
-function arcsOf({ firsts, ids }: CommuneArcs, commune: number): Uint32Array {
-  return ids.subarray(firsts[commune], firsts[commune + 1]);
-}
-
-function arcsByCommune({ insees, inside, beyond }: Outlines): CommuneArcs {
-  const firsts = new Uint32Array(insees.length + 1);
-  const count = (commune: number): void => {
-    firsts[commune] = (firsts[commune] as number) + 1;
-  };
+/** By commune, the arcs of its outline. */
+function arcsByCommune({ insees, inside, beyond }: Outlines): readonly (readonly number[])[] {
+  const arcs = insees.map((): number[] => []);
   for (let arc = 0; arc < inside.length; arc++) {
-    count(inside[arc] as number);
-    if ((beyond[arc] as number) >= 0) count(beyond[arc] as number);
+    arcs[inside[arc] as number]?.push(arc);
+    arcs[beyond[arc] as number]?.push(arc);
   }
-  for (let commune = 1; commune <= insees.length; commune++) {
-    firsts[commune] = (firsts[commune] as number) + (firsts[commune - 1] as number);
-  }
-  const ids = new Uint32Array(firsts[insees.length] as number);
-  const put = (commune: number, arc: number): void => {
-    const at = (firsts[commune] as number) - 1;
-    firsts[commune] = at;
-    ids[at] = arc;
-  };
-  for (let arc = 0; arc < inside.length; arc++) {
-    put(inside[arc] as number, arc);
-    if ((beyond[arc] as number) >= 0) put(beyond[arc] as number, arc);
-  }
-  return { firsts, ids };
+  return arcs;
 }

@@ -45,35 +45,6 @@ export async function changedSince(
   horizon: SearchHorizon | null,
   onSearch: OnSearch,
 ): Promise<SearchHorizon> {
-  return (
-    (horizon === null ? null : await fewSince(database, horizon, onSearch)) ?? manySince(database, horizon, onSearch)
-  );
-}
-
-/** In one statement, because writers of searches wait for it. Null: more than a page. Served by searches_revision. */
-async function fewSince(
-  database: Queryable,
-  horizon: SearchHorizon,
-  onSearch: OnSearch,
-): Promise<SearchHorizon | null> {
-  const { rows } = await database.query<FeedRow & { next: SearchHorizon; count: number }>(
-    `with changed as materialized (
-       select number, ${MEMBERS} from searches where ${unseenCondition(horizon)} limit ${PAGE_ROWS + 1}
-     )
-     select pg_current_snapshot()::text as next, (select count(*)::integer from changed) as count, changed.*
-     from (select) here left join changed on (select count(*) from changed) <= ${PAGE_ROWS}`,
-  );
-  const [{ next, count }] = rows as [(typeof rows)[number]];
-  if (count > PAGE_ROWS) return null;
-  if (count > 0) await report(rows, onSearch);
-  return next;
-}
-
-async function manySince(
-  database: Database,
-  horizon: SearchHorizon | null,
-  onSearch: OnSearch,
-): Promise<SearchHorizon> {
   return transaction(database, async (connection) => {
     await connection.query(
       `set transaction isolation level repeatable read, read only;
@@ -87,16 +58,14 @@ async function manySince(
       text: `declare feed no scroll cursor for
         select number, ${MEMBERS} from searches where ${horizon === null ? 'deleted_at is null' : unseenCondition(horizon)}`,
     });
-    for await (const rows of pagesOfFeed(connection)) await report(rows, onSearch);
+    for await (const rows of pagesOfFeed(connection)) {
+      for (const { number, members, isNotifying } of rows) {
+        const pause = onSearch({ number, members: members === null ? null : membersOfStored(members), isNotifying });
+        if (pause !== undefined) await pause;
+      }
+    }
     return (taken[0] as { horizon: string }).horizon;
   });
-}
-
-async function report(rows: readonly FeedRow[], onSearch: OnSearch): Promise<void> {
-  for (const { number, members, isNotifying } of rows) {
-    const pause = onSearch({ number, members: members === null ? null : membersOfStored(members), isNotifying });
-    if (pause !== undefined) await pause;
-  }
 }
 
 /** Whether `horizon` is of an older database than `former`: it was restored meanwhile, and transactions count anew. */
