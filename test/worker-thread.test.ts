@@ -69,13 +69,6 @@ for (const what of ['throw', 'exit'] as const) {
   });
 }
 
-test('an answer that no request waits for ends nothing, as one that arrives behind the failure of its thread', async (t) => {
-  const { ask, lost } = startCounting(t);
-  assert.equal(await ask('answer twice'), 'once');
-  assert.equal(typeof (await ask('thread')), 'number');
-  assert.deepEqual(lost, []);
-});
-
 test('a thread that is stopped answers nobody, and nothing has failed', async (t) => {
   const { ask, lost, stop } = startCounting(t);
   await ask('thread');

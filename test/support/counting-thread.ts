@@ -1,18 +1,10 @@
 /** A worker thread for tests of what a thread does: it counts, waits, fails and ends as it is told. */
 
-import { parentPort, threadId } from 'node:worker_threads';
+import { threadId } from 'node:worker_threads';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../src/engine/actor/worker-thread.ts';
 import { createWorkSlices } from '../../src/features/explanations/examination.ts';
 
-export type CountingRequest =
-  | 'thread'
-  | 'settings'
-  | 'count for ever'
-  | 'wait for ever'
-  | 'fail'
-  | 'throw'
-  | 'answer twice'
-  | 'exit';
+export type CountingRequest = 'thread' | 'settings' | 'count for ever' | 'wait for ever' | 'fail' | 'throw' | 'exit';
 
 const HOUR_MS = 3_600_000;
 
@@ -36,11 +28,6 @@ answerRequests(async (request, cancellation: Cancellation) => {
       });
     case 'fail':
       throw Object.assign(new Error('a statement failed'), { code: '57014' });
-    case 'answer twice':
-      // For the first request of its thread.
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-      parentPort?.postMessage({ id: 1, answer: 'once' });
-      return 'twice';
     case 'throw':
       setImmediate(() => {
         throw new Error('out of order');

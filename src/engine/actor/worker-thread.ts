@@ -1,11 +1,11 @@
 /**
  * One worker thread that answers requests, so that long work blocks no other event loop. It starts with the first
- * request. A cancelled request is visible as a flag in shared memory, which the work reads between two slices, and as
- * an aborted signal, which ends its waits. A thread that fails also fails its requests under way; the next request
- * starts another thread.
+ * request. Each request has a channel of its own, which Node.js closes where the thread ends first. A cancelled request is
+ * visible as a flag in shared memory, which the work reads between two slices, and as an aborted signal, which ends its
+ * waits. A thread that fails also fails its requests under way; the next request starts another thread.
  */
 
-import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads';
 
 /** The thread ended before it answered. */
 export class WorkerLostError extends Error {
@@ -30,15 +30,14 @@ export interface WorkerThread {
   stop(): Promise<void>;
 }
 
-/** A request or, without `request`, its cancellation. */
+/** The answer comes over the port; any message that goes there cancels the request. */
 interface ToThread {
-  readonly id: number;
-  readonly flag?: Int32Array;
-  readonly request?: unknown;
+  readonly request: unknown;
+  readonly flag: Int32Array;
+  readonly port: MessagePort;
 }
 
 interface FromThread {
-  readonly id: number;
   readonly answer?: unknown;
   readonly failure?: {
     readonly message: string;
@@ -49,67 +48,22 @@ interface FromThread {
   };
 }
 
-interface Pending {
-  readonly resolve: (answer: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  readonly signal: AbortSignal | undefined;
-  readonly cancel: () => void;
-}
-
-/** Requests that the thread has not answered. */
-class PendingRequests {
-  readonly #byId = new Map<number, Pending>();
-
-  get size(): number {
-    return this.#byId.size;
-  }
-
-  add(id: number, pending: Pending): void {
-    this.#byId.set(id, pending);
-    pending.signal?.addEventListener('abort', pending.cancel, { once: true });
-  }
-
-  /** The answer of a thread that has failed may arrive after its failure: the request has been rejected by then. */
-  settle({ id, answer, failure }: FromThread): void {
-    const { resolve, reject, signal } = this.#take(id) ?? {};
-    if (failure === undefined) resolve?.(answer);
-    else reject?.(signal?.aborted ? signal.reason : Object.assign(new Error(failure.message), failure));
-  }
-
-  lose(cause: Error): void {
-    for (const id of this.#byId.keys()) {
-      this.#take(id)?.reject(new WorkerLostError('the worker thread ended before it answered', { cause }));
-    }
-  }
-
-  #take(id: number): Pending | undefined {
-    const pending = this.#byId.get(id);
-    this.#byId.delete(id);
-    pending?.signal?.removeEventListener('abort', pending.cancel);
-    return pending;
-  }
-}
-
 export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
-  const pending = new PendingRequests();
   let worker: Worker | null = null;
-  let lastId = 0;
   let hasStopped = false;
 
   function start(): Worker {
     const started = spawn(options);
-    const lose = (error: Error): void => {
-      if (worker !== started) return;
-      worker = null;
-      if (!hasStopped) options.onLost(error);
-      pending.lose(error);
-    };
-    started.on('message', (message: FromThread) => {
-      pending.settle(message);
-      if (pending.size === 0) started.unref();
+    // Its requests keep the process alive, by their ports.
+    started.unref();
+    let failure: Error | null = null;
+    started.once('error', (error) => {
+      failure = error;
     });
-    started.on('error', lose);
-    started.on('exit', (code) => lose(new Error(`the worker thread exited with ${code}`)));
+    started.once('exit', (code) => {
+      if (worker === started) worker = null;
+      if (!hasStopped) options.onLost(failure ?? new Error(`the worker thread exited with ${code}`));
+    });
     return started;
   }
 
@@ -120,16 +74,29 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
         if (hasStopped) throw new WorkerLostError('the worker thread was stopped');
         worker ??= start();
         const asked = worker;
-        const id = ++lastId;
         const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+        const { port1: own, port2: port } = new MessageChannel();
         const cancel = (): void => {
           Atomics.store(flag, 0, 1);
-          send(asked, { id });
+          // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has no origin
+          own.postMessage(null);
         };
-        send(asked, { id, flag, request });
-        // The thread keeps the process alive only while it has requests.
-        asked.ref();
-        pending.add(id, { resolve, reject, signal, cancel });
+        let hasAnswered = false;
+        own.once('message', ({ answer, failure }: FromThread) => {
+          hasAnswered = true;
+          if (failure === undefined) resolve(answer);
+          else reject(signal?.aborted ? signal.reason : Object.assign(new Error(failure.message), failure));
+          own.close();
+        });
+        own.once('close', () => {
+          signal?.removeEventListener('abort', cancel);
+          if (hasAnswered) return;
+          // It ends: the next request needs another one.
+          if (worker === asked) worker = null;
+          reject(new WorkerLostError('the worker thread ended before it answered'));
+        });
+        signal?.addEventListener('abort', cancel, { once: true });
+        asked.postMessage({ request, flag, port } satisfies ToThread, [port]);
       }),
     async stop() {
       hasStopped = true;
@@ -160,11 +127,6 @@ export function createWorkerThreads(common: Pick<WorkerThreadOptions, 'settings'
       await Promise.all([...threads.values()].map((thread) => thread.stop()));
     },
   };
-}
-
-function send(worker: Worker, message: ToThread): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-  worker.postMessage(message);
 }
 
 /** A worker does not load the loader of TypeScript that its process was started with. */
@@ -202,32 +164,22 @@ class CancelledError extends Error {
 
 /** In the thread: answers requests concurrently. An error of `answer` fails one request and ends no other. */
 export function answerRequests(answer: (request: unknown, cancellation: Cancellation) => Promise<unknown>): void {
-  const port = parentPort;
-  if (port === null) throw new Error('requests are answered in a worker thread');
-  const underWay = new Map<number, AbortController>();
-  port.on('message', async ({ id, flag, request }: ToThread) => {
-    if (flag === undefined) {
-      underWay.get(id)?.abort(new CancelledError('cancelled'));
-      return;
-    }
+  if (parentPort === null) throw new Error('requests are answered in a worker thread');
+  parentPort.on('message', async ({ request, flag, port }: ToThread) => {
     const controller = new AbortController();
-    underWay.set(id, controller);
+    port.once('message', () => controller.abort(new CancelledError('cancelled')));
     const throwIfCancelled = (): void => {
       if (Atomics.load(flag, 0) === 1) throw new CancelledError('cancelled');
     };
     const answered = answer(request, { signal: controller.signal, throwIfCancelled });
-    port.postMessage(
-      await answered.then(
-        (given) => ({ id, answer: given }),
-        (error: Error) => failureOf(id, error),
-      ),
-    );
-    underWay.delete(id);
+    const message: FromThread = await answered.then((given) => ({ answer: given }), failureOf);
+    port.postMessage(message);
+    port.close();
   });
 }
 
 /** Copying a message between threads loses the members that identify an error's class. */
-function failureOf(id: number, error: Error): FromThread {
+function failureOf(error: Error): FromThread {
   const { message, stack, code, syscall, severity } = error as Error & Record<'code' | 'syscall' | 'severity', unknown>;
-  return { id, failure: { message, ...(stack === undefined ? {} : { stack }), code, syscall, severity } };
+  return { failure: { message, ...(stack === undefined ? {} : { stack }), code, syscall, severity } };
 }
