@@ -6,7 +6,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Broker } from '../../src/engine/broker/connection.ts';
 import { publish } from '../../src/engine/broker/publish.ts';
-import { advertSubject } from '../../src/engine/broker/topology.ts';
+import { ADVERTS_STREAM, advertSubject } from '../../src/engine/broker/topology.ts';
 import type { IntakeMessageJson, SampleCrawler } from '../adverts/sample-adverts.ts';
 
 export interface ChaosCrawler {
@@ -14,6 +14,8 @@ export interface ChaosCrawler {
   readonly messages: readonly IntakeMessageJson[];
   /** The stream has given a sequence twice: servers that lost their majority forgot what they had said to hold. */
   readonly hasStreamForgotten: boolean;
+  /** What the stream has said to hold and does not hold: no instance can have recorded it, unless it was before. */
+  findLost(): Promise<readonly string[]>;
   /** Publishes that had to be made again. */
   readonly retries: number;
   /** Publishes `count` messages more as soon as it can, all with the same `crawledAt`. */
@@ -39,6 +41,7 @@ const TICK_MS = 100;
 /** Waiting for the stream at most, bursts apart. */
 const WAITING_MAX = 2_000;
 const AGAIN_MS = 250;
+const PAGE = 1_000;
 
 export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosCrawlerOptions): ChaosCrawler {
   const messages: IntakeMessageJson[] = [];
@@ -51,6 +54,7 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   /** By the sequence under which the stream said to hold them. */
   const held = new Map<number, string>();
   let hasStreamForgotten = false;
+  const taken: string[] = [];
 
   function publishKept(message: IntakeMessageJson): void {
     messages.push(message);
@@ -77,6 +81,7 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
         const { sequence } = await publish(broker, publication);
         hasStreamForgotten ||= (held.get(sequence) ?? messageId) !== messageId;
         held.set(sequence, messageId);
+        taken.push(messageId);
         waiting -= 1;
         return;
       } catch {
@@ -92,6 +97,19 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   }, TICK_MS);
   return {
     messages,
+    async findLost() {
+      const consumer = await broker.jetStream.consumers.get(ADVERTS_STREAM, { headers_only: true });
+      const { num_pending } = await consumer.info();
+      const stored = new Set<string>();
+      for (let left = num_pending; left > 0; ) {
+        const page = await consumer.fetch({ max_messages: Math.min(left, PAGE) });
+        for await (const { headers } of page) {
+          stored.add(headers?.get('Nats-Msg-Id') ?? '');
+          left -= 1;
+        }
+      }
+      return taken.filter((messageId) => !stored.has(messageId));
+    },
     get retries() {
       return retries;
     },

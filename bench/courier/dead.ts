@@ -35,7 +35,7 @@ export async function benchDead(scene: Scene, hourMs: number) {
     deadEndpoints: DEAD_ENDPOINTS,
     pausedAtNoon: dead.paused,
     deliveriesToDead: dead.count,
-    attemptsOfPausedHours: dead.attemptsWhilePaused,
+    attemptsBegunWhilePaused: dead.begun,
     lost: well.lost + dead.lost,
     early: dead.early,
     doubled: dead.doubled,
@@ -56,22 +56,18 @@ async function liveDay(scene: Scene, hourMs: number, isDead: boolean) {
   const keys = urls.map((url) => endpointKeyOf(search.clientId, url));
   const latencies: number[] = [];
   const ids: string[] = [];
-  let [paused, attemptsBefore, attemptsWhilePaused] = [0, 0, 0];
-  const attemptsMade = async (): Promise<number> =>
-    (
-      await database.query<{ count: number }>(
-        'select count(*)::integer as count from attempts join deliveries on id = delivery_id where endpoint_key = any($1)',
-        [keys],
-      )
-    ).rows[0]?.count ?? 0;
+  let paused = 0;
+  let [pausedAt, resumedAt] = [new Date(), new Date()];
   for (let hour = 1; hour <= HOURS; hour++) {
     const due = await seedDeliveries(database, search, Array<string[]>(DEAD_PER_HOUR).fill(urls).flat());
     ids.push(...due.map(({ id }) => id));
     announce(scene, due);
-    if (isDead && hour === NOON) paused = await pauseByRule(scene, keys);
-    if (isDead && hour === NOON + 1) attemptsBefore = await attemptsMade();
+    if (isDead && hour === NOON) {
+      paused = await pauseByRule(scene, keys);
+      pausedAt = new Date();
+    }
     if (isDead && hour === EVENING) {
-      attemptsWhilePaused = (await attemptsMade()) - attemptsBefore;
+      resumedAt = new Date();
       scene.revive();
       for (const key of keys) await resumeEndpoint(database, key, 'client');
     }
@@ -82,20 +78,22 @@ async function liveDay(scene: Scene, hourMs: number, isDead: boolean) {
     (open) => open === 0,
     RECOVERY_MAX_MS,
   );
-  const { rows } = await database.query<{ early: number; failed: string[] }>(
-    `select array(select delivery_id from final_outcomes where endpoint_key = any($1) and state = 'failed') as failed,
+  const { rows } = await database.query<{ early: number; begun: number; failed: string[] }>(
+    `select (select count(*)::integer from attempts join deliveries on id = delivery_id
+        where endpoint_key = any($1) and started_at > $3 and started_at < $4) as begun,
+       array(select delivery_id from final_outcomes where endpoint_key = any($1) and state = 'failed') as failed,
        (select count(*)::integer from (
           select started_at - lag(started_at + duration_ms * interval '1 millisecond')
             over (partition by delivery_id order by number) as gap
           from attempts join deliveries on id = delivery_id where endpoint_key = any($1)) as gaps
         where gap < $2 * interval '1 millisecond') as early`,
-    [keys, hourMs - ROUNDED_MS],
+    [keys, hourMs - ROUNDED_MS, pausedAt, resumedAt],
   );
-  const [{ early, failed }] = rows as [(typeof rows)[number]];
+  const [{ early, begun, failed }] = rows as [(typeof rows)[number]];
   const ended = new Set(failed);
   return {
     latencies: latencies.toSorted((a, b) => a - b),
-    ...{ count: ids.length, paused, attemptsWhilePaused, early, failed: failed.length },
+    ...{ count: ids.length, paused, begun, early, failed: failed.length },
     lost: ids.filter((id) => !ended.has(id) && !successes.has(id)).length,
     doubled: ids.filter((id) => (successes.get(id) ?? 0) > 1).length,
   };
