@@ -33,54 +33,6 @@ export type LetterMember = (typeof LETTER_MEMBERS)[number];
 export type FlagMember = (typeof FLAG_CRITERIA)[number];
 export type RequirementMember = (typeof REQUIREMENTS)[number];
 
-export interface Draft
-  extends Readonly<
-    Record<RangeMember | FlagMember, string> &
-      Record<RequirementMember, boolean> &
-      Record<LetterMember, readonly string[]>
-  > {
-  readonly title: string;
-  readonly transactionType: string;
-  readonly propertyTypes: readonly number[];
-  readonly publisherTypes: readonly number[];
-  readonly includedFeatures: readonly FeatureName[];
-  readonly excludedFeatures: readonly FeatureName[];
-  readonly orMissing: SearchDocument['orMissing'];
-  readonly hidePropertyContact: boolean;
-  readonly lat: string;
-  readonly lon: string;
-  readonly radius: string;
-  readonly includedCities: readonly ChosenPlace[];
-  readonly excludedCities: readonly ChosenPlace[];
-  readonly includedDepartments: readonly ChosenPlace[];
-  readonly includedZipcodes: readonly ChosenPlace[];
-  readonly includedInseeCodes: string;
-  readonly includedSiteCategories: readonly string[];
-  readonly excludedSiteCategories: readonly string[];
-  readonly shapes: readonly (readonly Ring[])[];
-  /** Groups are alternatives; the words of one must all hold. */
-  readonly groups: readonly (readonly Word[])[];
-  readonly notificationEnabled: boolean;
-  readonly notificationRecipient: string;
-  readonly notificationConsent: SearchDocument['notificationConsent'];
-  readonly notificationFrequency: string;
-  readonly endpointRecipient: string;
-  readonly eventEndpoint: string;
-  readonly subscribedEvents: readonly string[];
-  readonly eventThresholds: SearchDocument['eventThresholds'];
-  /** JSON. */
-  readonly context: string;
-}
-
-/** Members of a search that are not edited here; a member that is in neither list does not compile. */
-type Shown =
-  | ('@context' | '@id' | '@type' | 'token' | 'user' | 'createdAt' | 'updatedAt' | 'lastAlertAt' | 'emailStatus')
-  | ('geoShapes' | 'expressions');
-type Forgotten = Exclude<keyof SearchDocument, keyof Draft | Shown>;
-true satisfies [Forgotten] extends [never] ? true : Forgotten;
-
-export type ChangeDraft = (change: Partial<Draft>) => void;
-
 function each<Name extends string, Value>(names: readonly Name[], valueOf: (name: Name) => Value): Record<Name, Value> {
   return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, Value>;
 }
@@ -97,43 +49,142 @@ export const HOME_CRITERIA = [
   'constructionYear',
   'condominiumFees',
   'rentalCharges',
-] as const satisfies Draft['orMissing'];
+] as const satisfies SearchDocument['orMissing'];
 export type HomeCriterion = (typeof HOME_CRITERIA)[number];
 
-export const NEW_DRAFT: Draft = {
-  ...each([...RANGE_MEMBERS, ...FLAG_CRITERIA], () => ''),
-  ...each(REQUIREMENTS, (name) => name === 'withCoherentPrice'),
-  ...each(LETTER_MEMBERS, () => []),
-  title: '',
-  transactionType: '0',
-  propertyTypes: [],
-  publisherTypes: [],
-  includedFeatures: [],
-  excludedFeatures: [],
-  orMissing: HOME_CRITERIA,
-  hidePropertyContact: false,
-  lat: '',
-  lon: '',
-  radius: '',
-  includedCities: [],
-  excludedCities: [],
-  includedDepartments: [],
-  includedZipcodes: [],
-  includedInseeCodes: '',
-  includedSiteCategories: [],
-  excludedSiteCategories: [],
-  shapes: [],
-  groups: [],
-  notificationEnabled: true,
-  notificationRecipient: '',
-  notificationConsent: null,
-  notificationFrequency: 'instant',
-  endpointRecipient: '',
-  eventEndpoint: '',
-  subscribedEvents: [],
-  eventThresholds: null,
-  context: '',
+/** How a member is edited: its value in a new search, from an answer, and for a body. */
+interface Editing<Value> {
+  readonly unset: Value;
+  readonly read: (answered: unknown) => Value;
+  readonly write: (value: Value) => unknown;
+}
+
+function textOrNull(text: string): string | null {
+  return text.trim() === '' ? null : text.trim();
+}
+
+/** Invalid numbers are sent unchanged: the violation of the service is shown at the field. */
+function numberOrNull(text: string): number | string | null {
+  const written = numeral(text);
+  return written === '' ? null : Number.isNaN(Number(written)) ? written : Number(written);
+}
+
+function asIs<Value>(unset: Value): Editing<Value> {
+  return { unset, read: (answered) => answered as Value, write: (value) => value };
+}
+
+/** One is sent by itself. */
+function several<Value>(itemOf: (answered: unknown) => Value): Editing<readonly Value[]> {
+  return {
+    unset: [],
+    read: (answered) => codesOf(answered).map(itemOf),
+    write: (list) => (list.length === 0 ? null : list.length === 1 ? list[0] : list),
+  };
+}
+
+function places(placeOf: (item: never) => ChosenPlace): Editing<readonly ChosenPlace[]> {
+  return {
+    unset: [],
+    read: (answered) => (answered as readonly never[]).map(placeOf),
+    write: (list) => list.map(({ value }) => value),
+  };
+}
+
+const TEXT: Editing<string> = {
+  unset: '',
+  read: (answered) => `${(answered ?? '') as string | number | boolean}`,
+  write: textOrNull,
 };
+const NUMBER: Editing<string> = { ...TEXT, write: numberOrNull };
+const DECIMAL: Editing<string> = { ...TEXT, write: (text) => textOrNull(numeral(text)) };
+const FLAG: Editing<string> = { ...TEXT, write: (text) => (text === '' ? null : text === 'true') };
+const REQUIREMENT: Editing<boolean> = {
+  unset: false,
+  read: (value) => value === true,
+  write: (value) => value || null,
+};
+const CITIES = places((city: SearchDocument['includedCities'][number]) => {
+  return { value: city['@id'], label: cityLabel(city), code: city.insee };
+});
+const CATEGORIES: Editing<readonly string[]> = {
+  ...asIs<readonly string[]>([]),
+  read: (answered) => (answered as SearchDocument['includedSiteCategories']).map((category) => category['@id']),
+};
+
+const EDITED = {
+  ...each(RANGE_MEMBERS, () => NUMBER),
+  ...each(FLAG_CRITERIA, () => FLAG),
+  ...each(REQUIREMENTS, (name) => ({ ...REQUIREMENT, unset: name === 'withCoherentPrice' })),
+  ...each(LETTER_MEMBERS, () => several(String)),
+  title: { ...TEXT, write: (title: string) => title },
+  transactionType: { ...TEXT, unset: '0' },
+  propertyTypes: several(Number),
+  publisherTypes: several(Number),
+  includedFeatures: asIs<readonly FeatureName[]>([]),
+  excludedFeatures: asIs<readonly FeatureName[]>([]),
+  orMissing: asIs<SearchDocument['orMissing']>(HOME_CRITERIA),
+  hidePropertyContact: asIs<boolean>(false),
+  lat: DECIMAL,
+  lon: DECIMAL,
+  radius: DECIMAL,
+  includedCities: CITIES,
+  excludedCities: CITIES,
+  includedDepartments: places((department: SearchDocument['includedDepartments'][number]) => {
+    const { '@id': value, name, departmentCode: code } = department;
+    return { value, label: `${name} (${code})`, code };
+  }),
+  includedZipcodes: places((code: string) => ({ value: code, label: code, code })),
+  includedInseeCodes: {
+    ...TEXT,
+    read: (answered: unknown) => (answered as readonly string[]).join(', '),
+    write: (includedInseeCodes: string): unknown => inseeCodesOf({ includedInseeCodes }),
+  },
+  includedSiteCategories: CATEGORIES,
+  excludedSiteCategories: CATEGORIES,
+  shapes: {
+    ...asIs<readonly (readonly Ring[])[]>([]),
+    write: (shapes: readonly (readonly Ring[])[]): unknown =>
+      shapes.length === 0 ? [] : { type: 'MultiPolygon', coordinates: shapes },
+  },
+  /** Groups are alternatives; the words of one must all hold. */
+  groups: { unset: [], read: groupsOf, write: expressionsOf } as Editing<readonly (readonly Word[])[]>,
+  notificationEnabled: asIs<boolean>(true),
+  notificationRecipient: TEXT,
+  notificationConsent: asIs<SearchDocument['notificationConsent']>(null),
+  notificationFrequency: { ...TEXT, unset: 'instant' },
+  endpointRecipient: TEXT,
+  eventEndpoint: TEXT,
+  subscribedEvents: asIs<readonly string[]>([]),
+  eventThresholds: asIs<SearchDocument['eventThresholds']>(null),
+  /** JSON. */
+  context: {
+    ...TEXT,
+    read: (answered: unknown) => (answered === null || answered === undefined ? '' : JSON.stringify(answered)),
+    write: contextOf,
+  },
+};
+
+export type Draft = {
+  readonly [Member in keyof typeof EDITED]: (typeof EDITED)[Member]['unset'];
+};
+
+/** Members of a search that are not edited here; a member that is in neither list does not compile. */
+type Shown =
+  | ('@context' | '@id' | '@type' | 'token' | 'user' | 'createdAt' | 'updatedAt' | 'lastAlertAt' | 'emailStatus')
+  | ('geoShapes' | 'expressions');
+type Forgotten = Exclude<keyof SearchDocument, keyof Draft | Shown>;
+true satisfies [Forgotten] extends [never] ? true : Forgotten;
+
+export type ChangeDraft = (change: Partial<Draft>) => void;
+
+const MEMBERS = Object.keys(EDITED) as (keyof Draft)[];
+/** The members of a search whose fields have other names. */
+const MEMBER_OF: Partial<Record<keyof Draft, 'geoShapes' | 'expressions'>> = {
+  shapes: 'geoShapes',
+  groups: 'expressions',
+};
+
+export const NEW_DRAFT = each(MEMBERS, (name) => EDITED[name].unset) as Draft;
 
 /** The thresholds with a percentage of the price, none where that is not a number; compared with the last notified one. */
 export function withPricePercent(
@@ -175,55 +226,14 @@ export function codesOf(answered: unknown): readonly number[] {
 }
 
 export function draftOf(search: SearchDocument): Draft {
-  const text = (name: keyof SearchDocument): string => `${(search[name] ?? '') as string | number | boolean}`;
-  const iris = (list: readonly { readonly '@id': string }[]): readonly string[] => list.map((one) => one['@id']);
-  const cities = (list: SearchDocument['includedCities']): readonly ChosenPlace[] =>
-    list.map((city) => ({ value: city['@id'], label: cityLabel(city), code: city.insee }));
-  return {
-    ...each([...RANGE_MEMBERS, ...FLAG_CRITERIA], text),
-    ...each(REQUIREMENTS, (name) => search[name] === true),
-    ...each(LETTER_MEMBERS, (name) => codesOf(search[name]).map(String)),
-    title: search.title,
-    transactionType: text('transactionType'),
-    propertyTypes: codesOf(search.propertyTypes),
-    publisherTypes: codesOf(search.publisherTypes),
-    includedFeatures: search.includedFeatures,
-    excludedFeatures: search.excludedFeatures,
-    orMissing: search.orMissing,
-    hidePropertyContact: search.hidePropertyContact,
-    lat: text('lat'),
-    lon: text('lon'),
-    radius: text('radius'),
-    includedCities: cities(search.includedCities),
-    excludedCities: cities(search.excludedCities),
-    includedDepartments: search.includedDepartments.map(({ '@id': value, name, departmentCode }) => ({
-      value,
-      label: `${name} (${departmentCode})`,
-      code: departmentCode,
-    })),
-    includedZipcodes: search.includedZipcodes.map((code) => ({ value: code, label: code, code })),
-    includedInseeCodes: search.includedInseeCodes.join(', '),
-    includedSiteCategories: iris(search.includedSiteCategories),
-    excludedSiteCategories: iris(search.excludedSiteCategories),
-    shapes: search.geoShapes,
-    groups: groupsOf(search.expressions),
-    notificationEnabled: search.notificationEnabled,
-    notificationRecipient: text('notificationRecipient'),
-    notificationConsent: search.notificationConsent,
-    notificationFrequency: text('notificationFrequency'),
-    endpointRecipient: text('endpointRecipient'),
-    eventEndpoint: text('eventEndpoint'),
-    subscribedEvents: search.subscribedEvents,
-    eventThresholds: search.eventThresholds,
-    context: search.context === null || search.context === undefined ? '' : JSON.stringify(search.context),
-  };
+  return each(MEMBERS, (name) => EDITED[name].read(search[(MEMBER_OF[name] ?? name) as keyof SearchDocument])) as Draft;
 }
 
-/** Paris, Lyon and Marseille have a zip code for each arrondissement, and none for the whole. */
 /** Reads the bracketed query string of an answer (decisions, section 2). */
-function groupsOf(expressions: string | null): readonly (readonly Word[])[] {
+function groupsOf(answered: unknown): readonly (readonly Word[])[] {
+  const expressions = (answered ?? '') as string;
   const groups: { word: string; includes: boolean; strict: boolean }[][] = [];
-  for (const [path, value] of new URLSearchParams((expressions ?? '').replaceAll('+', '%2B'))) {
+  for (const [path, value] of new URLSearchParams(expressions.replaceAll('+', '%2B'))) {
     const [, group, index, member] = /^expressions\[(\d+)\]\[(\d+)\](?:\[options\])?\[(\w+)\]$/.exec(path) ?? [];
     if (group === undefined || index === undefined) continue;
     groups[Number(group)] ??= [];
@@ -241,60 +251,24 @@ export type Body = Readonly<Record<string, unknown>>;
 /** The context is no JSON. */
 export class ContextError extends Error {}
 
-/** Empty fields are null. Invalid numbers are sent unchanged: the violation of the service is shown at the field. */
-export function bodyOf(draft: Draft): Body {
-  const textOrNull = (text: string): string | null => (text.trim() === '' ? null : text.trim());
-  const numberOrNull = (text: string): number | string | null => {
-    const written = numeral(text);
-    return written === '' ? null : Number.isNaN(Number(written)) ? written : Number(written);
-  };
-  const decimalOrNull = (text: string): string | null => textOrNull(numeral(text));
-  const oneOrSeveral = <Value>(list: readonly Value[]): Value | readonly Value[] | null =>
-    list.length === 0 ? null : list.length === 1 ? (list[0] as Value) : list;
-  const values = (list: readonly ChosenPlace[]): readonly string[] => list.map(({ value }) => value);
-  const words = draft.groups
+/** Words that were left empty are none. */
+function expressionsOf(groups: readonly (readonly Word[])[]) {
+  return groups
     .map((group) => group.filter(({ word }) => word.trim() !== ''))
-    .filter((group) => group.length > 0);
-  return {
-    ...each(RANGE_MEMBERS, (name) => numberOrNull(draft[name])),
-    ...each(FLAG_CRITERIA, (name) => (draft[name] === '' ? null : draft[name] === 'true')),
-    ...each(REQUIREMENTS, (name) => draft[name] || null),
-    ...each(LETTER_MEMBERS, (name) => oneOrSeveral(draft[name])),
-    title: draft.title,
-    transactionType: textOrNull(draft.transactionType),
-    propertyTypes: oneOrSeveral(draft.propertyTypes),
-    publisherTypes: oneOrSeveral(draft.publisherTypes),
-    includedFeatures: draft.includedFeatures,
-    excludedFeatures: draft.excludedFeatures,
-    orMissing: draft.orMissing.filter((name) => isAsked(draft, name)),
-    hidePropertyContact: draft.hidePropertyContact,
-    lat: decimalOrNull(draft.lat),
-    lon: decimalOrNull(draft.lon),
-    radius: decimalOrNull(draft.radius),
-    includedCities: values(draft.includedCities),
-    excludedCities: values(draft.excludedCities),
-    includedDepartments: values(draft.includedDepartments),
-    includedZipcodes: values(draft.includedZipcodes),
-    includedInseeCodes: inseeCodesOf(draft),
-    includedSiteCategories: draft.includedSiteCategories,
-    excludedSiteCategories: draft.excludedSiteCategories,
-    geoShapes: draft.shapes.length === 0 ? [] : { type: 'MultiPolygon', coordinates: draft.shapes },
-    expressions: words.map((group) =>
-      group.map(({ word, includes, strict }) => ({ word, options: { includes, strict } })),
-    ),
-    notificationEnabled: draft.notificationEnabled,
-    notificationRecipient: textOrNull(draft.notificationRecipient),
-    notificationConsent: draft.notificationConsent,
-    notificationFrequency: textOrNull(draft.notificationFrequency),
-    endpointRecipient: textOrNull(draft.endpointRecipient),
-    eventEndpoint: textOrNull(draft.eventEndpoint),
-    subscribedEvents: draft.subscribedEvents,
-    eventThresholds: draft.eventThresholds,
-    context: contextOf(draft.context),
-  };
+    .filter((group) => group.length > 0)
+    .map((group) => group.map(({ word, includes, strict }) => ({ word, options: { includes, strict } })));
 }
 
-export function inseeCodesOf({ includedInseeCodes }: Pick<Draft, 'includedInseeCodes'>): readonly string[] {
+/** Empty fields are null. */
+export function bodyOf(draft: Draft): Body {
+  const written = MEMBERS.map((name) => {
+    const { write } = EDITED[name] as Editing<unknown>;
+    return [MEMBER_OF[name] ?? name, write(draft[name])] as const;
+  });
+  return { ...Object.fromEntries(written), orMissing: draft.orMissing.filter((name) => isAsked(draft, name)) };
+}
+
+export function inseeCodesOf({ includedInseeCodes }: { readonly includedInseeCodes: string }): readonly string[] {
   return includedInseeCodes.split(/[\s,;]+/).filter(Boolean);
 }
 
