@@ -250,9 +250,8 @@ const WORDS_COMPARED_MAX = 2_000;
 const EVALUATED_AT_ONCE = 8;
 
 interface Sample {
-  readonly properties: readonly PropertyFacts[];
-  /** The first ones, with their texts. */
-  readonly withTexts: readonly PropertyFacts[];
+  /** The first ones with their texts as well. */
+  readonly properties: readonly { readonly facts: PropertyFacts; readonly withTexts: PropertyFacts | null }[];
   readonly siteCategoryName: SiteCategoryName;
 }
 
@@ -278,37 +277,35 @@ async function readSampled(database: Queryable): Promise<Sample> {
   const first = rows.slice(0, TEXTS_MAX).map(({ uuid }) => uuid);
   const texts = await readTexts(database, first);
   const slices = createWorkSlices();
-  const properties: PropertyFacts[] = [];
-  const withTexts: PropertyFacts[] = [];
+  const properties: Sample['properties'][number][] = [];
   for (const [at, { uuid, facts }] of rows.entries()) {
     const summary = readSummary(facts);
-    properties.push(factsOf(summary, median));
-    if (at < TEXTS_MAX) withTexts.push(factsOf(summary, median, textsOf(summary, texts.get(uuid) ?? [])));
+    const withTexts = at < TEXTS_MAX ? factsOf(summary, median, textsOf(summary, texts.get(uuid) ?? [])) : null;
+    properties.push({ facts: factsOf(summary, median), withTexts });
     await slices.yieldIfDue();
   }
-  return { properties, withTexts, siteCategoryName: await siteCategoryNames(database) };
+  return { properties, siteCategoryName: await siteCategoryNames(database) };
 }
 
 async function estimate(
-  { properties, withTexts, siteCategoryName }: Sample,
+  { properties, siteCategoryName }: Sample,
   ...[members]: Parameters<EstimateMatches>
 ): Promise<number> {
   const criteria = criteriaOf(members, siteCategoryName);
   if (removableCriteria(criteria).every((name) => name === DEFAULT_CRITERION)) return SAMPLE_MAX;
-  const hasWords = criteria.expressions.length > 0;
   const [satisfies, satisfiesAll] = [satisfier({ ...criteria, expressions: [] }), satisfier(criteria)];
   const slices = createWorkSlices();
   const evaluatedMax = Math.ceil(CORNERS_COMPARED_MAX / (weightOf(members).polygonCorners + 1));
-  const readMax = Math.ceil(WORDS_COMPARED_MAX / (criteria.expressions.flat().length + 1));
+  const words = criteria.expressions.flat().length;
+  const readMax = words === 0 ? 0 : Math.ceil(WORDS_COMPARED_MAX / (words + 1));
   let [evaluated, satisfied, read, worded] = [0, 0, 0, 0];
-  for (const facts of properties.slice(0, evaluatedMax)) {
-    const known = withTexts[evaluated];
+  for (const { facts, withTexts } of properties.slice(0, evaluatedMax)) {
     evaluated += 1;
     if (satisfies(facts)) {
       satisfied += 1;
-      if (hasWords && known !== undefined && read < readMax) {
+      if (withTexts !== null && read < readMax) {
         read += 1;
-        worded += Number(satisfiesAll(known));
+        worded += Number(satisfiesAll(withTexts));
       }
     }
     if (evaluated % EVALUATED_AT_ONCE === 0) await slices.yieldIfDue();

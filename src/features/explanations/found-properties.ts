@@ -45,12 +45,8 @@ export interface ListedProperties extends Omit<FoundProperties, 'page'> {
   readonly hidePropertyContact: boolean;
 }
 
-export interface ListedProperty {
-  readonly uuid: Uuid;
-  readonly satisfiedSince: string;
-  /** Null: the pair was never notified. */
-  readonly matchId: Uuid | null;
-}
+/** `matchId`: null when the pair was never notified. */
+export type ListedProperty = FoundProperties['page'][number] & { readonly matchId: Uuid | null };
 
 interface Found {
   readonly uuid: Uuid;

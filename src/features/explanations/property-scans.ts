@@ -10,7 +10,7 @@ import type { Criteria } from '../../engine/domain/criteria.ts';
 import type { CriterionName } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import { lookupKey } from '../../engine/domain/property-summary.ts';
-import { PACKED_TEXTS, readState } from '../../engine/domain/stored-property.ts';
+import { PACKED_TEXTS } from '../../engine/domain/stored-property.ts';
 import { bitOfCriterion } from '../../engine/domain/unknown-criteria.ts';
 import { arrayLiteral } from '../../engine/store/array-literal.ts';
 import type { Queryable } from '../../engine/store/database.ts';
@@ -292,9 +292,6 @@ const RANGE_COLUMNS = [
   ['bedroom', 'bedroom'],
 ] as const;
 
-/** The largest state that is read in JavaScript; PostgreSQL extracts the texts of a larger one. */
-const LIGHT_BYTES = 256 * 1_024;
-
 /** UUID, the title and description that the advert states for the property, and its own. Nulls are kept. */
 export type AdvertTexts = readonly [
   uuid: Uuid,
@@ -304,40 +301,19 @@ export type AdvertTexts = readonly [
   ownDescription: string | null,
 ];
 
-interface TextRow {
-  readonly uuid: Uuid;
-  readonly state: string | null;
-  readonly texts: readonly AdvertTexts[] | null;
-}
-
 const PICKED = PACKED_TEXTS.map((path) => `advert #>> '${path}'`).join();
 
-/** Texts of every advert of the properties that still exist. Served by the primary key. */
+/** Texts of every advert of the properties that still exist; states stay where they are. Served by the primary key. */
 export async function readTexts(
   database: Queryable,
   uuids: readonly Uuid[],
 ): Promise<ReadonlyMap<Uuid, readonly AdvertTexts[]>> {
-  const { rows } = await database.query<TextRow>(
-    `select uuid, case when is_light then state end as state, case when not is_light then (
+  const { rows } = await database.query<{ uuid: Uuid; texts: readonly AdvertTexts[] | null }>(
+    `select uuid, (
        select json_agg(json_build_array(advert ->> 0, ${PICKED}))
-       from json_array_elements(state::json -> 1) advert) end as texts
-     from (
-       select uuid, state, state_bytes <= ${LIGHT_BYTES} as is_light
-       from properties where uuid = any($1::uuid[])
-     ) sized`,
-    [uuids],
+       from json_array_elements(state::json -> 1) advert) as texts
+     from properties where uuid = any($1::uuid[])`,
+    [arrayLiteral(uuids)],
   );
-  return new Map(
-    rows.map(({ uuid, state, texts }) => [
-      uuid,
-      texts ??
-        (state === null ? [] : readState(state).adverts).map(({ uuid: advert, property, content }) => [
-          advert,
-          property.title,
-          property.description,
-          content.title,
-          content.description,
-        ]),
-    ]),
-  );
+  return new Map(rows.map(({ uuid, texts }) => [uuid, texts ?? []]));
 }
