@@ -64,7 +64,7 @@ describe('a recovery', () => {
       const others: readonly string[] = await seed('/neighbour', neighbour, ['failed', 'retry_wait']);
       const workers = [work(), work()];
       const { id } = await ask(includesDelivered);
-      await assert.rejects(ask(), /open/);
+      await assert.rejects(ask(), /not finished/);
       const done = await untilState(id, 'finished');
       await Promise.all(workers.map((worker) => worker.stop()));
       const wanted = ids.filter((_, at) =>

@@ -245,9 +245,9 @@ interface Range<Id extends string> {
  * The keys of a table from the lowest one up, `ROWS_PER_BATCH` rows a time; `below`: where to end, null for the end of
  * the table. Starting where the last range ended avoids scanning recently deleted rows. Served by the primary key.
  */
-async function* ranges<Id extends string>(
+export async function* ranges<Id extends string>(
   client: Queryable,
-  table: 'events' | 'search_changes' | 'deliveries' | 'snapshots',
+  table: 'events' | 'search_changes' | 'deliveries' | 'snapshots' | 'mail_items',
   lowest: Id,
   below: Id | null,
 ): AsyncGenerator<Range<Id>, void, void> {

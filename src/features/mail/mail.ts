@@ -7,7 +7,7 @@ import { horizonsOf } from '../../engine/domain/retention.ts';
 import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
 import type { Requeued } from '../../engine/store/resends.ts';
-import type { Batches } from '../../engine/store/retention.ts';
+import { type Batches, type Removed, ranges } from '../../engine/store/retention.ts';
 import { statementShares } from '../../engine/store/statement-share.ts';
 import type { Feature } from '../../feature.ts';
 import type { Log } from '../../log.ts';
@@ -73,10 +73,7 @@ export const mail: Feature = {
       retryDelayMs: config.retryDelayMs,
       attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
       clock: () => new Date(),
-      onMail(settled, itemCount) {
-        countMail(metrics, settled);
-        logMail(log, settled, itemCount);
-      },
+      onMail: (settled, itemCount) => reportMail(metrics, log, settled, itemCount),
       supervisor,
     });
     return {
@@ -127,18 +124,14 @@ function measureMail(metrics: Metrics, database: Database): void {
   });
 }
 
-function countMail(metrics: Metrics, { outcome, after }: SettledMail): void {
-  metrics.mailAttempts.inc({ result: outcome.error ?? 'delivered' });
-  if (after.state === 'failed') metrics.mailsFailed.inc();
-}
-
-/** No address and no key of the recipient, and no answer of the mail server. */
-function logMail(log: Log, { id, attempt, outcome, after }: SettledMail, itemCount: number): void {
+/** Logs no address and no key of the recipient, and no answer of the mail server. */
+function reportMail(metrics: Metrics, log: Log, { id, attempt, outcome, after }: SettledMail, items: number): void {
   const { statusCode, error, reason } = outcome;
+  metrics.mailAttempts.inc({ result: error ?? 'delivered' });
+  if (after.state === 'failed') metrics.mailsFailed.inc();
   const durationMs = Math.round(outcome.durationMs);
-  const line = { mail: id, items: itemCount, attempt, state: after.state, statusCode, error, reason };
-  if (error === null) log.debug({ ...line, durationMs }, 'mail');
-  else log.info({ ...line, durationMs }, 'mail');
+  const line = { mail: id, items, attempt, state: after.state, statusCode, error, reason, durationMs };
+  log[error === null ? 'debug' : 'info'](line, 'mail');
 }
 
 /** Estimated bytes of an item beyond its reason. */
@@ -206,33 +199,23 @@ export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requ
   return rows[0] ?? null;
 }
 
-const ROWS_PER_BATCH = 2_000;
-
 /**
  * Final before `before`, with their attempts, or due before it and still unsent: the mail server is gone, and the news
  * is obsolete. Served by the primary keys.
  */
 export async function* removeMailItems(client: Queryable, before: Date): Batches {
-  for (let after = firstUuidAt(new Date(0)), isMore = true; isMore; ) {
-    const { rows } = await client.query<{ last: Uuid | null; count: number; items: number; attempts: number }>(
-      `with batch as materialized (
-         select id from mail_items where id > $1 and id < $2 order by id limit $4
-       ), gone as (
+  for await (const { after, last } of ranges(client, 'mail_items', firstUuidAt(new Date(0)), firstUuidAt(before))) {
+    const { rows } = await client.query<{ mail_items: number; attempts: number }>(
+      `with gone as (
          delete from mail_items
-         where id = any(array(select id from batch)) and (finished_at < $3 or finished_at is null and due_at < $3)
-         returning id
+         where id > $1 and id <= $2 and (finished_at < $3 or finished_at is null and due_at < $3) returning id
        ), logged as (
          delete from attempts where delivery_id in (select id from gone) returning 1
        )
-       select (select id::text from batch order by id desc limit 1) as last,
-         (select count(*) from batch)::integer as count, (select count(*) from gone)::integer as items,
-         (select count(*) from logged)::integer as attempts`,
-      [after, firstUuidAt(before), before, ROWS_PER_BATCH],
+       select (select count(*) from gone)::integer as mail_items, (select count(*) from logged)::integer as attempts`,
+      [after, last, before],
     );
-    const [batch] = rows;
-    yield { mail_items: batch?.items ?? 0, attempts: batch?.attempts ?? 0 };
-    after = batch?.last ?? after;
-    isMore = batch?.count === ROWS_PER_BATCH;
+    yield rows[0] as Removed;
   }
 }
 
@@ -250,16 +233,17 @@ export async function* removeMailRecipients(client: Queryable): Batches {
   yield { mail_recipients: rowCount ?? 0 };
 }
 
+const TOKENS_PER_BATCH = 2_000;
+
 /** A link to unsubscribe works for a year. Served by mail_tokens_created. */
 export async function* removeMailTokens(client: Queryable): Batches {
-  for (let isMore = true; isMore; ) {
-    const { rowCount } = await client.query(
+  let count: number | null;
+  do {
+    ({ rowCount: count } = await client.query(
       `delete from mail_tokens where hash in (
          select hash from mail_tokens where created_at < statement_timestamp() - interval '1 year'
-         order by created_at limit $1)`,
-      [ROWS_PER_BATCH],
-    );
-    yield { mail_tokens: rowCount ?? 0 };
-    isMore = rowCount === ROWS_PER_BATCH;
-  }
+         order by created_at limit ${TOKENS_PER_BATCH})`,
+    ));
+    yield { mail_tokens: count ?? 0 };
+  } while (count === TOKENS_PER_BATCH);
 }

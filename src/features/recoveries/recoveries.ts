@@ -24,13 +24,13 @@ import {
 } from '../../grpc/generated/vigie/admin/v1/recoveries.ts';
 import { clientIdOf, nameOf, optionalClientId, optionalUuidOfName, textOf, uuidOfName } from '../../grpc/names.ts';
 import { cutPage, pageOf, uuidCursorOf } from '../../grpc/paging.ts';
+import { Problem } from '../../rest/problem.ts';
 import { RECOVERY_CONTRACT, recoveryRoutes } from './recovery-routes.ts';
 import {
   createRecovery,
   isEndpointKnown,
   isWithinKept,
   listAnyRecoveries,
-  RecoveryOpenError,
   type Recovery as RecoveryRead,
   type RecoveryState,
   readRecovery,
@@ -151,7 +151,7 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
   try {
     return recoveryMessage(await createRecovery(database, recovery));
   } catch (error) {
-    if (!(error instanceof RecoveryOpenError)) throw error;
+    if (!(error instanceof Problem)) throw error;
     const description = 'the client has a recovery that is not finished: wait for its end, or stop it';
     throw failedPrecondition('RECOVERY_OPEN', nameOf.client(clientId), description);
   }

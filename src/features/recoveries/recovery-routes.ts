@@ -15,12 +15,12 @@ import { collection, identityOf } from '../../rest/hydra.ts';
 import { once } from '../../rest/idempotency.ts';
 import { jsonBody } from '../../rest/json-body.ts';
 import { readBody } from '../../rest/member-rules.ts';
-import { notFound, Problem, Violations } from '../../rest/problem.ts';
+import { notFound, Violations } from '../../rest/problem.ts';
 import { instantOf, PAGING, readQuery, referenceOf } from '../../rest/query.ts';
 import { type Contract, route } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { idOf, ownSearch } from '../../rest/searches.ts';
-import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
+import { FAULTS, KINDS_OF_MEMBER, THINGS, zodMessage } from '../../rest/sentences.ts';
 import {
   createRecovery,
   isEndpointKnown,
@@ -29,7 +29,6 @@ import {
   type NewRecovery,
   RECOVERY_STATES,
   type Recovery,
-  RecoveryOpenError,
   readRecovery,
   remainingOf,
   stopRecovery,
@@ -79,9 +78,8 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
     const { clientId } = principalOf(ctx);
     const { made: recovery } = await once(ctx, database, {
       prepare: () => readNewRecovery(ctx, dependencies),
-      make: (asked) => createRecovery(database, asked).catch(refuseSecond),
-      makeOnce: (request, asked) =>
-        makeOnce(database, request, (connection) => createRecovery(connection, asked)).catch(refuseSecond),
+      make: (asked) => createRecovery(database, asked),
+      makeOnce: (request, asked) => makeOnce(database, request, (connection) => createRecovery(connection, asked)),
       readAgain: (id) => readRecovery(database, clientId, id),
     });
     const document = recoveryDocument(recovery);
@@ -141,11 +139,6 @@ async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Pro
     until: until > present ? present : until,
     includesDelivered: includeDelivered ?? false,
   };
-}
-
-function refuseSecond(error: unknown): never {
-  if (!(error instanceof RecoveryOpenError)) throw error;
-  throw new Problem(409, REFUSALS.recoveryOpen);
 }
 
 export function recoveryDocument(recovery: Recovery) {

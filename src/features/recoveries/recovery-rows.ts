@@ -7,6 +7,8 @@ import { firstUuidAt, type SearchNumber, type Uuid } from '../../engine/domain/i
 import type { ListedPage } from '../../engine/store/client-listings.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { isInAnyLane } from '../../engine/store/delivery-states.ts';
+import { Problem } from '../../rest/problem.ts';
+import { REFUSALS } from '../../rest/sentences.ts';
 
 /** `counting` → `running` → `finished`, or `stopped` by its client; clients see that it is paused as well. */
 export const RECOVERY_STATES = ['counting', 'running', 'finished', 'stopped'] as const;
@@ -53,11 +55,6 @@ export function remainingOf({ state, matched, sent, skipped }: Recovery): number
   return state === 'finished' ? 0 : Math.max(0, matched - sent - skipped);
 }
 
-/** Nothing was created: the client has an open one. */
-export class RecoveryOpenError extends Error {
-  readonly code = 'RECOVERY_OPEN';
-}
-
 /** Ids are created by the clocks of processes, times by PostgreSQL's: they differ by less. */
 export const CLOCKS_APART_MS = 3_600_000;
 
@@ -85,7 +82,7 @@ export function startOf({ since }: Pick<NewRecovery, 'since'>): Uuid {
   return firstUuidAt(new Date(Math.max(0, since.getTime() - CLOCKS_APART_MS)));
 }
 
-/** Throws `RecoveryOpenError`. Served by recoveries_open. */
+/** Throws a 409 `Problem` when the client has an open one. Served by recoveries_open. */
 export async function createRecovery(database: Queryable, recovery: NewRecovery): Promise<Recovery> {
   const { id, clientId, searchNumber, endpoint, since, until, includesDelivered } = recovery;
   const { rowCount } = await database.query(
@@ -94,7 +91,7 @@ export async function createRecovery(database: Queryable, recovery: NewRecovery)
      on conflict (client_id) where state in ('counting', 'running') do nothing`,
     [id, clientId, searchNumber, endpoint, since, until, includesDelivered, startOf(recovery)],
   );
-  if (rowCount === 0) throw new RecoveryOpenError(`${clientId} has a recovery that is open`);
+  if (rowCount === 0) throw new Problem(409, REFUSALS.recoveryOpen);
   return (await readRecovery(database, clientId, id)) as Recovery;
 }
 

@@ -54,9 +54,7 @@ function secretRoutes(router: Router, { database, secretsChanged }: ApiDependenc
   router.post('/webhook-secrets', acceptable, optionalJsonBody, async (ctx) => {
     const { overlapHours } = readBody(ctx, WebhookSecretCreation, KINDS_OF_MEMBER.secret);
     const { clientId } = principalOf(ctx);
-    const created = await createWebhookSecret(database, clientId, overlapHours ?? OVERLAP_HOURS_DEFAULT).catch(
-      refuseMore,
-    );
+    const created = await createWebhookSecret(database, clientId, overlapHours ?? OVERLAP_HOURS_DEFAULT);
     secretsChanged?.();
     answerSecret(ctx, created.secret, created.value);
   });
@@ -73,11 +71,6 @@ function secretRoutes(router: Router, { database, secretsChanged }: ApiDependenc
     secretsChanged?.();
     ctx.status = 204;
   });
-}
-
-function refuseMore(error: unknown): never {
-  if (!(error instanceof TooManySecretsError)) throw error;
-  throw new Problem(409, REFUSALS.secrets(WEBHOOK_SECRETS_MAX));
 }
 
 /** No cache may store a value that is shown once, not even the client's own. */
@@ -165,11 +158,6 @@ interface WebhookSecret {
   readonly hint: string;
 }
 
-/** Nothing was created: the client has the maximum number. */
-class TooManySecretsError extends Error {
-  readonly code = 'TOO_MANY_SECRETS';
-}
-
 /** `=`, the last character of all, carries no information. */
 const COLUMNS = `id, created_at as "createdAt", expires_at as "expiresAt", right(rtrim(secret, '='), 4) as hint`;
 /** Of locks that are held to the end of a transaction; the second key is the client's. */
@@ -195,7 +183,8 @@ async function readWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid):
 
 /**
  * The only moment at which the value exists outside its owner's hands. The older ones expire `overlapHours` from now,
- * or earlier if they do anyway. Throws `TooManySecretsError`. Served by webhook_secrets_client.
+ * or earlier if they do anyway. Throws a 409 `Problem` when
+ * the client has the maximum number. Served by webhook_secrets_client.
  */
 export async function createWebhookSecret(
   database: Database,
@@ -218,7 +207,7 @@ export async function createWebhookSecret(
       [timeOrderedUuid(new Date()), clientId, value, WEBHOOK_SECRETS_MAX],
     );
     const [secret] = rows;
-    if (secret === undefined) throw new TooManySecretsError(`${clientId} has ${WEBHOOK_SECRETS_MAX} secrets`);
+    if (secret === undefined) throw new Problem(409, REFUSALS.secrets(WEBHOOK_SECRETS_MAX));
     return { secret, value };
   });
 }
