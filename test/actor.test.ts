@@ -1,18 +1,10 @@
-/** The promises of src/engine/actor: admission, order, draining, asking, and what becomes of work that fails. */
+/** The promises of src/engine/actor: admission, order, draining, and what becomes of work that fails. */
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import {
-  type ActorOptions,
-  ActorStoppedError,
-  ask,
-  DRAIN_MAX_MS,
-  type Reply,
-  spawn,
-  startGrace,
-} from '../src/engine/actor/actor.ts';
+import { type ActorOptions, ActorStoppedError, DRAIN_MAX_MS, spawn, startGrace } from '../src/engine/actor/actor.ts';
 import { type ActorFailure, createSupervisor } from '../src/engine/actor/supervisor.ts';
 import { RETRY_PAUSES_MS } from './support/supervisor.ts';
 
@@ -435,52 +427,6 @@ test('what is thrown and is no Error becomes one', async () => {
   await actor.tell(1);
   await turn();
   assert.equal(failures[0]?.error.message, 'text');
-});
-
-interface Question extends Reply<number> {
-  readonly of: number;
-}
-
-test('ask resolves with the reply, or rejects with it', async () => {
-  const { actor } = spawnFor<Question>({
-    async receive([question]) {
-      if (question === undefined || question.of < 0) question?.reject(new RangeError('negative'));
-      else question.resolve(2 * question.of);
-    },
-  });
-  assert.equal(await ask(actor, (reply: Reply<number>) => ({ ...reply, of: 21 }), 1_000), 42);
-  await assert.rejects(
-    ask(actor, (reply: Reply<number>) => ({ ...reply, of: -1 }), 1_000),
-    RangeError,
-  );
-});
-
-test('ask gives up after its timeout, also while it waits for admission; a late reply is ignored', async () => {
-  const gate = gated<Question>();
-  const { actor } = spawnFor({ mailboxMax: 1, receive: gate.receive });
-  const asked = [1, 2, 3].map((of) => ask(actor, (reply: Reply<number>) => ({ ...reply, of }), 500));
-  const given = Promise.allSettled(asked);
-  await turn();
-  mock.timers.tick(499);
-  assert.equal(await hasSettled(Promise.race(asked)), false);
-  mock.timers.tick(1);
-  for (const outcome of await given) {
-    assert.equal(outcome.status, 'rejected');
-    assert.match(String(outcome.reason), /tested gave no answer within 500 ms/);
-  }
-  gate.received[0]?.[0]?.resolve(42);
-});
-
-test('an answered question leaves no timer behind that would keep the process alive', async () => {
-  mock.timers.reset();
-  const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
-  const { actor } = spawnFor<Question>({ receive: async ([question]) => question?.resolve(1) });
-  const before = timers();
-  const answers = [1, 2].map((of) => ask(actor, (reply: Reply<number>) => ({ ...reply, of }), 1_000_000));
-  await Promise.all(answers);
-  await actor.drain();
-  await assert.rejects(ask(actor, (reply: Reply<number>) => ({ ...reply, of: 3 }), 1_000_000));
-  assert.equal(timers(), before);
 });
 
 test('with gatherMs, a batch that is not full waits for more, and a full one does not', async () => {

@@ -15,7 +15,7 @@
 
 import { Mailbox, type Weighing } from './mailbox.ts';
 import { RetryAbandonedError, type RetryBudget, retryUntilDone, type Supervisor, type Watch } from './supervisor.ts';
-import { inTime, pause, Signal } from './waiting.ts';
+import { pause, Signal } from './waiting.ts';
 
 export interface ActorOptions<M> {
   readonly name: string;
@@ -228,19 +228,6 @@ function createRetryBudget(): RetryBudget & { endWith(grace: Grace): Promise<voi
       return ended;
     },
   };
-}
-
-/** Sends a message that carries its own reply; rejects after `timeoutMs`. */
-export function ask<M, R>(actor: Actor<M>, build: (reply: Reply<R>) => M, timeoutMs: number): Promise<R> {
-  const answer = new Promise<R>((resolve, reject) => {
-    actor.tell(build({ resolve, reject })).catch(reject);
-  });
-  return inTime(answer, timeoutMs, () => new Error(`actor ${actor.name} gave no answer within ${timeoutMs} ms`));
-}
-
-export interface Reply<R> {
-  readonly resolve: (value: R) => void;
-  readonly reject: (error: Error) => void;
 }
 
 interface Suspect<M> {

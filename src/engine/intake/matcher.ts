@@ -3,10 +3,9 @@
  * last poll; a search written on this instance, or announced by another, only makes the next poll earlier.
  */
 
-import { ask, type Reply, spawn } from '../actor/actor.ts';
-import type { Supervisor } from '../actor/supervisor.ts';
+import { nullIfAbandoned, retryUntilAborted, retryUntilDone, type Supervisor } from '../actor/supervisor.ts';
 import { startTask } from '../actor/task.ts';
-import { yieldToOthers } from '../actor/waiting.ts';
+import { inTime, yieldToOthers } from '../actor/waiting.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
@@ -51,41 +50,30 @@ export interface NotifyingSearches {
 
 /** How late an instance may learn of a search whose announcement was lost. */
 const POLL_MS = 1_000;
-/** Writers that wait for the same poll of PostgreSQL. */
-const REFRESHES_MAX = 10_000;
 const REFRESH_TIMEOUT_MS = 30_000;
 /** A million searches load in about ten seconds, on a busy machine in a minute. */
 const REBUILD_TIMEOUT_MS = 10 * 60_000;
 
 const SLICE_MS = 2;
 
-interface PollRequest extends Reply<void> {
-  readonly isRebuild: boolean;
-}
-
 /** Resolves when every search is loaded. */
 export async function startMatcher(dependencies: MatcherDependencies): Promise<Matcher> {
   const followed = await LiveIndex.build(dependencies);
-  const actor = spawn<PollRequest>({
-    name: 'matcher',
-    mailboxMax: REFRESHES_MAX,
-    batchMax: REFRESHES_MAX,
-    // Reading once more is harmless, and ending the process would help no user: every failure is retried.
-    supervisor: { watch: (name) => ({ ...dependencies.supervisor.watch(name), isOperational: () => true }) },
-    async receive(waiting) {
-      if (waiting.some(({ isRebuild }) => isRebuild)) await followed.rebuild();
-      else await followed.catchUp();
-      for (const { resolve } of waiting) resolve();
+  // Reading once more is harmless, and ending the process would help no user: every failure is retried.
+  const watch = { ...dependencies.supervisor.watch('matcher'), isOperational: () => true };
+  let isRebuildAsked = false;
+  const polling = startTask({
+    what: 'matcher',
+    everyMs: POLL_MS,
+    async work(stopping) {
+      const isRebuild = isRebuildAsked;
+      isRebuildAsked = false;
+      const poll = (): Promise<void> => (isRebuild ? followed.rebuild() : followed.catchUp());
+      await retryUntilDone(poll, watch, retryUntilAborted(stopping)).catch(nullIfAbandoned);
     },
   });
-  const requestPoll = (isRebuild: boolean, timeoutMs: number): Promise<void> =>
-    ask(actor, (reply: Reply<void>) => ({ ...reply, isRebuild }), timeoutMs);
-  const poll = (): void => {
-    const request = { resolve: () => undefined, reject: () => undefined, isRebuild: false };
-    // A matcher that drains needs no poll.
-    if (actor.depth === 0) void actor.tell(request).catch(() => undefined);
-  };
-  const polling = startTask({ what: 'matcher', everyMs: POLL_MS, work: poll });
+  const polled = (timeoutMs: number): Promise<void> =>
+    inTime(polling.run(), timeoutMs, () => new Error(`the matcher has not read the searches within ${timeoutMs} ms`));
   return {
     get stats() {
       return followed.index.stats();
@@ -96,12 +84,12 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     has: (number) => followed.index.has(number),
     match: (facts) => followed.index.match(facts),
     notifying: followed,
-    refresh: () => requestPoll(false, REFRESH_TIMEOUT_MS),
-    rebuild: () => requestPoll(true, REBUILD_TIMEOUT_MS),
-    async stop() {
-      await polling.stop();
-      await actor.drain();
+    refresh: () => polled(REFRESH_TIMEOUT_MS),
+    rebuild() {
+      isRebuildAsked = true;
+      return polled(REBUILD_TIMEOUT_MS);
     },
+    stop: polling.stop,
   };
 }
 
