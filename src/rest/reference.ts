@@ -31,7 +31,7 @@ import {
 } from './query.ts';
 import { cityReference, departmentDocument, siteCategoryDocument } from './search-document.ts';
 import type { SearchMemberName } from './search-schema.ts';
-import { THINGS } from './sentences.ts';
+import { THINGS, type Thing } from './sentences.ts';
 
 const NAME_ORDERS = { 'order[id]': orderParameter('id'), 'order[name]': orderParameter('name') } as const;
 
@@ -50,26 +50,40 @@ export const CITY_LIST_PARAMETERS = {
   ...PAGING,
 } as const;
 
-export const DEPARTMENT_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
-export const SITE_CATEGORY_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
-export const FEATURE_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
-export const USER_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
+export const NAMED_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
 
 export function referenceRoutes(router: Router, dependencies: ApiDependencies): void {
+  const { reference, database } = dependencies;
   cityRoutes(router, dependencies);
-  departmentRoutes(router, dependencies);
-  siteCategoryRoutes(router, dependencies);
-  featureRoutes(router);
-
-  // Only the client itself: the `user` of a search refers to it.
-  router.get('/users', acceptable, (ctx) => {
-    const items = [{ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }];
-    answerSlice(ctx, { context: 'User', items, documentOf: userDocument, parameters: USER_LIST_PARAMETERS });
+  namedRoutes(router, '/departments', {
+    context: 'Department',
+    thing: THINGS.department,
+    list: () => reference.departments(),
+    // People know the code, `2A` or `01`; where a code looks like an id, both mean the same department.
+    isNamed: ({ id, code }, asked) => String(id) === asked || code === asked.toUpperCase(),
+    documentOf: departmentDocument,
   });
-
-  router.get('/users/:id', acceptable, (ctx) => {
-    if (parseUuid(String(ctx.params.id)) !== principalOf(ctx).clientId) throw notFound(THINGS.user);
-    answer(ctx, userDocument({ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }));
+  namedRoutes(router, '/site_categories', {
+    context: 'SiteCategory',
+    thing: THINGS.siteCategory,
+    list: () => listSiteCategories(database),
+    isNamed: ({ id }, asked) => String(id) === asked,
+    documentOf: siteCategoryDocument,
+  });
+  namedRoutes(router, '/features', {
+    context: 'Feature',
+    thing: THINGS.feature,
+    list: () => FEATURE_NAMES.map((name, id) => ({ id, name })),
+    isNamed: ({ name }, asked) => name === asked,
+    documentOf: ({ name }) => featureDocument(name),
+  });
+  // Only the client itself: the `user` of a search refers to it.
+  namedRoutes(router, '/users', {
+    context: 'User',
+    thing: THINGS.user,
+    list: (ctx) => [{ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }],
+    isNamed: ({ id }, asked) => id === parseUuid(asked),
+    documentOf: userDocument,
   });
 }
 
@@ -130,90 +144,52 @@ export function cityDocument(city: City, matchedName: string | null = null): obj
   };
 }
 
-function departmentRoutes(router: Router, { reference }: ApiDependencies): void {
-  router.get('/departments', acceptable, (ctx) => {
-    const items = reference.departments();
-    answerSlice(ctx, {
-      context: 'Department',
-      items,
-      documentOf: departmentDocument,
-      parameters: DEPARTMENT_LIST_PARAMETERS,
-    });
-  });
-
-  router.get('/departments/:id', acceptable, (ctx) => {
-    // People know the code, `2A` or `01`; where a code looks like an id, both mean the same department.
-    const id = numberOf(ctx);
-    const department =
-      id === null ? reference.department(String(ctx.params.id).toUpperCase()) : reference.departmentById(id);
-    if (department === null) throw notFound(THINGS.department);
-    answer(ctx, departmentDocument(department));
-  });
-}
-
-function siteCategoryRoutes(router: Router, { database }: ApiDependencies): void {
-  router.get('/site_categories', acceptable, async (ctx) => {
-    const items = await listSiteCategories(database);
-    answerSlice(ctx, {
-      context: 'SiteCategory',
-      items,
-      documentOf: siteCategoryDocument,
-      parameters: SITE_CATEGORY_LIST_PARAMETERS,
-    });
-  });
-
-  router.get('/site_categories/:id', acceptable, async (ctx) => {
-    const id = numberOf(ctx);
-    const category = (await listSiteCategories(database)).find((one) => one.id === id);
-    if (category === undefined) throw notFound(THINGS.siteCategory);
-    answer(ctx, siteCategoryDocument(category));
-  });
-}
-
-function featureRoutes(router: Router): void {
-  router.get('/features', acceptable, (ctx) => {
-    const items = FEATURE_NAMES.map((name, id) => ({ id, name }));
-    const documentOf = ({ name }: (typeof items)[number]): object => featureDocument(name);
-    answerSlice(ctx, { context: 'Feature', items, documentOf, parameters: FEATURE_LIST_PARAMETERS });
-  });
-
-  router.get('/features/:id', acceptable, (ctx) => {
-    const name = FEATURE_NAMES.find((one) => one === ctx.params.id);
-    if (name === undefined) throw notFound(THINGS.feature);
-    answer(ctx, featureDocument(name));
-  });
-}
-
 export function featureDocument(name: FeatureName): object {
   const { label, words } = FEATURE_VOCABULARY[name];
   return { ...identityOf('Feature', `/features/${name}`), name, label, words };
 }
 
-interface Slice<Item> {
-  readonly context: string;
-  /** In the order that they have unless the client asks for another. */
-  readonly items: readonly Item[];
-  readonly documentOf: (item: Item) => object;
-  readonly parameters: typeof DEPARTMENT_LIST_PARAMETERS;
+interface Named {
+  readonly id: number | string;
+  readonly name: string;
 }
 
-/** One page of a list that is in memory as a whole. */
-function answerSlice<Item extends { readonly id: number | string; readonly name: string }>(
-  ctx: Context,
-  { context, items, documentOf, parameters }: Slice<Item>,
+interface NamedResource<Item extends Named> {
+  readonly context: string;
+  readonly thing: Thing;
+  /** In the order that they have unless the client asks for another. */
+  readonly list: (ctx: Context) => readonly Item[] | Promise<readonly Item[]>;
+  /** `asked`: the end of the path. */
+  readonly isNamed: (item: Item, asked: string) => boolean;
+  readonly documentOf: (item: Item) => object;
+}
+
+/** Pages of a list that is in memory as a whole, and its items. */
+function namedRoutes<Item extends Named>(
+  router: Router,
+  path: string,
+  { context, thing, list, isNamed, documentOf }: NamedResource<Item>,
 ): void {
-  const query = readQuery(ctx, parameters);
-  const { offset, limit } = offsetOf(query);
-  const members = inOrder(items, query['order[name]'], query['order[id]'])
-    .slice(offset, offset + limit)
-    .map(documentOf);
-  answer(ctx, collection(ctx, { context, members, totalItems: items.length, paging: query, parameters }));
+  router.get(path, acceptable, async (ctx) => {
+    const parameters = NAMED_LIST_PARAMETERS;
+    const query = readQuery(ctx, parameters);
+    const { offset, limit } = offsetOf(query);
+    const items = inOrder(await list(ctx), query['order[name]'], query['order[id]']);
+    const members = items.slice(offset, offset + limit).map(documentOf);
+    answer(ctx, collection(ctx, { context, members, totalItems: items.length, paging: query, parameters }));
+  });
+
+  router.get(`${path}/:id`, acceptable, async (ctx) => {
+    const item = (await list(ctx)).find((one) => isNamed(one, String(ctx.params.id)));
+    if (item === undefined) throw notFound(thing);
+    answer(ctx, documentOf(item));
+  });
 }
 
 /** By name as French sorts it. */
 const collator = new Intl.Collator('fr');
 
-function inOrder<Item extends { readonly id: number | string; readonly name: string }>(
+function inOrder<Item extends Named>(
   items: readonly Item[],
   byName: Direction | null,
   byId: Direction | null,

@@ -8,14 +8,7 @@ import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveri
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
-import {
-  CITY_LIST_PARAMETERS,
-  DEPARTMENT_LIST_PARAMETERS,
-  FEATURE_LIST_PARAMETERS,
-  LOCATION_PARAMETERS,
-  SITE_CATEGORY_LIST_PARAMETERS,
-  USER_LIST_PARAMETERS,
-} from './reference.ts';
+import { CITY_LIST_PARAMETERS, LOCATION_PARAMETERS, NAMED_LIST_PARAMETERS } from './reference.ts';
 import { type Route, route } from './route.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
@@ -100,28 +93,28 @@ export const ROUTES: readonly Route[] = [
     details: `${REFERENCE} The id is the INSEE code as a number; 2A004 is 120004.`,
   }),
   route('get /departments', 'Department', 'collection', 'Lists departments', {
-    parameters: DEPARTMENT_LIST_PARAMETERS,
+    parameters: NAMED_LIST_PARAMETERS,
     details: `${REFERENCE} All departments. ${FILTERED}`,
   }),
   route('get /departments/{id}', 'Department', 'item', 'Reads a department', {
     details: `${REFERENCE} The id is the code as a number; 2A is 201.`,
   }),
   route('get /site_categories', 'SiteCategory', 'collection', 'Lists site categories', {
-    parameters: SITE_CATEGORY_LIST_PARAMETERS,
+    parameters: NAMED_LIST_PARAMETERS,
     details: 'What publishers of adverts can be, for `includedSiteCategories` and its counterpart.',
   }),
   route('get /site_categories/{id}', 'SiteCategory', 'item', 'Reads a site category', {
     details: 'One category of publishers.',
   }),
   route('get /features', 'Feature', 'collection', 'Lists features of homes', {
-    parameters: FEATURE_LIST_PARAMETERS,
+    parameters: NAMED_LIST_PARAMETERS,
     details: 'The vocabulary of `includedFeatures` and `excludedFeatures`, with its French and English words.',
   }),
   route('get /features/{id}', 'Feature', 'item', 'Reads a feature of homes', {
     details: 'One feature; the id is its name.',
   }),
   route('get /users', 'User', 'collection', 'Lists yourself', {
-    parameters: USER_LIST_PARAMETERS,
+    parameters: NAMED_LIST_PARAMETERS,
     details: 'Yourself, the one client that the API key belongs to.',
   }),
   route('get /users/{id}', 'User', 'item', 'Reads yourself', {
