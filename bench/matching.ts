@@ -58,7 +58,7 @@ interface Built {
   readonly index: SearchIndex;
   readonly buildSeconds: number;
   readonly bytesPerSearch: number;
-  /** Of a single insertion, or of a step of laying out. */
+  /** Of a single insertion. */
   readonly longestStepMs: number;
 }
 
@@ -89,14 +89,6 @@ function build(searchAt: SearchAt): Built {
     }
     buildMs += last - started;
   }
-  const started = performance.now();
-  let last = started;
-  for (const _ of index.layOut()) {
-    const now = performance.now();
-    longestStepMs = Math.max(longestStepMs, now - last);
-    last = now;
-  }
-  buildMs += performance.now() - started;
   return {
     index,
     buildSeconds: buildMs / 1000,

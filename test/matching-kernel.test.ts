@@ -12,42 +12,28 @@ import {
   CHECK_ANSWERS,
   CHECK_COUNT,
   CHECK_INTEGERS,
-  GROUP_COUNT,
   GROUP_LIST,
   KERNEL_BYTES,
   LANES,
   LATITUDES,
   MAYBE_BOUNDS,
-  NUMBERS,
   OPEN_ROW,
   QUERY_LACKING,
   QUERY_TRIGGER,
   QUERY_TYPE,
   SURE_ANSWERS,
-  ZONE_GROUPS,
-  ZONE_LIST,
-  ZONE_MAX_X,
-  ZONE_MAX_Y,
-  ZONE_MIN_X,
-  ZONE_MIN_Y,
 } from '../src/engine/matching/kernel/layout.ts';
 import { writePlace } from '../src/engine/matching/property-view.ts';
 import { circleRow } from '../src/engine/matching/rows/area-geometry.ts';
 import { createKernel, type KernelFilter } from '../src/engine/matching/rows/candidate-rows.ts';
-import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from '../src/engine/matching/rows/quantiser.ts';
-import { createRow, GroupMemory, groupBytes, NEEDS_EXACT_CHECK } from '../src/engine/matching/rows/row-groups.ts';
+import { codeOf, EDGES_OF_MEASURE, isGap } from '../src/engine/matching/rows/quantiser.ts';
+import { createRow, GroupMemory, groupBytes } from '../src/engine/matching/rows/row-groups.ts';
 import { LOADER, moduleUrl } from './support/checkout.ts';
 import { createPlainKernel } from './support/plain-kernel.ts';
 import { runsOf } from './support/random-runs.ts';
 
-function answersOf(
-  filter: KernelFilter,
-  memory: GroupMemory,
-  groupCount: number,
-  hasArea: boolean,
-  zoneCount = 0,
-): number[][] {
-  const sureCount = filter(groupCount, zoneCount, hasArea);
+function answersOf(filter: KernelFilter, memory: GroupMemory, groupCount: number, hasArea: boolean): number[][] {
+  const sureCount = filter(groupCount, hasArea);
   const checkCount = (memory.integers[CHECK_COUNT >> 2] as number) * CHECK_INTEGERS;
   const from = (address: number, count: number) => [...memory.integers.subarray(address >> 2, (address >> 2) + count)];
   return [from(SURE_ANSWERS, sureCount), from(CHECK_ANSWERS, checkCount)];
@@ -98,55 +84,6 @@ test('on any bytes in rows and query, both kernels give the same answers', () =>
     ),
     { numRuns: runsOf(600) },
   );
-});
-
-test('on any bytes in zones, both kernels read the same groups, and no other than those that are not excluded', () => {
-  const zoneBytes = fc.uint8Array({ minLength: NUMBERS, maxLength: NUMBERS });
-  const coordinate = fc.integer({ min: -2, max: 2 });
-  const boxes = fc.array(fc.tuple(coordinate, coordinate, coordinate, coordinate), {
-    minLength: LANES,
-    maxLength: LANES,
-  });
-  let groupsRead = 0;
-  fc.assert(
-    fc.property(zoneBytes, fc.integer({ min: 0, max: 255 }), boxes, (bytes, type, boxes) => {
-      const memory = new GroupMemory(KERNEL_BYTES);
-      writePlace(0, 0, memory);
-      memory.bytes[QUERY_TYPE] = type;
-      // Half of the random bounds of the first measure are kept, and all others.
-      for (let column = 2; column < BOUND_COLUMNS; column++) {
-        memory.codes[MAYBE_BOUNDS + column] = column % 2 === 0 ? CODE_MAX : CODE_MIN;
-      }
-      const zone = memory.allocate(0, true);
-      const chunk = memory.allocate(4, true);
-      memory.bytes.set(bytes, zone);
-      for (const [lane, box] of boxes.entries()) {
-        const group = chunk + lane * groupBytes(true);
-        memory.write(group, 0, { ...createRow(), number: lane + 1, reach: 1e5, attention: NEEDS_EXACT_CHECK }, true);
-        memory.integers[(zone + ZONE_GROUPS) / 4 + lane] = group;
-        for (const [side, column] of [ZONE_MIN_X, ZONE_MIN_Y, ZONE_MAX_X, ZONE_MAX_Y].entries()) {
-          memory.integers[(zone + column) / 4 + lane] = box[side] as number;
-        }
-      }
-      memory.integers[ZONE_LIST >> 2] = zone;
-      for (const hasArea of [false, true]) {
-        const answers = answersOf(createKernel(memory), memory, 0, hasArea, 1);
-        const listed = memory.integers[GROUP_COUNT >> 2] as number;
-        const groups = [...memory.integers.subarray(GROUP_LIST >> 2, (GROUP_LIST >> 2) + listed)];
-        groupsRead += listed;
-        assert.deepEqual(answersOf(createPlainKernel(memory), memory, 0, hasArea, 1), answers);
-        assert.deepEqual([...memory.integers.subarray(GROUP_LIST >> 2, (GROUP_LIST >> 2) + listed)], groups);
-        for (const group of groups) {
-          const lane = (group - chunk) / groupBytes(true);
-          assert.notEqual((bytes[lane] as number) & type, 0);
-          const [west, south, east, north] = boxes[lane] as [number, number, number, number];
-          if (hasArea) assert.ok(west <= 0 && south <= 0 && east >= 0 && north >= 0);
-        }
-      }
-    }),
-    { numRuns: runsOf(600) },
-  );
-  assert.ok(groupsRead > runsOf(600));
 });
 
 test('no group means no answer', () => {

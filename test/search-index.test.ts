@@ -79,64 +79,11 @@ test('thousands of searches in one place split their leaves, and leave without a
   );
 });
 
-function layOut(index: SearchIndex): void {
-  for (const _ of index.layOut());
-}
-
-test('laid out all at once or one by one, searches are matched alike and leave without a trace', () => {
-  const atOnce = createSearchIndex();
-  const oneByOne = createSearchIndex();
-  layOut(oneByOne);
-  const searches = new Map(manySearches(6000, 11).map((criteria, i) => [i + 1, criteria]));
-  for (const [number, criteria] of searches)
-    for (const index of [atOnce, oneByOne]) index.upsert(searchNumberOf(number), criteria);
-  assert.equal(atOnce.stats().rows, 0);
-  layOut(atOnce);
-  assert.equal(atOnce.stats().rows, oneByOne.stats().rows);
-  for (const property of fc.sample(facts, { numRuns: runsOf(160), seed: 12 })) {
-    assertSameAsScan(atOnce, searches, property);
-    assertSameAsScan(oneByOne, searches, property);
-  }
-  for (const number of searches.keys()) assert.ok(atOnce.delete(searchNumberOf(number)));
-  const { rows, blocks, areas, places, expressions } = atOnce.stats();
-  assert.deepEqual([rows, blocks, areas, places, expressions], [0, 0, 0, 0, 0]);
-});
-
-test('searches may change and properties be matched while the index is being laid out', () => {
-  const [property] = fc.sample(facts, { numRuns: 1, seed: 13 }) as [PropertyFacts];
-  const changes: ((index: SearchIndex, searches: Map<number, Criteria>) => void)[] = [
-    (index, searches) => assertSameAsScan(index, searches, property),
-    (index, searches) => assert.equal(index.delete(searchNumberOf(7)), searches.delete(7)),
-    (index, searches) => {
-      const [criteria] = manySearches(1, 14) as [Criteria];
-      for (const number of [8, 9_999]) {
-        index.upsert(searchNumberOf(number), criteria);
-        searches.set(number, criteria);
-      }
-    },
-  ];
-  const saved = manySearches(4000, 15);
-  const properties = fc.sample(facts, { numRuns: runsOf(40), seed: 16 });
-  for (const change of changes) {
-    for (const stepsBefore of [0, 1, 30, 60, 90]) {
-      const searches = new Map(saved.map((criteria, i) => [i + 1, criteria]));
-      const index = createSearchIndex();
-      for (const [number, criteria] of searches) index.upsert(searchNumberOf(number), criteria);
-      const steps = index.layOut()[Symbol.iterator]();
-      for (let step = 0; step < stepsBefore; step++) assert.ok(!steps.next().done);
-      change(index, searches);
-      while (!steps.next().done);
-      for (const property of properties) assertSameAsScan(index, searches, property);
-    }
-  }
-});
-
 test('its memory grows outside the account by which V8 decides to mark the whole heap', () => {
   const searches = manySearches(6000, 10);
   const index = createSearchIndex();
   const before = { bytes: index.stats().bytes, counted: process.memoryUsage().external };
   for (const [i, criteria] of searches.entries()) index.upsert(searchNumberOf(i + 1), criteria);
-  layOut(index);
   const bytes = index.stats().bytes - before.bytes;
   const counted = process.memoryUsage().external - before.counted;
   assert.ok(counted < bytes / 4, `${counted} of ${bytes} bytes are counted`);

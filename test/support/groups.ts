@@ -36,7 +36,6 @@ export const GROUPS = {
     'replay-oracle',
     'replayed-histories',
     'routing',
-    'row-order',
     'signature',
     'standing-document',
     'stored-property',

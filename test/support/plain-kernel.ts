@@ -7,7 +7,6 @@ import {
   CHECK_ANSWERS,
   CHECK_COUNT,
   CHECK_INTEGERS,
-  GROUP_COUNT,
   GROUP_LIST,
   LANES,
   LATITUDES,
@@ -23,8 +22,6 @@ import {
   QUERY_LONGITUDE,
   QUERY_TRIGGER,
   QUERY_TYPE,
-  QUERY_X,
-  QUERY_Y,
   REACHES,
   SOURCES,
   SURE_ANSWERS,
@@ -32,12 +29,6 @@ import {
   SURE_DEGREES,
   SURE_PART,
   TYPES,
-  ZONE_GROUPS,
-  ZONE_LIST,
-  ZONE_MAX_X,
-  ZONE_MAX_Y,
-  ZONE_MIN_X,
-  ZONE_MIN_Y,
 } from '../../src/engine/matching/kernel/layout.ts';
 import type { KernelFilter } from '../../src/engine/matching/rows/candidate-rows.ts';
 import type { GroupMemory } from '../../src/engine/matching/rows/row-groups.ts';
@@ -47,10 +38,8 @@ const IS_OPEN = 1;
 const PASSES = 2;
 
 export function createPlainKernel(memory: GroupMemory): KernelFilter {
-  return (count, zoneCount, hasArea) => {
+  return (groupCount, hasArea) => {
     const { bytes, integers } = memory;
-    const groupCount = addGroups(memory, count, zoneCount, hasArea);
-    integers[GROUP_COUNT >> 2] = groupCount;
     const trigger = bytes[QUERY_TRIGGER] as number;
     let sure = SURE_ANSWERS >> 2;
     let check = CHECK_ANSWERS >> 2;
@@ -74,33 +63,6 @@ export function createPlainKernel(memory: GroupMemory): KernelFilter {
     integers[CHECK_COUNT >> 2] = (check - (CHECK_ANSWERS >> 2)) / CHECK_INTEGERS;
     return sure - (SURE_ANSWERS >> 2);
   };
-}
-
-/** Lists the groups of the listed zones that pass; returns how many are listed then. */
-function addGroups(memory: GroupMemory, groupCount: number, zoneCount: number, hasArea: boolean): number {
-  const { integers } = memory;
-  let listed = groupCount;
-  for (let i = 0; i < zoneCount; i++) {
-    const zone = integers[(ZONE_LIST >> 2) + i] as number;
-    for (let lane = 0; lane < LANES; lane++) {
-      const word = (zone >> 2) + lane;
-      if (judgeColumns(memory, zone + lane) === FAILS || (hasArea && !isInBox(integers, word))) continue;
-      integers[(GROUP_LIST >> 2) + listed++] = integers[word + (ZONE_GROUPS >> 2)] as number;
-    }
-  }
-  return listed;
-}
-
-/** `word`: of the zone's lane in a column at offset 0. */
-function isInBox(integers: Int32Array, word: number): boolean {
-  const x = integers[QUERY_X >> 2] as number;
-  const y = integers[QUERY_Y >> 2] as number;
-  return (
-    x >= (integers[word + (ZONE_MIN_X >> 2)] as number) &&
-    y >= (integers[word + (ZONE_MIN_Y >> 2)] as number) &&
-    x <= (integers[word + (ZONE_MAX_X >> 2)] as number) &&
-    y <= (integers[word + (ZONE_MAX_Y >> 2)] as number)
-  );
 }
 
 function judgeColumns({ bytes, codes }: GroupMemory, row: number): number {

@@ -142,8 +142,6 @@ class LiveIndex implements NotifyingSearches {
     const fresh = this.#dependencies.createIndex();
     const notifying = new NumberBits();
     const horizon = await this.#follow(null, fresh, notifying);
-    // The index that is being replaced still answers.
-    await inSlices(fresh.layOut());
     this.#index = fresh;
     this.#notifying = notifying;
     this.#horizon = horizon;

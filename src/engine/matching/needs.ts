@@ -30,7 +30,6 @@ interface Needs {
 
 /** Those of the kernel. */
 const BITS_MAX = 8 * NEED_COLUMNS;
-export const COLUMN_NEEDS = 2 ** BITS_MAX - 1;
 
 /** Types of property have a column of their own; letters are left to the record. */
 export function hasNeeds(row: PlainRow): row is NeedRow {
@@ -123,9 +122,6 @@ export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts
 /** Trees of rows are cut by these. */
 export const NEEDS_SALE = needFor('transactionType', SALE);
 export const NEEDS_RENT = needFor('transactionType', RENT);
-/** Nearly all properties provide it. */
-export const NEEDS_COHERENT_PRICE = needFor('withCoherentPrice', true);
-
 function needFor(name: NeedRow['name'], value: number | boolean): number {
   return NEEDS.reduce((bits, needs) => (needs.row.name === name ? bits | bitOf(needs, value) : bits), 0);
 }

@@ -17,11 +17,8 @@ import {
   QUERY_LONGITUDE,
   QUERY_TRIGGER,
   QUERY_TYPE,
-  QUERY_X,
-  QUERY_Y,
   SURE_BOUNDS,
 } from './kernel/layout.ts';
-import { unitsOf } from './rows/area-geometry.ts';
 import { ACCEPTS_RENT, ACCEPTS_SALE, ACCEPTS_UNKNOWN_TRANSACTION } from './rows/kind-cut.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap, MEASURES } from './rows/quantiser.ts';
 import {
@@ -127,13 +124,11 @@ export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): v
 }
 
 /** `lon` may be 360° away from the property's, to compare it across the date line. */
-export function writePlace(lat: number, lon: number, { floats, integers }: GroupMemory): void {
+export function writePlace(lat: number, lon: number, { floats }: GroupMemory): void {
   const cosine = Math.cos(lat * RADIANS);
   const sine = Math.sin(lat * RADIANS);
   floats[QUERY_LATITUDE >> 2] = lat;
   floats[QUERY_LONGITUDE >> 2] = lon;
-  integers[QUERY_X >> 2] = unitsOf(lon);
-  integers[QUERY_Y >> 2] = unitsOf(lat);
   floats[QUERY_COSINES >> 2] = cosine * cosine;
   floats[(QUERY_COSINES >> 2) + 1] = cosine * sine * RADIANS;
   floats[(QUERY_COSINES >> 2) + 2] = ((cosine * cosine) / 2) * RADIANS * RADIANS;

@@ -46,7 +46,7 @@ export interface SearchIndexStats {
   readonly searches: number;
   /** Rows of searches in areas and places. */
   readonly rows: number;
-  /** Groups of sixteen rows that hold them, and zones of such groups. */
+  /** Groups of sixteen rows that hold them. */
   readonly blocks: number;
   /** Leaves of circles and polygons in the R-tree. */
   readonly areas: number;
@@ -66,11 +66,6 @@ export interface SearchIndex {
   upsert(number: SearchNumber, criteria: Criteria): void;
   /** False when the search is not in the index. */
   delete(number: SearchNumber): boolean;
-  /**
-   * Lays out the searches of a new index for matching, in steps of less than a millisecond. The first match does it at
-   * once where it is not done, and so does a change while it is under way. Before it, changes of searches are cheaper.
-   */
-  layOut(): Iterable<null>;
   /** The searches that the property satisfies: exact, each once, in no particular order. */
   match(facts: PropertyFacts): SearchNumber[];
   stats(): SearchIndexStats;
@@ -79,9 +74,6 @@ export interface SearchIndex {
 export function createSearchIndex(): SearchIndex {
   return new ColumnarSearchIndex();
 }
-
-/** A millisecond while the code is cold. */
-const STAGED_PER_STEP = 64;
 
 class ColumnarSearchIndex implements SearchIndex {
   readonly #expressions = new ExpressionTable();
@@ -102,10 +94,6 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #unusual = new Map<SearchNumber, Criteria>();
   readonly #rows = new CandidateRows();
   readonly #searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
-  /** Until then searches have records only. */
-  #isLaidOut = false;
-  /** Under way. */
-  #layout: Generator<null> | null = null;
   /** The property that is being matched; null between two calls. */
   #view: PropertyView | null = null;
   readonly #matched = new NumberList<SearchNumber>();
@@ -127,11 +115,10 @@ class ColumnarSearchIndex implements SearchIndex {
 
   upsert(number: SearchNumber, criteria: Criteria): void {
     this.delete(number);
-    this.#beforeChange();
+    this.#lastFacts = null;
     const address = writeRecord(criteria, this.#records, this.#tables);
     if (isPartial(address, this.#records)) this.#unusual.set(number, criteria);
     this.#addresses.add(number, address);
-    if (!this.#isLaidOut) return;
     this.#searchRows.read(number, address);
     this.#rows.insert(this.#searchRows);
   }
@@ -139,46 +126,16 @@ class ColumnarSearchIndex implements SearchIndex {
   delete(number: SearchNumber): boolean {
     const address = this.#addresses.get(number);
     if (address === null) return false;
-    this.#beforeChange();
-    if (this.#isLaidOut) {
-      this.#searchRows.read(number, address);
-      this.#rows.remove(this.#searchRows);
-    }
+    this.#lastFacts = null;
+    this.#searchRows.read(number, address);
+    this.#rows.remove(this.#searchRows);
     this.#addresses.delete(number);
     this.#unusual.delete(number);
     freeRecord(address, this.#records, this.#tables);
     return true;
   }
 
-  *layOut(): Generator<null> {
-    if (this.#isLaidOut) return;
-    this.#layout ??= this.#layOutRecords();
-    while (this.#layout?.next().done === false) yield null;
-  }
-
-  #settle(): void {
-    for (const _ of this.layOut());
-  }
-
-  #beforeChange(): void {
-    this.#lastFacts = null;
-    if (this.#layout !== null) this.#settle();
-  }
-
-  *#layOutRecords(): Generator<null> {
-    let staged = 0;
-    for (const [number, address] of this.#addresses.entries()) {
-      this.#searchRows.read(number, address);
-      this.#rows.stage(this.#searchRows);
-      if (++staged % STAGED_PER_STEP === 0) yield null;
-    }
-    yield* this.#rows.layOut();
-    this.#isLaidOut = true;
-    this.#layout = null;
-  }
-
   match(facts: PropertyFacts): SearchNumber[] {
-    if (!this.#isLaidOut) this.#settle();
     if (facts.adverts.length === 0) return [];
     if (this.#lastFacts !== null && sameFacts(facts, this.#lastFacts)) return this.#matched.toArray();
     const view = viewOf(facts, this.#tables);

@@ -17,7 +17,6 @@ const [ACROSS, UP] = [Math.SQRT2, Math.sqrt(3)];
 
 /** Adds searches to an unused, empty index, and removes them again, step by step. */
 export function* warmUp(index: SearchIndex): Generator<null> {
-  yield* index.layOut();
   for (let i = 1; i <= SEARCHES; i++) {
     const kinds = [[[scribble(i)]], Array.from({ length: TRIANGLES }, (_, k) => [triangle(TRIANGLES * i + k)])];
     for (const [kind, polygons] of kinds.entries()) {

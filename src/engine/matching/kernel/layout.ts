@@ -3,8 +3,8 @@
  * kernel of these numbers.
  *
  * Rows lie in groups of sixteen, one row a lane; in a group every column is a vector of that many lanes. Testing a group
- * therefore touches six to nine neighbouring cache lines and nothing else. A *zone* is a group whose lanes are groups:
- * its columns hold what any row of that group accepts. Query, lists and answers lie below the groups.
+ * therefore touches six to nine neighbouring cache lines and nothing else. Query, lists and answers
+ * lie below the groups.
  */
 
 import { MEASURES } from '../rows/quantiser.ts';
@@ -34,14 +34,6 @@ export const LONGITUDES = LATITUDES + WIDE_COLUMN_BYTES;
 export const REACHES = LONGITUDES + WIDE_COLUMN_BYTES;
 export const AREA_GROUP_BYTES = REACHES + WIDE_COLUMN_BYTES;
 
-/** A zone holds the address of each group, and of area groups their boxes, in millionths of a degree. */
-export const ZONE_GROUPS = Math.ceil(BYTE_COLUMNS_END / LINE_BYTES) * LINE_BYTES;
-export const ZONE_MIN_X = ZONE_GROUPS + WIDE_COLUMN_BYTES;
-export const ZONE_MIN_Y = ZONE_MIN_X + WIDE_COLUMN_BYTES;
-export const ZONE_MAX_X = ZONE_MIN_Y + WIDE_COLUMN_BYTES;
-export const ZONE_MAX_Y = ZONE_MAX_X + WIDE_COLUMN_BYTES;
-if (ZONE_MAX_Y + WIDE_COLUMN_BYTES > AREA_GROUP_BYTES) throw new RangeError('a zone is larger than a group');
-
 /** Codes that no bound may exceed for a row to pass, a byte each; in the order of the bound columns. */
 export const MAYBE_BOUNDS = 0;
 /** Likewise for a row to pass surely. */
@@ -55,22 +47,14 @@ export const QUERY_LATITUDE = 48;
 export const QUERY_LONGITUDE = 52;
 /** cos(lat) cos(lat + north) as a polynomial in `north`, degrees: c0 - north (c1 + c2 north). */
 export const QUERY_COSINES = 56;
-/** The place again, in millionths of a degree. */
-export const QUERY_X = 68;
-export const QUERY_Y = 72;
-/** Groups tested by the last call. */
-export const GROUP_COUNT = 76;
-export const CHECK_COUNT = 80;
+export const CHECK_COUNT = 68;
 /** Takes what is read for nothing but to have it near. */
-export const TOUCHED = 84;
+export const TOUCHED = 72;
 /** Addresses of the groups to test. */
 export const GROUP_LIST = 1024;
 export const GROUP_LIST_MAX = 2048;
-/** Addresses of the zones whose groups to add to them. There is room for all groups of those listed, passing or not. */
-export const ZONE_LIST = GROUP_LIST + 4 * GROUP_LIST_MAX;
-export const ZONE_LIST_MAX = GROUP_LIST_MAX / LANES;
-/** For each listed group, then for each listed zone, the lanes that pass, then those that are open, a bit each. */
-export const VERDICTS = ZONE_LIST + 4 * ZONE_LIST_MAX;
+/** For each listed group the lanes that pass, then those that are open, a bit each. */
+export const VERDICTS = GROUP_LIST + 4 * GROUP_LIST_MAX;
 /** Numbers of the searches that surely match. */
 export const SURE_ANSWERS = 32_768;
 /** Rows to check: number, source and attention, the latter with `OPEN_ROW` when the columns could not decide. */

@@ -35,61 +35,6 @@ function touchLines(from: number, to: number): string {
     .join('\n      ');
 }
 
-const BOX_SIDES = [
-  { column: at.ZONE_MIN_X, beyond: 'i32x4.gt_s', side: 'x' },
-  { column: at.ZONE_MIN_Y, beyond: 'i32x4.gt_s', side: 'y' },
-  { column: at.ZONE_MAX_X, beyond: 'i32x4.lt_s', side: 'x' },
-  { column: at.ZONE_MAX_Y, beyond: 'i32x4.lt_s', side: 'y' },
-];
-
-/** The lanes of four whose box the place is outside of. */
-const OUTSIDE = BOX_SIDES.map(
-  ({ column, beyond, side }) => `(${beyond} (v128.load offset=${column} (local.get $part)) (local.get $${side}))`,
-).reduce((outside, side) => `(v128.or\n              ${outside}\n              ${side})`);
-
-/** Narrows what `filterColumns` left of the zones to the groups whose box holds the place. */
-const FILTER_BOXES = `
-  (func $filterBoxes (param $listEnd i32)
-    (local $list i32) (local $part i32) (local $lanes i32) (local $outside i32)
-    (local $x v128) (local $y v128)
-    (local.set $x (v128.load32_splat offset=${at.QUERY_X} (i32.const 0)))
-    (local.set $y (v128.load32_splat offset=${at.QUERY_Y} (i32.const 0)))
-    (local.set $list (i32.const ${at.ZONE_LIST}))
-    (loop $nextGroup
-      (local.set $part (i32.load (local.get $list)))
-      (local.set $lanes (i32.const 0))
-      (local.set $outside (i32.const 0))
-      (loop $nextPart
-        (local.set $outside (i32.or (local.get $outside) (i32.shl
-          (i32x4.bitmask ${OUTSIDE})
-          (local.get $lanes))))
-        (local.set $part (i32.add (local.get $part) (i32.const 16)))
-        (br_if $nextPart (i32.lt_u
-          (local.tee $lanes (i32.add (local.get $lanes) (i32.const 4)))
-          (i32.const ${at.LANES}))))
-      (i32.store16 offset=${PASSING} (local.get $list) (i32.and
-        (i32.load16_u offset=${PASSING} (local.get $list))
-        (i32.xor (local.get $outside) (i32.const -1))))
-      ${NEXT_GROUP}))`;
-
-/** Lists the groups that pass; returns the end of their list. */
-const ADD_GROUPS = `
-  (func $addGroups (param $listEnd i32) (param $groupsEnd i32) (result i32)
-    (local $list i32) (local $zone i32) (local $passing i32)
-    (local.set $list (i32.const ${at.ZONE_LIST}))
-    (loop $nextGroup
-      (local.set $zone (i32.load (local.get $list)))
-      (local.set $passing (i32.load16_u offset=${PASSING} (local.get $list)))
-      (if (local.get $passing) (then
-        (loop $nextLane
-          (i32.store (local.get $groupsEnd) (i32.load offset=${at.ZONE_GROUPS}
-            (i32.add (local.get $zone) (i32.shl (i32.ctz (local.get $passing)) (i32.const 2)))))
-          (local.set $groupsEnd (i32.add (local.get $groupsEnd) (i32.const 4)))
-          (br_if $nextLane (local.tee $passing
-            (i32.and (local.get $passing) (i32.sub (local.get $passing) (i32.const 1))))))))
-      ${NEXT_GROUP})
-    (local.get $groupsEnd))`;
-
 /** One local a code of the query. */
 function loadCode(local: string, offset: number): string {
   return `(local.set $${local} (v128.load8_splat offset=${offset} (i32.const 0)))`;
@@ -129,27 +74,11 @@ const FILTER_BOUNDS = MEASURES.flatMap(({ name }, measure) =>
   }),
 ).join('\n      ');
 
-/**
- * count, zoneCount: groups and zones in their lists. hasArea: their rows have a circle. Returns the number of sure
- * answers.
- */
+/** count: groups in the list. hasArea: their rows have a circle. Returns the number of sure answers. */
 const FILTER = `
-  (func (export "filter") (param $count i32) (param $zoneCount i32) (param $hasArea i32) (result i32)
-    (local $listEnd i32) (local $zonesEnd i32)
+  (func (export "filter") (param $count i32) (param $hasArea i32) (result i32)
+    (local $listEnd i32)
     (local.set $listEnd (i32.add (i32.const ${at.GROUP_LIST}) (i32.shl (local.get $count) (i32.const 2))))
-    (if (local.get $zoneCount) (then
-      (local.set $zonesEnd (i32.add (i32.const ${at.ZONE_LIST}) (i32.shl (local.get $zoneCount) (i32.const 2))))
-      (call $fetchColumns (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
-      (call $filterColumns (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
-      (if (local.get $hasArea) (then
-        (call $fetchAreas (i32.const ${at.ZONE_LIST}) (local.get $zonesEnd))
-        (call $filterBoxes (local.get $zonesEnd))))
-      (local.set $listEnd (call $addGroups (local.get $zonesEnd) (local.get $listEnd)))))
-    (i32.store offset=${at.GROUP_COUNT} (i32.const 0)
-      (i32.shr_u (i32.sub (local.get $listEnd) (i32.const ${at.GROUP_LIST})) (i32.const 2)))
-    (if (i32.eq (local.get $listEnd) (i32.const ${at.GROUP_LIST})) (then
-      (i32.store offset=${at.CHECK_COUNT} (i32.const 0) (i32.const 0))
-      (return (i32.const 0))))
     (call $fetchColumns (i32.const ${at.GROUP_LIST}) (local.get $listEnd))
     (call $filterColumns (i32.const ${at.GROUP_LIST}) (local.get $listEnd))
     (if (local.get $hasArea)
@@ -306,5 +235,5 @@ const ANSWER = `
 
 export const KERNEL_SOURCE = `(module
   (import "vigie" "memory" (memory 1 ${PAGES_MAX} shared))
-${[FILTER, FETCH_COLUMNS, FETCH_SOURCES, FETCH_AREAS, FILTER_COLUMNS, FILTER_BOXES, ADD_GROUPS, FILTER_AREAS, ANSWER].join('\n')})
+${[FILTER, FETCH_COLUMNS, FETCH_SOURCES, FETCH_AREAS, FILTER_COLUMNS, FILTER_AREAS, ANSWER].join('\n')})
 `;

@@ -11,7 +11,6 @@ import RBush from 'rbush';
 import { type Box, HALF_CIRCLE, unitsOf } from './area-geometry.ts';
 import type { GroupMemory, Row } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
-import { StagedRows } from './staged-rows.ts';
 import {
   BOX_MAX_X,
   BOX_MAX_Y,
@@ -23,7 +22,6 @@ import {
   LINE_REVISION,
   NODE_ACCEPTS,
   ROWS,
-  ZONE,
 } from './tree-nodes.ts';
 
 /** What the R-tree holds: the box of a leaf, as wide as when it was last entered. */
@@ -39,7 +37,6 @@ interface BoxNode extends Box {
 
 /** Receives the rows of the leaves that may match. */
 export interface RowList {
-  addZone(zone: number): void;
   addRows(chunk: number, rowCount: number): void;
 }
 
@@ -51,7 +48,7 @@ const MAX_Y = 3;
 /** Then, for a child node: where its table begins, 0 while it has none. */
 const CHILD_TABLE = 4;
 const NODE_LINE = 5;
-/** For a leaf: what it accepts and where its rows are; with no number of rows, where its zone is. */
+/** For a leaf: what it accepts and where its rows are. */
 const LINE_ACCEPTS = 4;
 const LINE_CHUNK = 5;
 const LINE_ROWS = 6;
@@ -71,7 +68,6 @@ export class AreaTree {
   readonly #memory: GroupMemory;
   readonly #trees: RowTrees;
   #root = 0;
-  #staged = new StagedRows();
   readonly #boxes = new RBush<LeafBox>(NODE_ENTRIES_MAX);
   /** By number; 0 is none. */
   readonly #leafBoxes: (LeafBox | null)[] = [null];
@@ -115,18 +111,6 @@ export class AreaTree {
     this.#root = this.#trees.remove(this.#root, row);
   }
 
-  /** Puts a row by for `layOut`; there are no others yet. */
-  stage(row: Row): void {
-    this.#staged.add(0, row);
-  }
-
-  /** Inserts the staged rows, in short steps. */
-  *layOut(): Generator<null> {
-    const staged = this.#staged;
-    this.#staged = new StagedRows();
-    if (staged.count > 0) this.#root = yield* this.#trees.build(staged, 0, staged.count);
-  }
-
   /** Lists the leaves round a place that accept some kind in each of the two sets. */
   list(lat: number, lon: number, typeBit: number, transactionBit: number, list: RowList): void {
     const x = unitsOf(lon);
@@ -150,8 +134,7 @@ export class AreaTree {
         const accepts = tables[at + LINE_ACCEPTS] as number;
         if ((accepts & typeBit) === 0 || (accepts & transactionBit) === 0) continue;
         const rowCount = tables[at + LINE_ROWS] as number;
-        if (rowCount === 0) list.addZone(tables[at + LINE_CHUNK] as number);
-        else list.addRows(tables[at + LINE_CHUNK] as number, rowCount);
+        list.addRows(tables[at + LINE_CHUNK] as number, rowCount);
       }
     }
   }
@@ -214,9 +197,8 @@ export class AreaTree {
     if (integers[leaf + LINE_REVISION] !== this.#revision) return;
     const line = integers[leaf + LINE] as number;
     this.#tables[line + LINE_ACCEPTS] = integers[leaf + NODE_ACCEPTS] as number;
-    const zone = integers[leaf + ZONE] as number;
-    this.#tables[line + LINE_CHUNK] = zone !== 0 ? zone : (integers[leaf + CHUNK] as number);
-    this.#tables[line + LINE_ROWS] = zone !== 0 ? 0 : (integers[leaf + ROWS] as number);
+    this.#tables[line + LINE_CHUNK] = integers[leaf + CHUNK] as number;
+    this.#tables[line + LINE_ROWS] = integers[leaf + ROWS] as number;
   }
 
   #place(leaf: number, { minX, minY, maxX, maxY }: Box): void {

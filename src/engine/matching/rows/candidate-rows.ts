@@ -4,7 +4,7 @@
  */
 
 import { KERNEL_BASE64 } from '../kernel/bytes.ts';
-import { GROUP_COUNT, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, LANES, ZONE_LIST } from '../kernel/layout.ts';
+import { GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, LANES } from '../kernel/layout.ts';
 import { mayLackText, type PropertyView, writePlace, writeQuery } from '../property-view.ts';
 import type { CircleRow } from './area-geometry.ts';
 import { AreaTree, type RowList } from './area-tree.ts';
@@ -20,26 +20,22 @@ import {
 import { RowTrees } from './row-tree.ts';
 import { NO_TEXT, type SearchRows } from './search-rows.ts';
 import { compileKernel } from './shared-memory.ts';
-import { StagedRows } from './staged-rows.ts';
-import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS, ZONE } from './tree-nodes.ts';
+import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
 
 /** What tables of places and the tree of areas do with a row. */
-type RowAct = 'insert' | 'remove' | 'stage';
+type RowAct = 'insert' | 'remove';
 
 /** The code of the one place that is everywhere. */
 const EVERYWHERE = 1;
 
-/**
- * Adds to the first `groupCount` listed groups those of the first `zoneCount` listed zones that may have an answer, and
- * tests them; returns the number of sure answers.
- */
-export type KernelFilter = (groupCount: number, zoneCount: number, hasArea: boolean) => number;
+/** Tests the first `groupCount` listed groups; returns the number of sure answers. */
+export type KernelFilter = (groupCount: number, hasArea: boolean) => number;
 
 /** The SIMD kernel of `kernel/source.ts`, which tests one property against listed groups of rows. */
 export function createKernel({ memory }: GroupMemory): KernelFilter {
   const { exports } = new WebAssembly.Instance(compileKernel(KERNEL_BASE64), { vigie: { memory } });
-  const filter = exports.filter as (groupCount: number, zoneCount: number, hasArea: number) => number;
-  return (groupCount, zoneCount, hasArea) => filter(groupCount, zoneCount, hasArea ? 1 : 0);
+  const filter = exports.filter as (groupCount: number, hasArea: number) => number;
+  return (groupCount, hasArea) => filter(groupCount, hasArea ? 1 : 0);
 }
 
 /** Receives the kernel's answers before the next call overwrites them. */
@@ -61,9 +57,8 @@ export class CandidateRows implements RowList {
   #view: PropertyView | null = null;
   #take: TakeAnswers | null = null;
   #hasArea = false;
-  /** Groups, and zones. */
+  /** Groups. */
   #listed = 0;
-  #listedZones = 0;
   /** Groups tested for the last property. */
   #tested = 0;
 
@@ -80,20 +75,6 @@ export class CandidateRows implements RowList {
   remove(rows: SearchRows): void {
     this.#forEachRow(rows, 'remove');
     this.#rowCount -= rows.count;
-  }
-
-  /** Puts the rows by for `layOut`; there are no others yet. */
-  stage(rows: SearchRows): void {
-    this.#forEachRow(rows, 'stage');
-    this.#rowCount += rows.count;
-  }
-
-  /** Inserts the staged rows, in short steps. */
-  *layOut(): Generator<null> {
-    for (const table of [this.#insee, this.#departments, this.#zipcodes, this.#terms, this.#everywhere]) {
-      yield* table.layOut();
-    }
-    yield* this.#areas.layOut();
   }
 
   #forEachRow(rows: SearchRows, act: RowAct): void {
@@ -133,15 +114,10 @@ export class CandidateRows implements RowList {
     }
   }
 
-  addZone(zone: number): void {
-    if (this.#listed + LANES * (this.#listedZones + 1) > GROUP_LIST_MAX) this.#flush();
-    this.memory.integers[(ZONE_LIST >> 2) + this.#listedZones++] = zone;
-  }
-
   addRows(chunk: number, rowCount: number): void {
     const step = groupBytes(this.#hasArea);
     for (let group = chunk, left = rowCount; left > 0; group += step, left -= LANES) {
-      if (this.#listed + LANES * this.#listedZones === GROUP_LIST_MAX) this.#flush();
+      if (this.#listed === GROUP_LIST_MAX) this.#flush();
       this.memory.integers[(GROUP_LIST >> 2) + this.#listed++] = group;
     }
   }
@@ -157,9 +133,7 @@ export class CandidateRows implements RowList {
     const accepts = integers[node + NODE_ACCEPTS] as number;
     if ((accepts & typeBit) === 0 || (accepts & transactionBit) === 0) return;
     if (integers[node + AXIS] === IS_LEAF) {
-      const zone = integers[node + ZONE] as number;
-      if (zone !== 0) this.addZone(zone);
-      else this.addRows(integers[node + CHUNK] as number, integers[node + ROWS] as number);
+      this.addRows(integers[node + CHUNK] as number, integers[node + ROWS] as number);
       return;
     }
     this.#visit(integers[node + LEFT] as number, typeBit, transactionBit);
@@ -167,11 +141,10 @@ export class CandidateRows implements RowList {
   }
 
   #flush(): void {
-    if (this.#listed + this.#listedZones === 0) return;
-    const sureCount = this.#filter(this.#listed, this.#listedZones, this.#hasArea);
-    this.#tested += this.memory.integers[GROUP_COUNT >> 2] as number;
+    if (this.#listed === 0) return;
+    const sureCount = this.#filter(this.#listed, this.#hasArea);
+    this.#tested += this.#listed;
     this.#listed = 0;
-    this.#listedZones = 0;
     this.#take?.(sureCount);
   }
 }
@@ -193,7 +166,6 @@ class PlaceTable {
   /** By code; 0 is no tree. */
   #roots = new Int32Array(1024);
   #size = 0;
-  #staged = new StagedRows();
 
   constructor(trees: RowTrees) {
     this.#trees = trees;
@@ -213,25 +185,6 @@ class PlaceTable {
     const root = this.#roots[code] as number;
     if (root === 0) this.#size += 1;
     this.#roots[code] = this.#trees.insert(root, row);
-  }
-
-  /** Puts a row by for `layOut`; there are no others yet. */
-  stage(code: number, row: Row): void {
-    this.#staged.add(code, row);
-  }
-
-  /** Inserts the staged rows, in short steps. */
-  *layOut(): Generator<null> {
-    const staged = this.#staged;
-    this.#staged = new StagedRows();
-    for (const group of staged.byPlace()) {
-      if (group !== null) {
-        this.#makeRoom(group.place);
-        this.#roots[group.place] = yield* this.#trees.build(group.rows, 0, group.rows.count);
-        this.#size += 1;
-      }
-      yield null;
-    }
   }
 
   /** `row` is there. */

@@ -1,13 +1,11 @@
 /**
  * Where to cut a full leaf. A cut is worth the visits it spares: the expected number of rows tested is rows times the
- * chance that a property lands in the box, is of an accepted type and of an accepted transaction, and keeps the loosest
- * of the bounds. Places have no box.
+ * chance that a property lands in the box, is of an accepted type and of an accepted transaction. Places have no box.
  */
 
-import { BOUND_COLUMNS } from '../kernel/layout.ts';
 import { NEEDS_RENT, NEEDS_SALE } from '../needs.ts';
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
-import { acceptsOf, type BoundCut, findBoundCut, shareOf, TYPE_SETS, ValueShares } from './kind-cut.ts';
+import { acceptsOf, shareOf, TYPE_SETS } from './kind-cut.ts';
 import { createRow, type Row } from './row-groups.ts';
 
 /** Zero is a leaf. */
@@ -21,11 +19,8 @@ export const AXIS_TYPES = 5;
 /** `at`: a bit of the search number; bounds a removal where nothing else distinguishes rows. */
 export const AXIS_NUMBER = 6;
 
-/** The first of one axis a column of bounds; `at`: a code. */
-const AXIS_BOUNDS = 7;
-
 /** What an axis compares. */
-type AxisValues = Pick<Row, 'number' | 'types' | 'needs' | 'bounds' | 'latitude' | 'longitude' | 'reach'>;
+type AxisValues = Pick<Row, 'number' | 'types' | 'needs' | 'latitude' | 'longitude' | 'reach'>;
 
 export function goesRight(axis: number, at: number, row: AxisValues): boolean {
   switch (axis) {
@@ -39,10 +34,8 @@ export function goesRight(axis: number, at: number, row: AxisValues): boolean {
       return (row.needs & at) !== 0;
     case AXIS_TYPES:
       return (row.types & ~at) === 0;
-    case AXIS_NUMBER:
-      return ((row.number >>> at) & 1) !== 0;
     default:
-      return (row.bounds[axis - AXIS_BOUNDS] as number) >= at;
+      return ((row.number >>> at) & 1) !== 0;
   }
 }
 
@@ -55,7 +48,7 @@ export interface ChosenSplit {
 const GAIN_MIN = 0.1;
 /** Rows that nothing distinguishes are cut by number from here on, to bound the search for one of them. */
 const ALIKE_ROWS_MAX = 256;
-const SAMPLE_ROWS = 128;
+const SAMPLE_ROWS = 64;
 const NUMBER_BITS = 31;
 
 /** The rows at hand, column by column. */
@@ -70,11 +63,7 @@ const columns = {
   types: new Uint8Array(SAMPLE_ROWS),
   isRight: new Uint8Array(SAMPLE_ROWS),
   sorted: new Float64Array(SAMPLE_ROWS),
-  bounds: { codes: new Int8Array(BOUND_COLUMNS * SAMPLE_ROWS), stride: SAMPLE_ROWS },
 };
-const ROWS = Uint16Array.from({ length: SAMPLE_ROWS }, (_, row) => row);
-const shares = new ValueShares(BOUND_COLUMNS);
-const boundCut: BoundCut = { cost: 0, position: 0, code: 0 };
 const keys = createRow();
 const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
@@ -97,16 +86,13 @@ export function chooseSplit(readKeys: ReadKeys, rowCount: number, hasArea: boole
 
 function writeColumns(
   position: number,
-  { number, types, needs, bounds, latitude, longitude, reach }: Row,
+  { number, types, needs, latitude, longitude, reach }: Row,
   hasArea: boolean,
 ): void {
   columns.numbers[position] = number;
   columns.types[position] = types;
   columns.needs[position] = needs;
   columns.accepts[position] = acceptsOf(types, needs);
-  for (let column = 0; column < BOUND_COLUMNS; column++) {
-    columns.bounds.codes[column * SAMPLE_ROWS + position] = bounds[column] as number;
-  }
   if (!hasArea) return;
   columns.latitudes[position] = latitude;
   columns.longitudes[position] = longitude;
@@ -142,21 +128,6 @@ function bestSplit(rowCount: number, hasArea: boolean): ChosenSplit | null {
     considerMiddle(AXIS_LATITUDE, columns.latitudes, rowCount, consider);
     considerMiddle(AXIS_LONGITUDE, columns.longitudes, rowCount, consider);
     considerMiddle(AXIS_REACH, columns.reaches, rowCount, consider);
-  }
-  return betterBoundSplit(rowCount, bestCost / costBefore) ?? best;
-}
-
-/** Null when no column of bounds is cut at less than `costMax` of the cost before. */
-function betterBoundSplit(rowCount: number, costMax: number): ChosenSplit | null {
-  shares.read(columns.bounds, BOUND_COLUMNS, rowCount);
-  let best: ChosenSplit | null = null;
-  let bestCost = costMax;
-  for (let column = 0; column < BOUND_COLUMNS; column++) {
-    if (!shares.isBounded(column)) continue;
-    findBoundCut(columns.bounds, shares, column, ROWS.subarray(0, rowCount), 1, boundCut);
-    if (boundCut.cost >= bestCost) continue;
-    bestCost = boundCut.cost;
-    best = { axis: AXIS_BOUNDS + column, at: boundCut.code };
   }
   return best;
 }

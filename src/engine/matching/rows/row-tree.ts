@@ -9,12 +9,9 @@
 import { LANES, LATITUDES, LONGITUDES, NUMBERS, REACHES, TYPES } from '../kernel/layout.ts';
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
 import { acceptsOf } from './kind-cut.ts';
-import { type ChosenSplit, chooseSplit, goesRight } from './leaf-split.ts';
-import { LeafZones } from './leaf-zones.ts';
+import { chooseSplit, goesRight } from './leaf-split.ts';
 import { createRow, type GroupMemory, needsAt, type Row } from './row-groups.ts';
-import type { StagedRows } from './staged-rows.ts';
 import {
-  ARRIVALS,
   AT,
   AXIS,
   BOX_MAX_X,
@@ -30,15 +27,13 @@ import {
   RIGHT,
   ROWS,
   TreeNodes,
-  ZONE,
 } from './tree-nodes.ts';
 
 /** Rows at which a leaf tries to split, and again at every doubling. */
 const LEAF_ROWS = 256;
 const MERGE_ROWS = 32;
-/** Removals after which a leaf's box and accepted kinds are narrowed again, and rows to come after which its zone is. */
+/** Removals after which a leaf's box and accepted kinds are narrowed again. */
 const STALE_REMOVALS = 32;
-const STALE_ARRIVALS = 256;
 
 /** Called for every leaf of an area tree, so that the R-tree follows. */
 export interface LeafWatcher {
@@ -57,7 +52,6 @@ const movedRow = createRow();
 export class RowTrees {
   readonly #memory: GroupMemory;
   readonly #nodes: TreeNodes;
-  readonly #zones: LeafZones;
   /** Null for trees of places, whose rows have no area. */
   readonly #watcher: LeafWatcher | null;
   /** The root of the tree that is being changed. */
@@ -66,7 +60,6 @@ export class RowTrees {
   constructor(memory: GroupMemory, watcher: LeafWatcher | null) {
     this.#memory = memory;
     this.#nodes = new TreeNodes(memory, watcher !== null);
-    this.#zones = new LeafZones(memory, this.#nodes, watcher !== null);
     this.#watcher = watcher;
   }
 
@@ -87,53 +80,8 @@ export class RowTrees {
     }
     const rowCount = position + 1;
     if (rowCount >= LEAF_ROWS && (rowCount & (rowCount - 1)) === 0 && this.#split(leaf)) return this.#root;
-    this.#widen(leaf, position);
     this.#watcher?.update(leaf);
     return this.#root;
-  }
-
-  /** The zone of the leaf follows a row that came. */
-  #widen(leaf: number, position: number): void {
-    const { integers } = this.#memory;
-    const arrivals = (integers[leaf + ARRIVALS] as number) + 1;
-    integers[leaf + ARRIVALS] = arrivals;
-    const isMissing = integers[leaf + ZONE] === 0 && this.#zones.isZoned(integers[leaf + ROWS] as number);
-    if (isMissing || arrivals >= STALE_ARRIVALS) this.#arrange(leaf);
-    else this.#zones.widen(leaf, position);
-  }
-
-  /** The leaf's line in the tables of the R-tree follows when the caller updates it. */
-  #arrange(leaf: number): void {
-    this.#zones.arrange(leaf);
-    this.#memory.integers[leaf + ARRIVALS] = 0;
-  }
-
-  /** The root of a new tree of the rows from `start` to `end`, at least one, which it reorders; in short steps. */
-  *build(rows: StagedRows, start: number, end: number): Generator<null, number> {
-    const chosen = this.#chooseSplit(rows, start, end);
-    if (chosen === null) return this.#buildLeaf(rows, start, end);
-    const middle = yield* rows.partition(start, end, (row) => goesRight(chosen.axis, chosen.at, row));
-    const left = yield* this.build(rows, start, middle);
-    yield null;
-    const right = yield* this.build(rows, middle, end);
-    return this.#nodes.createSplit(chosen.axis, chosen.at, left, right);
-  }
-
-  #chooseSplit(rows: StagedRows, start: number, end: number): ChosenSplit | null {
-    if (end - start < LEAF_ROWS) return null;
-    return chooseSplit((position, row) => rows.readKeys(start + position, row), end - start, this.#hasArea);
-  }
-
-  #buildLeaf(rows: StagedRows, start: number, end: number): number {
-    const leaf = this.#nodes.createLeaf(end - start);
-    for (let at = start; at < end; at++) {
-      rows.read(at, movedRow);
-      const position = this.#nodes.appendLane(leaf);
-      this.#memory.write(this.#nodes.groupAt(leaf, position), position % LANES, movedRow, this.#hasArea);
-    }
-    this.#arrange(leaf);
-    this.#narrow(leaf);
-    return leaf;
   }
 
   /** `row` is in the tree and given as it was inserted. Returns the root as it is then. */
@@ -184,7 +132,6 @@ export class RowTrees {
     }
     this.#memory.clear(lastGroup, last % LANES);
     this.#nodes.dropLane(leaf);
-    if (position !== last) this.#widen(leaf, position);
     integers[leaf + REMOVALS] = (integers[leaf + REMOVALS] as number) + 1;
     if (last <= MERGE_ROWS && this.#merge(leaf)) return;
     if ((integers[leaf + REMOVALS] as number) >= STALE_REMOVALS) this.#narrow(leaf);
@@ -208,7 +155,6 @@ export class RowTrees {
         return false;
       }
       for (let position = 0; position < rowCount; position++) this.#copyRow(leaf, position, sibling);
-      this.#arrange(sibling);
       this.#narrow(sibling);
     }
     this.#discard(leaf);
@@ -230,10 +176,7 @@ export class RowTrees {
       readKeys(position, movedRow);
       this.#copyRow(leaf, position, goesRight(chosen.axis, chosen.at, movedRow) ? right : left);
     }
-    for (const half of [left, right]) {
-      this.#arrange(half);
-      this.#narrow(half);
-    }
+    for (const half of [left, right]) this.#narrow(half);
     this.#replace(leaf, this.#nodes.createSplit(chosen.axis, chosen.at, left, right));
     this.#discard(leaf);
     return true;

@@ -35,11 +35,6 @@ export const BOX_MAX_Y = 11;
 /** Its line in the tables of the R-tree, and the revision of the tables in which it is that. */
 export const LINE = 12;
 export const LINE_REVISION = 13;
-/** A leaf has the address of its zone, 0 for none. */
-export const ZONE = 14;
-/** Rows that came, or moved to another place, since the zone was made. */
-export const ARRIVALS = 15;
-
 const NODE_INTEGERS = 16;
 const SLAB_NODES = 64;
 
@@ -53,14 +48,9 @@ export class TreeNodes {
     this.#hasArea = hasArea;
   }
 
-  /** With room for so many rows. */
-  createLeaf(rowCount = 0): number {
+  createLeaf(): number {
     const leaf = this.#allocate();
     this.memory.integers[leaf + LINE_REVISION] = -1;
-    if (rowCount > 0) {
-      const log2 = Math.ceil(Math.log2(Math.ceil(rowCount / LANES)));
-      this.#setChunk(leaf, this.memory.allocate(log2, this.#hasArea), log2);
-    }
     return leaf;
   }
 
@@ -88,22 +78,7 @@ export class TreeNodes {
     const { integers } = this.memory;
     const chunk = integers[leaf + CHUNK] as number;
     if (chunk !== 0) this.memory.free(chunk, integers[leaf + CHUNK_LOG2] as number, this.#hasArea);
-    this.freeZone(leaf);
     this.free(leaf);
-  }
-
-  /** The address of the leaf's zone, of no groups; its groups keep their addresses as long as it has one. */
-  createZone(leaf: number): number {
-    this.freeZone(leaf);
-    const zone = this.memory.allocate(0, this.#hasArea);
-    this.memory.integers[leaf + ZONE] = zone;
-    return zone;
-  }
-
-  freeZone(leaf: number): void {
-    const zone = this.memory.integers[leaf + ZONE] as number;
-    if (zone !== 0) this.memory.free(zone, 0, this.#hasArea);
-    this.memory.integers[leaf + ZONE] = 0;
   }
 
   /** The group of a row of the leaf. */
@@ -131,9 +106,7 @@ export class TreeNodes {
     if (log2 > 0 && rowCount <= (LANES << log2) / 4) this.#resize(leaf, log2 - 1);
   }
 
-  /** A zone names groups that move: it goes. */
   #resize(leaf: number, log2: number): void {
-    this.freeZone(leaf);
     const from = this.memory.integers[leaf + CHUNK] as number;
     const fromLog2 = this.memory.integers[leaf + CHUNK_LOG2] as number;
     const to = this.memory.allocate(log2, this.#hasArea);
