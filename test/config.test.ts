@@ -24,6 +24,8 @@ test('an empty environment gives the defaults of the decisions', () => {
   assert.equal(config.allowPrivateEndpoints, false);
   assert.equal(config.retryDelayMs, 3_600_000);
   assert.deepEqual(config.retentionDays, { events: 90, deliveries: 30, expired: 90 });
+  const { advertsMax, bytesMax, waitingMax } = config.recordBounds;
+  assert.deepEqual([advertsMax, bytesMax, waitingMax], [200, 8 * 1_024 ** 2, 64]);
   assert.equal(config.connectTimeoutMs, 5_000);
   assert.equal(config.attemptTimeoutMs, 15_000);
   for (const role of ['intake', 'deliver', 'api'] as const) assert.ok(config.roles.includes(role));
