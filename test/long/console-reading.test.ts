@@ -70,7 +70,7 @@ async function readList(scene: ConsoleScene): Promise<void> {
     ['combobox', /^Period$/],
     ['button', /^For sale|^Sale/],
     ['heading', /^400 notified properties$/],
-    ['searchbox', /^Words/],
+    ['searchbox', /^Title, city/],
     ['combobox', /^Sort by$/],
     ['list', /^/],
     ['listitem', /^/],
@@ -85,7 +85,7 @@ async function readList(scene: ConsoleScene): Promise<void> {
     ['combobox', /^Search$/],
     ['heading', /^400 properties found now/],
     ['button', /^Export/],
-    ['searchbox', /^Words/],
+    ['searchbox', /^Title, city/],
     ['region', /^Map$/],
   ]);
   await scene.chooseSearch('');

@@ -50,10 +50,12 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
   const held = useHeld(results, isReading || found !== undefined, chosen);
   const mutation = useMutation();
   const freshCount = found?.fresh.length ?? held.freshCount;
+  // Nothing was found only once all is read.
+  const isUnknown = isReading && held.shown.length === 0;
   return (
     <section class="results" aria-labelledby="results" aria-busy={isReading}>
       <h2 id="results">
-        {titleOf(held.shown.length)}
+        {isUnknown ? words.loading : titleOf(held.shown.length)}
         {found !== undefined && (
           <button type="button" class="quiet" onClick={() => mutation.run(() => downloadCsv(rest, found))}>
             {words.asCsv}
@@ -67,7 +69,7 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
       </h2>
       {onClose === undefined && <ResultTools chosen={chosen} />}
       <Problem text={mutation.problem} />
-      {isReading && <p class="hint">{words.loading}</p>}
+      {isReading && !isUnknown && <p class="hint">{words.loading}</p>}
       <p class="fresh" role="status">
         {freshCount > 0 && (
           <button type="button" onClick={found?.takeFresh ?? held.takeFresh}>

@@ -62,7 +62,7 @@ export const en: Words = {
   showNew: (count) => `Show ${plural(count, 'new property', 'new properties')}`,
   order: 'Sort by',
   orders: { newest: 'Newest', price: 'Lowest price', pricePerMeter: 'Lowest price per m²', surface: 'Largest' },
-  filterResults: 'Words of the title, city…',
+  filterResults: 'Title, city…',
   rooms: (count) => plural(count, 'room', 'rooms'),
   asCsv: 'Export (CSV)',
   foundNow: (count, isEstimated) =>

@@ -66,7 +66,7 @@ export const fr = {
     pricePerMeter: 'Prix au m² croissant',
     surface: 'Surface décroissante',
   },
-  filterResults: 'Mots du titre, ville…',
+  filterResults: 'Titre, ville…',
   rooms: (count: number) => plural(count, 'pièce', 'pièces'),
   asCsv: 'Exporter (CSV)',
   foundNow: (count: number, isEstimated: boolean) =>
