@@ -91,9 +91,14 @@ class PlaceIndex {
   find(text: string): readonly number[] {
     const words = foldWords(text);
     const names = spellingsOf(text);
-    const isWhole = (rank: number): boolean => names.includes(this.#names[rank] as string);
-    const found = this.#wholeFirst(this.#findWords(words), isWhole);
-    return this.#onceEach(words.length === 1 ? this.#codeFirst(found, words[0] as string) : found);
+    const [code] = words.length === 1 && /\d/.test(words[0] as string) ? words : [];
+    const orderOf = (rank: number): number => {
+      if (this.#places[rank]?.place.code.toLowerCase() === code) return 0;
+      return names.includes(this.#names[rank] as string) ? 1 : 2;
+    };
+    const inOrder: number[][] = [[], [], []];
+    for (const rank of this.#findWords(words)) inOrder[orderOf(rank)]?.push(rank);
+    return this.#onceEach(inOrder.flat());
   }
 
   #findWords(words: readonly string[]): readonly number[] {
@@ -111,13 +116,6 @@ class PlaceIndex {
     return found;
   }
 
-  #wholeFirst(found: readonly number[], isWhole: (rank: number) => boolean): readonly number[] {
-    const whole = found.filter(isWhole);
-    if (whole.length === 0) return found;
-    const isFirst = new Set(whole);
-    return [...whole, ...found.filter((rank) => !isFirst.has(rank))];
-  }
-
   #onceEach(found: readonly number[]): readonly number[] {
     const met = new Set<CompletedPlace>();
     return found.filter((rank) => {
@@ -126,12 +124,6 @@ class PlaceIndex {
       met.add(owner);
       return true;
     });
-  }
-
-  #codeFirst(found: readonly number[], code: string): readonly number[] {
-    const isCode = (rank: number) => this.#places[rank]?.place.code.toLowerCase() === code;
-    const coded = /\d/.test(code) ? found.filter(isCode) : [];
-    return coded.length === 0 ? found : [...coded, ...found.filter((rank) => !isCode(rank))];
   }
 
   placesAt(ranks: readonly number[]): readonly CompletedPlace[] {
