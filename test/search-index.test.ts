@@ -72,10 +72,10 @@ test('thousands of searches in one place split their leaves, and leave without a
   }
   for (const property of properties) assertSameAsScan(index, searches, property);
   for (const number of searches.keys()) assert.ok(index.delete(searchNumberOf(number)));
-  const { rows, blocks, areas, places, expressions } = index.stats();
+  const { rows, blocks, areas, places, expressions, conditions } = index.stats();
   assert.deepEqual(
-    { rows, blocks, areas, places, expressions },
-    { rows: 0, blocks: 0, areas: 0, places: 0, expressions: 0 },
+    { rows, blocks, areas, places, expressions, conditions },
+    { rows: 0, blocks: 0, areas: 0, places: 0, expressions: 0, conditions: 0 },
   );
 });
 

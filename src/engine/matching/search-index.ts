@@ -53,6 +53,8 @@ export interface SearchIndexStats {
   /** Communes, departments, zip codes and terms that some search names. */
   readonly places: number;
   readonly expressions: number;
+  /** Distinct ones. */
+  readonly conditions: number;
   /** Rows that the kernel tested for the last property. */
   readonly testedRows: number;
   /** Bytes of rows and records; other JavaScript objects are a twentieth of that. */
@@ -160,6 +162,7 @@ class ColumnarSearchIndex implements SearchIndex {
       areas: areaLeaves,
       places,
       expressions: this.#expressions.size,
+      conditions: this.#conditions.size,
       testedRows: testedGroups * LANES,
       bytes:
         memory.carvedBytes +

@@ -1,6 +1,6 @@
 /**
- * Cuts by the kinds of property that rows accept: by type, transaction and what else they need. The shares of French
- * adverts steer speed, never answers.
+ * The kinds of property that rows accept, by type and transaction. The shares of French adverts steer speed, never
+ * answers.
  */
 
 import { NEEDS_RENT, NEEDS_SALE } from '../needs.ts';

@@ -70,7 +70,7 @@ const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 /** Weighs the cut that `isRight` describes. */
 type Consider = (axis: number, at: number) => void;
 
-/** Writes the number, the kinds, the bounds and the area of one of the rows into `row`. */
+/** Writes the number, the kinds and the area of one of the rows into `row`. */
 export type ReadKeys = (position: number, row: Row) => void;
 
 /** Where to cut `rowCount` rows; null when no cut pays. Of many, some that are spread over all of them decide. */

@@ -156,16 +156,13 @@ export class GroupMemory extends SharedMemory {
     this.floats[word + (REACHES >> 2)] = row.reach;
   }
 
-  /** Reads what distinguishes the row from others: number, kinds, bounds and area. */
+  /** Reads what leaves are cut by: number, kinds and area. */
   readKeys(group: number, lane: number, row: Row, hasArea: boolean): void {
-    const { bytes, codes, integers, floats } = this;
+    const { bytes, integers, floats } = this;
     const word = (group >> 2) + lane;
     row.number = integers[word + (NUMBERS >> 2)] as number;
     row.types = bytes[group + lane + TYPES] as number;
     row.needs = needsAt(bytes, group + lane);
-    for (let column = 0; column < BOUND_COLUMNS; column++) {
-      row.bounds[column] = codes[group + lane + BOUNDS + column * LANES] as number;
-    }
     if (!hasArea) return;
     row.latitude = floats[word + (LATITUDES >> 2)] as number;
     row.longitude = floats[word + (LONGITUDES >> 2)] as number;
