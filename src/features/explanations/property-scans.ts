@@ -128,14 +128,16 @@ export async function scanAnywhere(
   );
   const isWhole = rowCount === 0;
   const max = isWhole ? wholeMax : partMax;
+  const rows: KeyRow[] = [];
   // From the start on, then from the smallest key on.
-  const half = (side: '>=' | '<'): string =>
-    `(select ${positionFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
-      where is_live and sample_key ${side} $1::integer order by sample_key limit ${max})`;
-  const { rows } = await database.query<KeyRow>(
-    `select * from (${half('>=')} union all ${half('<')}) round order by key limit ${max}`,
-    [sampleStart],
-  );
+  for (const side of ['>=', '<'] as const) {
+    const { rows: half } = await database.query<KeyRow>(
+      `select ${positionFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
+       where is_live and sample_key ${side} $1::integer order by sample_key limit $2`,
+      [sampleStart, max - rows.length],
+    );
+    rows.push(...half);
+  }
   return { scan: scanKeys(database, rows, isWhole, criteria, failuresMax), isWhole };
 }
 
