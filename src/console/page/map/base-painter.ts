@@ -1,6 +1,6 @@
 /** Paints the layer under the pins: land, borders, search areas, names. */
 
-import { type BaseMap, type Box, boxesMeet, isIn, type Land, type Outline } from './base-map.ts';
+import { type BaseMap, type Box, boxesMeet, isIn, type Land } from './base-map.ts';
 import type { Frame } from './canvas-layer.ts';
 import type { Colours } from './colours.ts';
 import { COMMUNES_FROM_ZOOM } from './commune-map.ts';
@@ -33,7 +33,6 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: 
   const { context, scale } = frame;
   const hasCommunes = frame.zoom >= COMMUNES_FROM_ZOOM;
   const communes = hasCommunes ? [...base.communes.values()].filter(({ box }) => boxesMeet(box, frame.box)) : [];
-  const fill = (land: Land): void => fillLand(frame, land);
   context.lineJoin = 'round';
   context.lineCap = 'butt';
   context.fillStyle = context.strokeStyle = colours.land;
@@ -41,10 +40,10 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: 
   // Around a drawn area the shore counts as land: the outlines would cut off harbours.
   context.lineWidth = SHORE_REACH * scale;
   for (const outline of base.outlines.values()) {
-    if (!hasCommunes || !base.communes.has(outline.code)) fill(outline);
+    if (!hasCommunes || !base.communes.has(outline.code)) fillLand(frame, outline);
   }
   context.lineWidth = 1;
-  communes.forEach(fill);
+  for (const one of communes) fillLand(frame, one);
   if (filled !== null) {
     const { minX, minY, maxX, maxY } = filled;
     const [left, top] = [minX * scale - frame.originX, minY * scale - frame.originY];
@@ -62,12 +61,9 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: 
 function paintAbroad(frame: Frame, { neighbours, france, lakes, borders }: BaseMap): void {
   const { context, scale } = frame;
   const fillRings = (lands: readonly Land[], operation: GlobalCompositeOperation): void => {
+    const rings = lands.flatMap((land) => land.rings);
+    trace(context, frame, rings);
     context.globalCompositeOperation = operation;
-    trace(
-      context,
-      frame,
-      lands.flatMap(({ rings }) => rings),
-    );
     context.fill('evenodd');
     context.globalCompositeOperation = 'source-over';
   };
@@ -198,13 +194,8 @@ function paintNames(frame: Frame, { base, colours, tilesFromZoom, tilesBox }: Ba
   if (zoom >= 8 && zoom <= 10) {
     context.font = `600 ${NAME_PIXELS - 1}px system-ui, sans-serif`;
     context.globalAlpha = 0.55;
-    for (const { name, box } of base.outlines.values()) writeMiddle(name, box, write);
+    for (const { name, box } of base.outlines.values())
+      write(name.toLocaleUpperCase(), (box.minX + box.maxX) / 2, (box.minY + box.maxY) / 2, 0);
     context.globalAlpha = 1;
   }
 }
-
-function writeMiddle(name: string, { minX, maxX, minY, maxY }: Outline['box'], write: WriteName): void {
-  write(name.toLocaleUpperCase(), (minX + maxX) / 2, (minY + maxY) / 2, 0);
-}
-
-type WriteName = (name: string, worldX: number, worldY: number, dy: number) => void;
