@@ -264,6 +264,26 @@ test('a paused endpoint gets no slot until it goes on', () => {
   assert.equal(round.nextTurns(1, 0).length, 1);
 });
 
+test('what waited during a pause takes a quarter of the slots of its endpoint, until it is drawn to its end', () => {
+  const round = openRound();
+  prove(round, 'a', 10);
+  const queue = round.queue('a');
+  round.setPaused('a', true);
+  round.add('a', 'x', 'first', ID);
+  round.setPaused('a', false);
+  const page = (place: Uuid | null): number => {
+    while (queue.room > 0 && queue.waiting < 64) round.addFetched('a', 'x', 'first');
+    round.markFetched(queue, 'first', place);
+    const turns = round.nextTurns(SLOTS, 0);
+    for (const turn of turns) finish(round, turn);
+    return turns.length;
+  };
+  assert.equal(page(LATER), 2);
+  assert.equal(page(LATER), 2);
+  page(null);
+  assert.equal(page(null), 8);
+});
+
 test('an endpoint that hung before a restart does not start among the healthy ones', () => {
   const round = openRound();
   const remembered = { failureStreak: 9, concurrency: 2, hasAnswered: true };

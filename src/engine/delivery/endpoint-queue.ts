@@ -65,13 +65,13 @@ export class EndpointQueue<T> {
   #observation: ReturnType<typeof observed> = null;
   #hasAnswered = false;
   isPaused = false;
+  /** It was paused, and what waited meanwhile is not fetched to its end: it holds a quarter of its slots. */
+  isCatchingUp = false;
   readonly #backlogs = { first: closedBacklog(), retry: closedBacklog() };
 
   constructor(key: string, settings: EndpointQueueSettings) {
     this.key = key;
-    const { client, host } = partiesOf(key);
-    this.client = client;
-    this.host = host;
+    ({ client: this.client, host: this.host } = partiesOf(key));
     this.#settings = settings;
   }
 
@@ -150,6 +150,7 @@ export class EndpointQueue<T> {
     const isPassed = arrival !== null && (position === null || arrival <= position);
     backlog.position = isPassed ? firstUuidAt(createdAtOf(arrival)) : position;
     if (isPassed) backlog.arrival = null;
+    this.isCatchingUp &&= this.hasBacklog('first') || this.hasBacklog('retry');
   }
 
   /** By its last answers alone. */
@@ -163,7 +164,8 @@ export class EndpointQueue<T> {
 
   /** No attempt can start before `answered`, `withdraw` or the end of the pause. */
   isBlocked(now: number): boolean {
-    return this.isPaused || this.inFlight >= this.#concurrency || this.#isStalled(now);
+    const most = this.isCatchingUp ? this.#settings.concurrencyMax / 4 : this.#concurrency;
+    return this.isPaused || this.inFlight >= Math.min(most, this.#concurrency) || this.#isStalled(now);
   }
 
   /** Whether a delivery can be sent; `withRetries`: slots for retries are available. */

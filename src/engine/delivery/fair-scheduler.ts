@@ -162,6 +162,7 @@ export class FairScheduler<T> {
   /** A pause keeps the waiting entries; remove them with `empty`. */
   setPaused(key: string, isPaused: boolean): void {
     const queue = this.queue(key);
+    queue.isCatchingUp ||= queue.isPaused && !isPaused;
     queue.isPaused = isPaused;
     this.#place(queue);
   }
