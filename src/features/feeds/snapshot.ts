@@ -192,7 +192,7 @@ function tellRenumbering(carried: readonly Carried[], tally: Tally): void {
 }
 
 function refuseBad({ rows, counts, firstComplaint }: Tally, heldCount: number, goneCount: number): void {
-  if (rows === 0) throw new SnapshotRefusedError('it is empty');
+  if (rows === 0) throw new SnapshotRefusedError('it is empty, or in another format than was named');
   if (counts.adverts === 0)
     throw new SnapshotRefusedError(`none of its ${rows} rows is understood: ${firstComplaint() ?? 'all are left out'}`);
   if (heldCount >= GONE_CHECKED_FROM && goneCount > heldCount * GONE_SHARE_MAX)
