@@ -46,10 +46,11 @@ const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 /** Services of one process share it, which only read it. */
 let loaded: Promise<Reference> | null = null;
 
-/** Rejects when a file of the reference packages cannot be read. */
-export function loadReference(): Promise<Reference> {
+/** Throws when a file of the reference packages cannot be read. */
+export async function loadReference(): Promise<Reference> {
   loaded ??= readReference();
-  return loaded;
+  // A promise for each caller: what follows the shared one is taken for work of who asked first.
+  return await loaded;
 }
 
 async function readReference(): Promise<Reference> {
