@@ -34,10 +34,12 @@ page.on('requestfailed', (request) => aborted.push(request.url()));
 const commands = {
   goto: ({ url }) => page.goto(url, { waitUntil: 'load' }).then(() => null),
   click: ({ selector }) => page.locator(selector).click(),
+  /** Types over what is there, as it may be written anew until the first letter. */
   async fill({ selector, text }) {
-    await page.waitForSelector(selector);
-    await page.locator(selector).fill('');
-    await page.type(selector, text);
+    const field = await page.locator(selector).waitHandle();
+    await field.focus();
+    await field.evaluate((element) => element.select());
+    await page.keyboard.type(text);
   },
   type: ({ text }) => page.keyboard.type(text).then(() => null),
   press: ({ key }) => page.keyboard.press(key),
