@@ -7,6 +7,18 @@ import type { EventKind } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { isBlank } from '../../engine/domain/text.ts';
 
+const FRENCH_EVENTS: Readonly<Record<EventKind, string>> = {
+  'ad.update.price': 'Le prix a changé',
+  'ad.update.surface': 'La surface a changé',
+  'ad.update.pictures': 'Les photos ont changé',
+  'ad.update.expired': 'Une annonce a expiré',
+  'ad.update.reactivated': 'Une annonce est de nouveau en ligne',
+  'property.ad.create': 'Une annonce est parue',
+  'property.ad.update': 'Une annonce a changé',
+  'property.match.end': 'Ne correspond plus à votre recherche',
+  'property.match.resume': 'Correspond de nouveau à votre recherche',
+};
+
 const FRENCH = {
   locale: 'fr-FR',
   untitled: 'Bien sans titre',
@@ -41,17 +53,7 @@ const FRENCH = {
   /** Behind a price or a change. */
   at: (publisher: string) => ` chez ${publisher}`,
   also: (offers: readonly string[]) => `Aussi à ${offers.join(', à ')}`,
-  events: {
-    'ad.update.price': 'Le prix a changé',
-    'ad.update.surface': 'La surface a changé',
-    'ad.update.pictures': 'Les photos ont changé',
-    'ad.update.expired': 'Une annonce a expiré',
-    'ad.update.reactivated': 'Une annonce est de nouveau en ligne',
-    'property.ad.create': 'Une annonce est parue',
-    'property.ad.update': 'Une annonce a changé',
-    'property.match.end': 'Ne correspond plus à votre recherche',
-    'property.match.resume': 'Correspond de nouveau à votre recherche',
-  } satisfies Readonly<Record<EventKind, string>>,
+  events: FRENCH_EVENTS,
   searches: (titles: readonly string[]) =>
     `${titles.length === 1 ? 'Recherche' : 'Recherches'} ${titles.map((title) => `« ${title} »`).join(', ')}`,
   subjectOfOne: (what: string, search: string) => `${what} – ${search}`,
