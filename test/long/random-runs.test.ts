@@ -1,6 +1,8 @@
 /** The tests of `npm test` that draw random cases, with all of their cases. */
 
 process.env.TEST_RUNS = 'all';
+// First, for it opens servers before its tests: those of the others may have ended by then, and the file with them.
+await import('../integration/found-properties.test.ts');
 await import('../change-histories.test.ts');
 await import('../commune-outlines.test.ts');
 await import('../explanations.test.ts');
@@ -11,4 +13,3 @@ await import('../pair-histories.test.ts');
 await import('../polygon-shapes.test.ts');
 await import('../replayed-histories.test.ts');
 await import('../search-index.test.ts');
-await import('../integration/found-properties.test.ts');
