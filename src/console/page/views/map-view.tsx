@@ -1,6 +1,6 @@
 /** The first view: the properties of the searches on the map and as a list, and the open property. */
 
-import { useEffect, useId, useMemo, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { Select } from '../controls.tsx';
 import { Empty } from '../elements.tsx';
 import { filters, nearby } from '../filters.ts';
@@ -111,7 +111,8 @@ function SearchChooser({ searches: { list, byIri, total } }: { readonly searches
   const { search } = useValue(filters);
   const title = search === null ? '' : (byIri.get(search)?.title ?? '');
   const [typed, setTyped] = useState(title);
-  useEffect(() => setTyped(title), [title]);
+  // Before the page is drawn: what is typed at once is not overwritten.
+  useLayoutEffect(() => setTyped(title), [title]);
   const type = (text: string): void => {
     setTyped(text);
     const named = list.find((one) => one.title === text);

@@ -3,7 +3,7 @@
  * satisfies are listed, and any other one can be chosen.
  */
 
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { type Asked, useAnswer } from '../answer.ts';
 import { SelectField, TextField } from '../controls.tsx';
 import { type Collection, cityLabel, type ExplanationDocument, idOf, type PropertyDocument } from '../documents.ts';
@@ -18,7 +18,8 @@ import { language, useWords } from '../words/language.ts';
 export function WhyView({ asked }: { readonly asked: string | null }) {
   const words = useWords();
   const [typed, setTyped] = useState(asked ?? '');
-  useEffect(() => setTyped(asked ?? ''), [asked]);
+  // Before the page is drawn: what is typed at once is not overwritten.
+  useLayoutEffect(() => setTyped(asked ?? ''), [asked]);
   const ask = (event: Event): void => {
     event.preventDefault();
     if (typed.trim() !== '') open('why', typed.trim());
