@@ -14,7 +14,7 @@ import { insertMailItems } from '../../src/features/mail/mail.ts';
 import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
 import { eraseItems } from '../../src/features/recipients/erasure.ts';
-import { syncErasures } from '../../src/features/recipients/erasure-journal.ts';
+import { createErasureSync } from '../../src/features/recipients/erasure-journal.ts';
 import { startTestApi } from '../support/api.ts';
 import { assertGone, everyRow } from '../support/erasure.ts';
 import { mailItemOf } from '../support/mail-scene.ts';
@@ -382,7 +382,8 @@ describe('histories of a recipient', () => {
 
 describe('a restored database', () => {
   it('has erasures and liftings applied that were written beside it, and brings nobody back', async () => {
-    await syncErasures(database, directory);
+    const sync = createErasureSync(database, () => directory);
+    await sync();
     const [gone, lifted] = ['restored@example.org', 'restored-lifted@example.org'];
     const search = await searchOf((await created(gone))['@id']);
     await record(search);
@@ -398,20 +399,20 @@ describe('a restored database', () => {
       assert.equal((await api.call('DELETE', pathOf(address))).status, 204, address);
     }
     await created(lifted, { notificationConsent: { source: 'form', at: new Date().toISOString() } });
-    await syncErasures(database, directory);
+    await sync();
     for (const table of tables) {
       await database.query(`delete from ${table}`);
       await database.query(`insert into ${table} overriding system value select * from before_${table}`);
       await database.query(`drop table before_${table}`);
     }
     assert.ok((await everyRow(database)).includes(gone));
-    assert.equal(await syncErasures(database, directory), 3);
+    assert.equal(await sync(), 3);
     const { title } = (await api.call('GET', mentioning['@id'])).body;
     assert.equal(title, 'Copies to ….');
     for (const address of [gone, lifted, mentioned]) assertGone(await everyRow(database), address);
     const statusOf = async (address: string) => (await created(address)).emailStatus;
     assert.deepEqual([await statusOf(gone), await statusOf(lifted)], ['consent-missing', 'active']);
-    assert.equal(await syncErasures(database, directory), 0);
+    assert.equal(await sync(), 0);
     assertGone(await readFile(join(directory, (await readdir(directory))[0] as string), 'utf8'), gone);
   });
 });

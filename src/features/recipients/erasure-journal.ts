@@ -5,7 +5,7 @@
  * anything is sent, and what a restored standby lacks within a minute.
  */
 
-import { mkdir, open, readFile, stat } from 'node:fs/promises';
+import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { startTask } from '../../engine/actor/task.ts';
 import type { Database, Queryable } from '../../engine/store/database.ts';
@@ -51,21 +51,25 @@ async function append({ path, salt }: Journal, oppositions: readonly Opposition[
   }
 }
 
-/** The last line of each recipient. */
+/** The last line of each recipient. Read line by line: a long file holds nobody up. */
 async function read({ path, salt }: Journal): Promise<ReadonlyMap<string, Opposition>> {
-  const lines = (await readFile(path, 'utf8').catch(emptyIfMissing)).split('\n').flatMap(parsed);
-  const other = lines.find((line) => 'salt' in line && line.salt !== salt);
-  if (other !== undefined) throw new SaltError(`${path} has the salt of another database, and is not applied`);
   const last = new Map<string, Opposition>();
-  for (const line of lines) {
-    // A restored backup may have added older ones.
-    if ('key' in line && timeOfLast(line) >= timeOfLast(last.get(line.key))) last.set(line.key, line);
+  const file = await open(path).catch(nullIfMissing);
+  if (file === null) return last;
+  for await (const text of file.readLines()) {
+    for (const line of parsed(text)) {
+      if ('salt' in line && line.salt !== salt) {
+        throw new SaltError(`${path} has the salt of another database, and is not applied`);
+      }
+      // A restored backup may have added older ones.
+      if ('key' in line && timeOfLast(line) >= timeOfLast(last.get(line.key))) last.set(line.key, line);
+    }
   }
   return last;
 }
 
-function emptyIfMissing(error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT') return '';
+function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
   throw error;
 }
 
@@ -93,8 +97,22 @@ function timeOfLast(opposition: Opposition | undefined): number {
   return Math.max(opposition?.erasedAt?.getTime() ?? 0, opposition?.liftedAt?.getTime() ?? 0);
 }
 
-/** What the database lacks is applied, and what the file lacks written. Resolves with the number applied. */
-export async function syncErasures(database: Database, directory: string): Promise<number> {
+/**
+ * A function that resolves with the number of oppositions applied: what the database lacks is applied, and what the file
+ * lacks is written. Where neither has changed since the last call, neither is read.
+ */
+export function createErasureSync(database: Database, directory: () => string): () => Promise<number> {
+  let last = '';
+  return async () => {
+    const mark = await markOf(database, directory());
+    if (mark === last) return 0;
+    const applied = await syncErasures(database, directory());
+    last = mark;
+    return applied;
+  };
+}
+
+async function syncErasures(database: Database, directory: string): Promise<number> {
   const journal = await journalOf(database, directory);
   const [written, before] = [await read(journal), await readStored(database)];
   const unknown = [...written.values()].filter((line) => timeOfLast(before.get(line.key)) < timeOfLast(line));
@@ -111,6 +129,16 @@ export async function syncErasures(database: Database, directory: string): Promi
   });
   if (missing.length > 0) await append(journal, missing);
   return unknown.length;
+}
+
+/** Changes with the file, and with what the database has of it. */
+async function markOf(database: Database, directory: string): Promise<string> {
+  const { path } = await journalOf(database, directory);
+  const file = await stat(path).catch(nullIfMissing);
+  const { rows } = await database.query(`
+    select count(*), max(greatest(erased_at, lifted_at)), count(unsubscribed_at), max(unsubscribed_at)
+    from mail_recipients where greatest(erased_at, lifted_at) is not null`);
+  return JSON.stringify([path, file?.size, rows]);
 }
 
 /** Services without embedded servers may have no data directory, or one that they may only read. */
@@ -139,8 +167,9 @@ const SYNC_EVERY_MS = 60_000;
 /** Before any role opens: nothing is sent to who was erased before a restore. */
 export async function startErasureSync(parts: Parts): Promise<void> {
   const { database, dataDirectory, log, closing, onTransientError } = parts;
+  const sync = createErasureSync(database, dataDirectory);
   const work = async (): Promise<void> => {
-    const applied = await syncErasures(database, dataDirectory());
+    const applied = await sync();
     if (applied > 0) log.warn({ recipients: applied }, 'the database was restored: recipients are erased again');
   };
   await work().catch((error: Error) => warnIfUnwritable((reason) => log.warn(reason), error));
