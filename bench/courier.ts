@@ -26,7 +26,12 @@ import type { DueDelivery } from '../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
 import { timeOrderedUuid } from '../src/engine/domain/ids.ts';
 import { createRecovery, readRecovery } from '../src/features/recoveries/recovery-rows.ts';
-import { putInState, seedDeliveries, seedWaitingRetries } from '../test/support/seeded-deliveries.ts';
+import {
+  putInState,
+  SEEDED_ATTEMPT_AT,
+  seedDeliveries,
+  seedWaitingRetries,
+} from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';
 import { type Hour, liveDay } from './courier/day.ts';
 import { benchDead, benchResume } from './courier/dead.ts';
@@ -297,7 +302,7 @@ async function retryAt({ database, nats }: Scene, due: readonly DueDelivery[], d
     );
     await publishRetries(
       nats.broker,
-      page.map((one) => ({ ...one, attemptCount: 1, dueAtMs })),
+      page.map((one) => ({ ...one, attemptCount: 1, startedAt: SEEDED_ATTEMPT_AT, dueAtMs })),
     );
   }
 }

@@ -10,7 +10,7 @@ import { beat, declareDead, registerCourier, removeCouriers } from '../../src/en
 import type { Database } from '../../src/engine/store/database.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
-import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { putInState, SEEDED_ATTEMPT_AT, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { quietSupervisor } from '../support/supervisor.ts';
 import { untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -70,7 +70,12 @@ test('a message that waits is waited for, whatever the row says; one of an earli
   const { database, broker } = stage;
   const search = await seedSearch(database);
   const due = await seedDeliveries(database, search, Array(3).fill(receiver.urlOf('/hook')));
-  const [held, missing, tried] = due.map((each) => ({ ...each, attemptCount: 1, dueAtMs: Date.now() }));
+  const [held, missing, tried] = due.map((each) => ({
+    ...each,
+    attemptCount: 1,
+    startedAt: SEEDED_ATTEMPT_AT,
+    dueAtMs: Date.now(),
+  }));
   assert.ok(held && missing && tried);
   // As after PostgreSQL's clock was set two hours forward.
   await putInState(database, [held.id, missing.id], 'retry_wait', 1, new Date(Date.now() - 7_200_000));
@@ -85,6 +90,35 @@ test('a message that waits is waited for, whatever the row says; one of an earli
     rows.map(({ id }) => id),
     [held.id, tried.id].sort(),
   );
+});
+
+test('a message from before the database came back older does not make the retry of an attempt made anew due', async (t) => {
+  const { receiver, stage, due } = await openBacklog(t, { retryDelayMs: 3_600_000 });
+  const { database, broker } = stage;
+  const { retriesStream } = broker.names;
+  const id = due[0]?.id as Uuid;
+  const failing = { type: 'answer', status: 500 } as const;
+  receiver.script('/0', failing, failing, { type: 'answer', status: 200 });
+  const messages = async (): Promise<number> => (await broker.manager.streams.info(retriesStream)).state.messages;
+  const courier = await stage.start();
+  await untilIs(messages, 1);
+  await untilIs(() => countOpen(database), 1);
+  await courier.drain();
+  const former = await broker.manager.streams.getMessage(retriesStream, {
+    last_by_subj: `${broker.names.retries}.*.${id}`,
+  });
+  await putInState(database, [id], 'queued');
+  await database.query('delete from attempts where delivery_id = $1', [id]);
+  await stage.start();
+  await untilIs(messages, 2);
+  // Its hour is over.
+  await broker.jetStream.publish(former.subject, former.string().replace(/\d+$/, String(Date.now())));
+  await untilIs(messages, 2);
+  assert.equal(
+    (await database.query('select state from delivery_states where id = $1', [id])).rows[0].state,
+    'retry_wait',
+  );
+  assert.equal(receiver.posts.filter(({ path }) => path === '/0').length, 2);
 });
 
 test('what a courier died with counts as an aborted attempt, and what it had not claimed is sent at once', async (t) => {

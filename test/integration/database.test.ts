@@ -198,7 +198,7 @@ test('the statements of the pipeline go through indexes, however full the queue 
   await readDue(database, [{ endpointKey: 'none', lane: 'first', position: id, count: 1 }]);
   await readDueLanes(database);
   await releaseExpiredHolds(database, id, id, 1);
-  await releaseRetries(database, [{ id, endpointKey: 'none', attemptCount: 1 }]);
+  await releaseRetries(database, [{ id, endpointKey: 'none', attemptCount: 1, startedAt: now }]);
   await readOverdueRetries(database, 0, null, 1);
   await readDocuments(database, ids);
   await recordAttempts(database, [settledAttempt(id, 'none')]);
@@ -315,7 +315,7 @@ async function useQueue(database: DatabasePool): Promise<void> {
   await readDueLanes(database);
   await releaseExpiredHolds(database, start, freshId, 100);
   await readOverdueRetries(database, 5_000, null, 100);
-  await releaseRetries(database, [{ id: freshId, endpointKey: 'healthy1', attemptCount: 0 }]);
+  await releaseRetries(database, [{ id: freshId, endpointKey: 'healthy1', attemptCount: 0, startedAt: new Date() }]);
   await registerHolder(database, 1);
   await beat(database, 1);
   await claimDeliveries(database, 1, ids, new Date());

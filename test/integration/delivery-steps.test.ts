@@ -47,11 +47,15 @@ interface Row {
   readonly state: DeliveryState;
   readonly attemptCount: number;
   readonly matchId: Uuid;
+  /** Of an open one. */
+  readonly startedAt: Date | null;
 }
 
 async function readRow(database: Database, id: Uuid): Promise<Row> {
   const { rows } = await database.query<Row>(
-    'select state, attempt_count as "attemptCount", match_id as "matchId" from delivery_states where id = $1',
+    `select state, attempt_count as "attemptCount", match_id as "matchId",
+       (select claimed_at from open_deliveries o where o.id = d.id) as "startedAt"
+     from delivery_states d where id = $1`,
     [id],
   );
   return rows[0] as Row;
@@ -87,7 +91,8 @@ function statementsOf(
       recordAttempts(database, [
         { ...settled(search, id, row.matchId, present(row), false), after: { state: 'failed', dueAt: null } },
       ]),
-    release: (id, row) => releaseRetries(database, [{ id, endpointKey: 'k', attemptCount: row.attemptCount }]),
+    release: (id, { attemptCount, startedAt }) =>
+      releaseRetries(database, [{ id, endpointKey: 'k', attemptCount, startedAt: startedAt ?? new Date() }]),
     resend: (id) => resendDelivery(database, search.clientId, id),
     cancel: (id) => cancelOne(database, search, id),
   };

@@ -79,11 +79,11 @@ test('a message of an earlier attempt, which a killed server keeps, does not hol
       manager.streams.getMessage('RETRIES', { last_by_subj: 'retries.*.*' }).catch(() => ({ subject: '', data: null })),
     (found) => found.data !== null,
   );
-  const [endpointKey, , dueAtMs] = Buffer.from(data ?? '')
+  const [endpointKey, , startedAtMs, dueAtMs] = Buffer.from(data ?? '')
     .toString()
     .split(' ');
   await manager.streams.purge('RETRIES');
-  await connection.jetstream().publish(subject, `${endpointKey} 0 ${dueAtMs}`);
+  await connection.jetstream().publish(subject, `${endpointKey} 0 ${startedAtMs} ${dueAtMs}`);
   const database = connectDatabase(t, servers.postgres.url);
   await until(
     () =>

@@ -78,6 +78,9 @@ export async function seedDeliveries(
   return deliveries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' }));
 }
 
+/** When the last attempt of a delivery began that `putInState` lets wait for its retry. */
+export const SEEDED_ATTEMPT_AT = new Date('2026-01-01T00:00:00Z');
+
 /** Puts deliveries into a state, however they came there; `attemptCount` attempts have been counted. Retries are due at `dueAt`. */
 export async function putInState(
   database: Pick<Database, 'query'>,
@@ -106,9 +109,10 @@ export async function putInState(
       `insert into open_deliveries (id, match_id, search_number, generation, follows, endpoint_key, lane, attempt_count,
          due_at, claimed_by, claimed_at)
        select d.id, match_id, search_number, generation, coalesce(sequence > 1, false), endpoint_key, $2::smallint, $3::smallint,
-         case when $2 = -1 then $4::timestamptz else now() end, case when $5::boolean then -1 end, case when $5 then now() end
+         case when $2 = -1 then $4::timestamptz else now() end, case when $5::boolean then -1 end,
+         case when $5 then now() when $2 = -1 then $6::timestamptz end
        from deliveries d join searches s on s.number = search_number where d.id = any($1::uuid[])`,
-      [ids, lane, attemptCount, dueAt, state === 'sending'],
+      [ids, lane, attemptCount, dueAt, state === 'sending', SEEDED_ATTEMPT_AT],
     );
   }
 }
@@ -122,10 +126,10 @@ export async function seedWaitingRetries(
   hours: number,
 ): Promise<void> {
   await database.query(
-    `insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key, due_at)
-     select gen_random_uuid(), gen_random_uuid(), $1, $2, -1, 1, false, $3, now() + $5 * interval '1 hour'
+    `insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key, due_at, claimed_at)
+     select gen_random_uuid(), gen_random_uuid(), $1, $2, -1, 1, false, $3, now() + $5 * interval '1 hour', $6
      from generate_series(1, $4)`,
-    [number, generation, endpointKey, count, hours],
+    [number, generation, endpointKey, count, hours, SEEDED_ATTEMPT_AT],
   );
   await database.query('analyze open_deliveries');
 }

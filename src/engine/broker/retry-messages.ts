@@ -15,6 +15,8 @@ export interface RetryMessage {
   readonly endpointKey: string;
   /** The attempt that failed. */
   readonly attemptCount: number;
+  /** When it began: after the database came back older, an attempt has the number of a former one. */
+  readonly startedAt: Date;
   /** Milliseconds since the epoch, by the publisher's clock. */
   readonly dueAtMs: number;
 }
@@ -27,19 +29,24 @@ export function publishRetries(broker: Broker, retries: readonly RetryMessage[])
   );
 }
 
-function publicationOf(broker: Broker, { id, endpointKey, attemptCount, dueAtMs }: RetryMessage): Publication {
-  const bytes = Buffer.from(`${endpointKey} ${attemptCount} ${Math.ceil(dueAtMs)}`);
-  return { subject: retrySubject(broker, endpointKey, id), messageId: `${id}-${attemptCount}`, bytes };
+function publicationOf(broker: Broker, { id, endpointKey, dueAtMs, ...attempt }: RetryMessage): Publication {
+  const bytes = Buffer.from(`${endpointKey} ${textOf(attempt)} ${Math.ceil(dueAtMs)}`);
+  return { subject: retrySubject(broker, endpointKey, id), messageId: `${id} ${textOf(attempt)}`, bytes };
+}
+
+function textOf({ attemptCount, startedAt }: Pick<RetryMessage, 'attemptCount' | 'startedAt'>): string {
+  return `${attemptCount} ${startedAt.getTime()}`;
 }
 
 /** Null for a message that another program has published into the stream. */
 export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'bytes'>): RetryMessage | null {
   const [, , idText = ''] = subject.split('.');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-  const said = /^([0-9a-f]{16,}) (\d{1,5}) (\d{1,15})$/.exec(text);
+  const said = /^([0-9a-f]{16,}) (\d{1,5}) (\d{1,13}) (\d{1,15})$/.exec(text);
   const id = parseUuid(idText);
   if (id === null || said === null) return null;
-  return { id, endpointKey: said[1] as string, attemptCount: Number(said[2]), dueAtMs: Number(said[3]) };
+  const [attemptCount, startedAtMs, dueAtMs] = said.slice(2).map(Number) as [number, number, number];
+  return { id, endpointKey: said[1] as string, attemptCount, startedAt: new Date(startedAtMs), dueAtMs };
 }
 
 /**
@@ -48,14 +55,15 @@ export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'byt
  */
 export async function holdsRetry(
   broker: Broker,
-  { id, endpointKey, attemptCount }: Omit<RetryMessage, 'dueAtMs'>,
+  { id, endpointKey, ...attempt }: Omit<RetryMessage, 'dueAtMs'>,
 ): Promise<boolean> {
   const { manager, names } = broker;
   try {
     const message = await manager.streams.getMessage(names.retriesStream, {
       last_by_subj: retrySubject(broker, endpointKey, id),
     });
-    if (retryOf({ subject: message.subject, bytes: message.data })?.attemptCount !== attemptCount) return false;
+    const held = retryOf({ subject: message.subject, bytes: message.data });
+    if (held === null || textOf(held) !== textOf(attempt)) return false;
     const consumer = await manager.consumers.info(names.retriesStream, retryConsumer(retryPartition(endpointKey)));
     return message.seq > consumer.ack_floor.stream_seq && !withholds(consumer, message.seq);
   } catch (error) {

@@ -96,8 +96,8 @@ export function startSettlement(
 
   async function publish(settled: readonly SettledAttempt[]): Promise<void> {
     const nowMs = clock().getTime();
-    const retries = settled.flatMap(({ after, retryInMs, ...attempt }) =>
-      after.state === 'retry_wait' ? [{ ...attempt, dueAtMs: nowMs + Math.max(0, retryInMs) }] : [],
+    const retries = settled.flatMap(({ after, outcome: { startedAt }, retryInMs, ...attempt }) =>
+      after.state === 'retry_wait' ? [{ ...attempt, startedAt, dueAtMs: nowMs + Math.max(0, retryInMs) }] : [],
     );
     await publishRetries(broker, retries).catch((error: Error) => onTransientError('publish retries', error));
   }

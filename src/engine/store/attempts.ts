@@ -109,7 +109,8 @@ const SETTLE = `
     select id, endpoint_key, 'failed', attempt_count from failed where ${NEVER_DELIVERED}
   )
   update open_deliveries o
-  set lane = ${LANE.waiting_retry}, claimed_by = null, due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
+  set lane = ${LANE.waiting_retry}, claimed_by = null, claimed_at = started_at,
+    due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
   from settled s
   where o.id = any($1::uuid[]) and o.id = s.id and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder
     and o.attempt_count = s.number`;

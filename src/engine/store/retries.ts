@@ -11,9 +11,10 @@ export interface WaitingRetry {
   readonly endpointKey: string;
   /** The attempt that failed. */
   readonly attemptCount: number;
+  readonly startedAt: Date;
 }
 
-/** Makes due the deliveries whose last attempt is still the named one; resolves with them. Served by the primary key. */
+/** Makes due the deliveries whose last attempt is the named one; resolves with them. Served by the primary key. */
 export async function releaseRetries(
   client: Queryable,
   retries: readonly WaitingRetry[],
@@ -22,10 +23,15 @@ export async function releaseRetries(
     name: 'release-retries',
     text: `
       update open_deliveries o set lane = ${LANE.due_again}, due_at = clock_timestamp()
-      from unnest($1::uuid[], $2::smallint[]) as retry(id, number)
-      where o.id = any($1::uuid[]) and o.id = retry.id and o.lane = ${LANE.waiting_retry} and o.attempt_count = retry.number
+      from unnest($1::uuid[], $2::smallint[], $3::timestamptz[]) as retry(id, number, started_at)
+      where o.id = any($1::uuid[]) and o.id = retry.id and o.lane = ${LANE.waiting_retry}
+        and o.attempt_count = retry.number and o.claimed_at = retry.started_at
       returning o.id, o.endpoint_key as "endpointKey"`,
-    values: [arrayLiteral(retries.map(({ id }) => id)), arrayLiteral(retries.map(({ attemptCount }) => attemptCount))],
+    values: [
+      arrayLiteral(retries.map(({ id }) => id)),
+      arrayLiteral(retries.map(({ attemptCount }) => attemptCount)),
+      arrayLiteral(retries.map(({ startedAt }) => startedAt.toISOString())),
+    ],
   });
   return rows.map((row) => ({ ...row, lane: 'retry' }));
 }
@@ -46,7 +52,7 @@ export async function readOverdueRetries(
   const { rows } = await client.query<WaitingRetry & OverduePosition>({
     name: 'overdue-retries',
     text: `
-      select id, endpoint_key as "endpointKey", attempt_count as "attemptCount", due_at::text as "dueAt"
+      select id, endpoint_key as "endpointKey", attempt_count as "attemptCount", claimed_at as "startedAt", due_at::text as "dueAt"
       from open_deliveries
       where ${isInLane('waiting_retry')} and due_at < statement_timestamp() - $1 * interval '1 millisecond' and (due_at, id) > ($2, $3)
       order by due_at, id limit $4`,

@@ -427,6 +427,7 @@ create index deliveries_search on deliveries (search_number, created_at desc, id
 create table open_deliveries (
   id uuid primary key,
   match_id uuid not null,
+  -- When the present or last attempt began: tells attempts of one number apart.
   claimed_at timestamptz,
   -- For a retry, its time; for a due delivery, since when, for information only.
   due_at timestamptz not null default now(),
