@@ -12,6 +12,7 @@ import { type JetStreamWatch, startJetStreamWatch } from '../engine/broker/jetst
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
 import { brokerUnreachable, isBrokerOutage } from '../engine/broker/outage.ts';
 import { untilElected } from '../engine/broker/topology.ts';
+import { readFrenchForms } from '../engine/domain/inflection/lemmas.ts';
 import { NO_NAMESPACE } from '../engine/domain/namespace.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
 import { type ClockWatch, startClockWatch } from '../engine/maintenance/clock-watch.ts';
@@ -67,6 +68,7 @@ export async function openFoundation(
   shutdown.closing('servers', servers.stop);
   await assertReachable(servers.databaseUrl);
   onDatabaseKnown();
+  readFrenchForms();
   let fail: (reason: string) => void = () => undefined;
   const actorFailed = new Promise<string>((resolve) => {
     fail = resolve;

@@ -1,14 +1,21 @@
-/** A start that cannot succeed says which server or port is at fault, where, and what to do, before it opens anything. */
+/**
+ * A start that cannot succeed says which server or port is at fault, where, and what to do, before it opens anything. One
+ * that succeeds has read what requests need.
+ */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { migrate } from '../../src/engine/store/database.ts';
 import { freePort } from '../../src/local/child-server.ts';
-import { runVigie, type Settings, spawnVigie } from '../support/daemon.ts';
+import { createApiKey, runVigie, type Settings, spawnVigie, startDaemon } from '../support/daemon.ts';
+import { restClient } from '../support/rest-client.ts';
 import { startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -131,6 +138,40 @@ test('a server that refuses is named with what to correct, and no password is to
   await assert.rejects(connect(refused.href), {
     message: `NATS at ${refused.host} cannot be used (it refuses user and password). Correct them in NATS_URL.`,
   });
+});
+
+/** In each thread of a program: a line to `path` for each file that holds its event loop while it is unpacked. */
+const observer = (path: string): string => `
+  const { appendFileSync } = require('node:fs');
+  const { syncBuiltinESMExports } = require('node:module');
+  const zlib = require('node:zlib');
+  const unpack = zlib.brotliDecompressSync;
+  zlib.brotliDecompressSync = (...input) => {
+    appendFileSync(${JSON.stringify(path)}, 'unpacked\\n');
+    return unpack(...input);
+  };
+  syncBuiltinESMExports();`;
+
+test('no request waits until the forms of words are unpacked, and no command that reads none unpacks them', async (t) => {
+  const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
+  const directory = await mkdtemp(join(tmpdir(), 'vigie-words-'));
+  t.after(() => rm(directory, { recursive: true }));
+  const list = join(directory, 'unpacked');
+  const unpacked = async (): Promise<number> => (await readFile(list, 'utf8')).split('\n').length - 1;
+  await Promise.all([writeFile(list, ''), writeFile(join(directory, 'observer.cjs'), observer(list))]);
+  const settings = { NODE_OPTIONS: `--require=${join(directory, 'observer.cjs')}` };
+  await runVigie(['doctor'], { postgres, nats }, { settings });
+  assert.equal(await unpacked(), 0);
+  const key = await createApiKey({ postgres, nats });
+  const daemon = await startDaemon(t, { postgres, nats }, { ...settings, VIGIE_ROLES: 'api' });
+  assert.equal(await unpacked(), 1, 'by the process, before it is ready');
+  const rest = restClient(daemon, key);
+  const preview = (body: object) => rest.request('POST', '/searches/preview', body);
+  assert.equal((await preview({ roomMin: 2 })).status, 200);
+  assert.equal(await unpacked(), 2, 'by the thread, before its first answer');
+  assert.equal((await preview({ expressions: [{ word: 'belles maisons' }] })).status, 200);
+  await rest.request('POST', '/searches', { title: 'Maisons', expressions: [{ word: 'belles maisons' }] });
+  assert.equal(await unpacked(), 2);
 });
 
 function connect(url: string): Promise<unknown> {

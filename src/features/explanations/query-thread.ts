@@ -7,6 +7,7 @@ import { platform, setPriority } from 'node:os';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';
 import { type Criteria, satisfies } from '../../engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import { readFrenchForms } from '../../engine/domain/inflection/lemmas.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { criteriaOf, type SearchMembers } from '../../engine/domain/search.ts';
 import { cancellable } from '../../engine/store/cancellable.ts';
@@ -23,6 +24,8 @@ import { sampleStartAt } from './property-scans.ts';
 /** On Linux a thread has a priority of its own: where processors are scarce, recording and requests take precedence. */
 const NICENESS = 10;
 if (platform() === 'linux') setPriority(0, NICENESS);
+// A query that looks words up would delay those beside it by that time.
+readFrenchForms();
 
 const { databaseUrl, ...settings } = settingsOfThread() as {
   readonly databaseUrl: string;

@@ -11,12 +11,18 @@ import { LRUCache } from 'lru-cache';
 /** Of a form, on its line; few forms share one. */
 export const BEGINNING_LENGTH = 5;
 
-/** The lines of `build.ts` by the beginning of their forms; read at the first use. */
+/** The lines of `build.ts` by the beginning of their forms. */
 let french: ReadonlyMap<string, string> | null = null;
 
-function readFrench(): ReadonlyMap<string, string> {
+/**
+ * Reads the table, which holds the event loop for a tenth of a second: call it before requests are answered. Without that
+ * the first look-up reads it.
+ */
+export function readFrenchForms(): ReadonlyMap<string, string> {
+  if (french !== null) return french;
   const text = brotliDecompressSync(readFileSync(new URL('french.tsv.br', import.meta.url))).toString('latin1');
-  return new Map(text.split('\n').map((line) => [line.slice(0, line.indexOf('\t')), line]));
+  french = new Map(text.split('\n').map((line) => [line.slice(0, line.indexOf('\t')), line]));
+  return french;
 }
 
 /** Adverts draw on some ten thousand words; looking one up anew costs as much as ten of them. */
@@ -46,8 +52,7 @@ function frenchLemmasOf(form: string): readonly string[] | null {
 }
 
 function codesOf(form: string): string | null {
-  french ??= readFrench();
-  const line = french.get(form.slice(0, BEGINNING_LENGTH)) ?? '';
+  const line = readFrenchForms().get(form.slice(0, BEGINNING_LENGTH)) ?? '';
   const entry = `\t${form.slice(BEGINNING_LENGTH)} `;
   const start = line.indexOf(entry);
   return start === -1 ? null : (line.slice(start + entry.length).split('\t', 1)[0] as string);

@@ -282,14 +282,12 @@ function wordsFor(units: number): number {
 }
 
 /** Words that most adverts contain select little: any other required one is rarer. */
-const COMMON_LEMMAS: ReadonlySet<string> = new Set(
-  foldWords(
-    `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains
-     eau douche entrée surface prix vente vendre location louer bien situé proche centre ville quartier rue étage
-     commerces écoles transports jardin balcon terrasse cave parking garage calme lumineux beau grand avec sans pour
-     une des les dans sur est et de la le du en au`,
-  ).flatMap(lemmasOf),
-);
+const COMMON_WORDS = `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains
+  eau douche entrée surface prix vente vendre location louer bien situé proche centre ville quartier rue étage
+  commerces écoles transports jardin balcon terrasse cave parking garage calme lumineux beau grand avec sans pour
+  une des les dans sur est et de la le du en au`;
+/** Found at the first use: a program that only imports this module does not pay for the table of forms. */
+let commonLemmas: ReadonlySet<string> | null = null;
 
 /**
  * Words that a text must contain to satisfy the expressions, by which searches are found: one of each group, the rarest
@@ -328,7 +326,8 @@ function commonness(word: string): number {
 }
 
 function isCommon(word: string): boolean {
-  return lemmasOf(word).some((lemma) => COMMON_LEMMAS.has(lemma));
+  const common = (commonLemmas ??= new Set(foldWords(COMMON_WORDS).flatMap(lemmasOf)));
+  return lemmasOf(word).some((lemma) => common.has(lemma));
 }
 
 const UNITS_MAX = 1 + EXPRESSION_GROUPS_MAX + EXPRESSION_ENTRIES_MAX * (1 + EXPRESSION_WORD_LENGTH_MAX);
