@@ -105,13 +105,6 @@ export const enTerms: typeof frTerms = {
     areas: 'Place',
     expressions: 'Words',
   },
-  facilities: {
-    kindergarten: 'Kindergartens',
-    school: 'Schools',
-    restaurant: 'Restaurants',
-    hospital: 'Hospitals',
-    parking: 'Parkings',
-  },
   attemptErrors: {
     dns: 'name not found',
     connect: 'no connection',

@@ -112,13 +112,6 @@ export const frTerms = {
     areas: 'Lieu',
     expressions: 'Mots',
   },
-  facilities: {
-    kindergarten: 'Crèches',
-    school: 'Écoles',
-    restaurant: 'Restaurants',
-    hospital: 'Hôpitaux',
-    parking: 'Parkings',
-  },
   attemptErrors: {
     dns: 'nom introuvable',
     connect: 'connexion impossible',
