@@ -2,12 +2,10 @@
  * The accepted forms of `geoShapes` (decisions, section 2), read into polygons: longitude first, rings closed.
  * One shape is a ring, a polygon (its rings, outer first) or GeoJSON; `geoShapes` is one shape or several. Among bare
  * arrays only the depth distinguishes them: `[ring, ring]` is two areas, as clients draw them, while a polygon with a
- * hole is `[[ring, hole]]` or GeoJSON. Forms send text: any of these as JSON, or a ring as `lon,lat;lon,lat`.
+ * hole is `[[ring, hole]]` or GeoJSON.
  */
 
 import type { Polygon, Position, Ring } from '../engine/domain/geo.ts';
-import { excessOf } from './json-body.ts';
-import { NUMBER } from './member-rules.ts';
 import { FAULTS, type Sentence } from './sentences.ts';
 
 /** Corners of one search, all polygons together: matching evaluates them for every advert that gets that far. */
@@ -24,14 +22,13 @@ class ShapeError extends Error {
 
 /** Positions of the smallest ring: a triangle, closed. */
 const RING_CORNERS_MIN = 4;
-/** Characters of `5.9,43.1` with an altitude, with many times their usual digits. */
-const POSITION_LENGTH_MAX = 200;
 const TOO_MANY = FAULTS.positions(CORNERS_MAX);
 
 /** The polygons, or the first error in `input`. */
 export function parseGeoShapes(input: unknown): readonly Polygon[] | Sentence {
   try {
-    return input === null || input === undefined ? [] : new ShapeReader().shapes(input);
+    // Forms send an empty text for nothing.
+    return input === null || input === undefined || input === '' ? [] : new ShapeReader().shapes(input);
   } catch (error) {
     if (error instanceof ShapeError) return error.fault;
     throw error;
@@ -42,15 +39,13 @@ export function parseGeoShapes(input: unknown): readonly Polygon[] | Sentence {
 class ShapeReader {
   #cornersLeft = CORNERS_MAX;
 
-  shapes(sent: unknown): Polygon[] {
-    const input = unwritten(sent);
+  shapes(input: unknown): Polygon[] {
     if (!Array.isArray(input)) return this.#geoJson(input);
     // One ring on its own: its items are positions.
     return depthOf(input) === 2 ? [[this.#ring(input)]] : this.#rings(input).flatMap((shape) => this.#shape(shape));
   }
 
   #shape(shape: unknown): Polygon[] {
-    if (typeof shape === 'string') return this.shapes(shape);
     if (!Array.isArray(shape)) return this.#geoJson(shape);
     return depthOf(shape) === 2 ? [[this.#ring(shape)]] : [this.#polygon(shape)];
   }
@@ -86,36 +81,6 @@ class ShapeReader {
     }
     return ring;
   }
-}
-
-/** The meaning of a text; any other value is kept. Forms send an empty text for nothing. */
-function unwritten(input: unknown): unknown {
-  if (typeof input !== 'string') return input;
-  const text = input.trim();
-  if (text === '') return [];
-  return /^[[{]/.test(text) ? parsed(text) : ringOf(text);
-}
-
-function parsed(text: string): unknown {
-  const excess = excessOf(Buffer.from(text));
-  if (excess !== null) throw new ShapeError(excess === 'depth' ? FAULTS.shapes : TOO_MANY);
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ShapeError(FAULTS.shapes);
-  }
-}
-
-/** `5.9,43.1;6,43.1;6,43.2;5.9,43.1` */
-function ringOf(text: string): unknown {
-  const positions = text.split(';', CORNERS_MAX + 1);
-  if (positions.some(({ length }) => length > POSITION_LENGTH_MAX)) throw new ShapeError(FAULTS.shapes);
-  return positions.map((position) =>
-    position.split(',').map((part) => {
-      if (!NUMBER.test(part.trim())) throw new ShapeError(FAULTS.shapes);
-      return Number(part);
-    }),
-  );
 }
 
 /** A third number, the altitude of GeoJSON, is left out. */

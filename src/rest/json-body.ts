@@ -124,7 +124,7 @@ const CLOSE_OBJECT = 0x7d;
  * The exceeded limit of a body's JSON, if any: parsing a mebibyte of small values takes longer than other requests
  * should wait, and this scan creates none of them.
  */
-export function excessOf(bytes: Buffer): 'depth' | 'parts' | null {
+function excessOf(bytes: Buffer): 'depth' | 'parts' | null {
   let depth = 0;
   let parts = 0;
   let isText = false;

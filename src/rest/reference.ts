@@ -37,15 +37,12 @@ const NAME_ORDERS = { 'order[id]': orderParameter('id'), 'order[name]': orderPar
 
 export const CITY_LIST_PARAMETERS = {
   insee: textParameter('INSEE code.', 5),
-  inseeCode: undocumented(textParameter('The same as insee.', 5)),
   'inseeCodes[]': undocumented(textsParameter('INSEE codes, any of them.', 5)),
   zipcode: textParameter('Zip code.', 5),
   'zipcodes[]': undocumented(textsParameter('Zip codes, any of them.', 5)),
   name: textParameter(
     'Beginning of the name, or of a former commune or locality inside; case, accents and hyphens are ignored.',
   ),
-  label: undocumented(textParameter('Any part of the name, likewise.')),
-  slug: undocumented(textParameter('Such as saint-etienne, or saint-etienne-42000.')),
   ...NAME_ORDERS,
   ...PAGING,
 } as const;
@@ -115,24 +112,20 @@ function cityRoutes(router: Router, { reference }: ApiDependencies): void {
 }
 
 function cityFilterOf(query: ParsedQuery<typeof CITY_LIST_PARAMETERS>): CityFilter {
-  const { insee, inseeCode, zipcode, name, label, slug } = query;
-  const insees = bothOf([insee, inseeCode], query['inseeCodes[]']);
-  const zipcodes = bothOf([zipcode], query['zipcodes[]']);
+  const { insee, zipcode, name } = query;
+  const insees = bothOf(insee, query['inseeCodes[]']);
+  const zipcodes = bothOf(zipcode, query['zipcodes[]']);
   return {
     ...(insees === null ? {} : { insees: new Set(insees.map((code) => code.toUpperCase())) }),
     ...(zipcodes === null ? {} : { zipcodes: new Set(zipcodes) }),
     ...(name === null ? {} : { namePrefix: name }),
-    ...(label === null ? {} : { namePart: label }),
-    ...(slug === null ? {} : { slug }),
   };
 }
 
 /** Values of a single parameter and of a list must both match; null without either. */
-function bothOf(alone: readonly (string | null)[], listed: readonly string[]): readonly string[] | null {
-  const [first, ...others] = alone.filter((one) => one !== null);
-  if (first === undefined) return listed.length === 0 ? null : listed;
-  const isBoth = others.every((one) => one === first) && (listed.length === 0 || listed.includes(first));
-  return isBoth ? [first] : [];
+function bothOf(alone: string | null, listed: readonly string[]): readonly string[] | null {
+  if (alone === null) return listed.length === 0 ? null : listed;
+  return listed.length === 0 || listed.includes(alone) ? [alone] : [];
 }
 
 export function cityDocument(city: City, matchedName: string | null = null): object {

@@ -146,10 +146,6 @@ export const FAULTS = {
   ports: (ports: string) =>
     said(`must have one of the ports ${ports}`, `doit avoir l’un de ces ports : ${ports.replaceAll(' to ', ' à ')}`),
   privateNetwork: said('must not point into a private network', 'ne doit pas mener à un réseau privé'),
-  shapes: said(
-    'must be polygons in JSON, or positions such as 5.9,43.1;6,43.1;6,43.2;5.9,43.1',
-    'doit être des polygones en JSON, ou des points tels que 5.9,43.1;6,43.1;6,43.2;5.9,43.1',
-  ),
   shapeForm: said(
     'must be nested arrays of positions, or GeoJSON Polygon or MultiPolygon',
     'doit être des listes de points, ou un Polygon ou MultiPolygon de GeoJSON',

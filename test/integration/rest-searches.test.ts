@@ -56,18 +56,18 @@ describe('a search that is created', () => {
     assert.equal(unknown.code, 'unknown_member');
   });
 
-  it('takes what forms send: flags and shapes as text, and what they were answered', async () => {
-    const { body: created } = await api.call('POST', '/searches', {
-      ...{ title: 'x', furnished: 'true', withVirtualTour: 'false', geoShapes: ['5,43;6,43;6,44;5,43'] },
-      ...{ id: '/searches/1', originId: '1', '@anything': {} },
-    });
-    assert.deepEqual([created.furnished, created.withVirtualTour], [true, false]);
+  it('takes what forms send: flags as text, and what they were answered', async () => {
     const ring = [
       [5, 43],
       [6, 43],
       [6, 44],
       [5, 43],
     ];
+    const { body: created } = await api.call('POST', '/searches', {
+      ...{ title: 'x', furnished: 'true', withVirtualTour: 'false', geoShapes: [ring] },
+      ...{ id: '/searches/1', originId: '1', '@anything': {} },
+    });
+    assert.deepEqual([created.furnished, created.withVirtualTour], [true, false]);
     assert.deepEqual(created.geoShapes, [[ring]]);
     const { status, body } = await api.call('PUT', created['@id'], { ...created, id: created['@id'], title: 'y' });
     assert.equal(status, 200);

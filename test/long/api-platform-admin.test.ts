@@ -43,7 +43,7 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
     const endpointRecipient = receiver.urlOf('/matches');
     const places = {
       includedCities: ['/cities/83137'],
-      geoShapes: ['5,43;6,43;6,44;5,43'],
+      geoShapes: [JSON.parse('[[5,43],[6,43],[6,44],[5,43]]')],
       includedZipcodes: ['83000'],
     };
     await rest.createSearch({ title, ...places, notificationEnabled: true, endpointRecipient });

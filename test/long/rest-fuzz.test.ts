@@ -194,8 +194,6 @@ const PARAMETERS = [
     'insee',
     'zipcode',
     'zipcodes[]',
-    'label',
-    'slug',
     'query',
     'name',
     'facilities[]',

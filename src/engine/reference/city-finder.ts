@@ -1,5 +1,5 @@
 /**
- * Finds communes by codes, a part of the name, or its slug. A scan of all 35,000. The beginning of a former commune's or a
+ * Finds communes by codes, or the beginning of the name. A scan of all 35,000. The beginning of a former commune's or a
  * locality's name leads to its commune too.
  */
 
@@ -14,10 +14,6 @@ export interface CityFilter {
   readonly zipcodes?: ReadonlySet<string>;
   /** Beginning of the name, case, accents and hyphens ignored, with or without the article; `st` may be `saint`. */
   readonly namePrefix?: string;
-  /** Any part of the name, likewise. */
-  readonly namePart?: string;
-  /** `saint-etienne`, or with one of its zip codes: `saint-etienne-42000`. */
-  readonly slug?: string;
 }
 
 export interface CityPage {
@@ -67,18 +63,10 @@ export function createCityFinder(
   };
 }
 
-function conditionOf({ insees, zipcodes, namePart, slug }: CityFilter): (named: NamedCommune) => boolean {
-  const parts = spellingsOf(namePart ?? '');
-  const slugWords = slug === undefined ? null : foldText(slug);
-  return (named) => {
-    const { commune, folded } = named;
-    return (
-      (insees === undefined || insees.has(commune.insee)) &&
-      (zipcodes === undefined || commune.zipcodes.some((zipcode) => zipcodes.has(zipcode))) &&
-      parts.some((part) => folded.includes(part)) &&
-      (slugWords === null || hasSlug(named, slugWords))
-    );
-  };
+function conditionOf({ insees, zipcodes }: CityFilter): (named: NamedCommune) => boolean {
+  return ({ commune }) =>
+    (insees === undefined || insees.has(commune.insee)) &&
+    (zipcodes === undefined || commune.zipcodes.some((zipcode) => zipcodes.has(zipcode)));
 }
 
 interface CommuneMatch {
@@ -95,12 +83,6 @@ function matchOf({ commune, folded, bare, others }: NamedCommune, names: readonl
   }
   const other = others.find(({ folded: key }) => names.some((name) => key.startsWith(name)));
   return other === undefined ? null : { commune, matchedName: other.name, isWhole: names.includes(other.folded) };
-}
-
-function hasSlug({ commune, folded }: NamedCommune, words: string): boolean {
-  const name = folded.replace(/ arrondissement$/, '');
-  if (!words.startsWith(name)) return false;
-  return words === name || words === folded || commune.zipcodes.some((zipcode) => words === `${name} ${zipcode}`);
 }
 
 interface NamedCommune {
