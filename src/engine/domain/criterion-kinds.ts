@@ -128,31 +128,12 @@ interface RangeWords {
   readonly answered: string;
 }
 
-type WithMinimum = RangeWords & { readonly min: string };
-
-/** The value within bounds that are members `…Min` and `…Max`. */
-export function range<Name extends string, const S extends Source<number | null>>(
+/** The value within bounds that are members `…Min` and `…Max`; in the form `floor`, 0 is a bound. */
+export function range<Name extends string, const S extends Source<number | null>, F extends 'bound' | 'floor'>(
   name: Name,
   source: S,
-  words: WithMinimum,
-) {
-  return bounded(name, source, words, 'bound');
-}
-
-/** Likewise, where 0 is a bound. */
-export function floorRange<Name extends string, const S extends Source<number | null>>(
-  name: Name,
-  source: S,
-  words: WithMinimum,
-) {
-  return bounded(name, source, words, 'floor');
-}
-
-function bounded<Name extends string, const S extends Source<number | null>, F extends 'bound' | 'floor'>(
-  name: Name,
-  source: S,
-  words: WithMinimum,
   form: F,
+  words: RangeWords & { readonly min: string },
 ) {
   const minName = `${name}Min` as const;
   const maxName = `${name}Max` as const;

@@ -14,7 +14,6 @@ import {
   type Form,
   type Forms,
   flag,
-  floorRange,
   floorRangeOf,
   keyed,
   letters,
@@ -73,49 +72,49 @@ const EVALUATED = [
       en: ['The type of property is among those asked for.', 'The type of property is not among those asked for.'],
     },
   }),
-  range('budget', ofProperty('price'), {
+  range('budget', ofProperty('price'), 'bound', {
     what: { fr: 'Le prix', en: 'The price' },
     unit: 'euros',
     min: 'Lowest price, euros.',
     max: 'Highest price, euros.',
     answered: 'Euros.',
   }),
-  range('pricePerMeter', ofProperty('pricePerMeter'), {
+  range('pricePerMeter', ofProperty('pricePerMeter'), 'bound', {
     what: { fr: 'Le prix au m²', en: 'The price per m²' },
     unit: 'eurosPerMeter',
     min: 'Lowest price per m², euros.',
     max: 'Highest price per m², euros.',
     answered: 'Euros per m².',
   }),
-  range('surface', ofProperty('surface'), {
+  range('surface', ofProperty('surface'), 'bound', {
     what: { fr: 'La surface', en: 'The surface' },
     unit: 'meters',
     min: 'Smallest surface, m².',
     max: 'Largest surface, m².',
     answered: 'm².',
   }),
-  range('landSurface', ofProperty('landSurface'), {
+  range('landSurface', ofProperty('landSurface'), 'bound', {
     what: { fr: 'La surface du terrain', en: 'The land surface' },
     unit: 'meters',
     min: 'Smallest land surface, m².',
     max: 'Largest land surface, m².',
     answered: 'm².',
   }),
-  range('room', ofProperty('room'), {
+  range('room', ofProperty('room'), 'bound', {
     what: { fr: 'Le nombre de pièces', en: 'The number of rooms' },
     unit: 'none',
     min: 'Fewest rooms.',
     max: 'Most rooms.',
     answered: 'Rooms.',
   }),
-  range('bedroom', ofProperty('bedroom'), {
+  range('bedroom', ofProperty('bedroom'), 'bound', {
     what: { fr: 'Le nombre de chambres', en: 'The number of bedrooms' },
     unit: 'none',
     min: 'Fewest bedrooms.',
     max: 'Most bedrooms.',
     answered: 'Bedrooms.',
   }),
-  range('advertPrice', ofAdverts('price'), {
+  range('advertPrice', ofAdverts('price'), 'bound', {
     what: { fr: "Le prix de l'annonce", en: 'The price of the advert' },
     unit: 'euros',
     min: 'Lowest price of any live advert, euros.',
@@ -168,7 +167,7 @@ const EVALUATED = [
       en: ['Nothing shows that the price is far from the market.', 'The price per m² is too far from the market.'],
     },
   }),
-  floorRange('floor', ofProperty('floor'), {
+  range('floor', ofProperty('floor'), 'floor', {
     what: { fr: "L'étage", en: 'The floor' },
     unit: 'floor',
     min: 'Lowest floor; 0 is the ground floor.',
@@ -207,7 +206,7 @@ const EVALUATED = [
       },
     },
   }),
-  range('constructionYear', ofAdverts('constructionYear'), {
+  range('constructionYear', ofAdverts('constructionYear'), 'bound', {
     what: { fr: "L'année de construction", en: 'The year of construction' },
     unit: 'year',
     min: 'Earliest year of construction.',

@@ -54,7 +54,7 @@ export function articleOf(officialName: string): string {
   return /^(?:L'|(?:Le|La|Les|Los|Aux)(?= ))/.exec(officialName)?.[0] ?? '';
 }
 
-/** `folded`: an official name. */
+/** `folded`: a name. */
 export function withoutArticle(folded: string): string {
   return folded.replace(/^(?:l|le|la|les|los|aux) /, '');
 }

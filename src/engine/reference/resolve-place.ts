@@ -7,7 +7,7 @@
 import type { City, ResolvedPlace, ResolvePlace, StatedPlace } from '../domain/city.ts';
 import type { CommuneLocations } from './commune-locations.ts';
 import type { Centre, CommuneRecord } from './commune-records.ts';
-import { placeKey } from './place-names.ts';
+import { placeKey, withoutArticle } from './place-names.ts';
 
 export interface PlaceResolverParts extends Pick<CommuneLocations, 'communeAt' | 'communesAround' | 'distanceKm'> {
   readonly communes: readonly CommuneRecord[];
@@ -117,8 +117,6 @@ function fiveCharacters(code: string | null): string | null {
   return /^(?:\d|2[AB])\d{3,4}$/.test(padded) && padded.length === 5 ? padded : null;
 }
 
-const ARTICLE = /^(?:l|le|la|les|los|aux) /;
-
 interface NameKeys {
   readonly own: string;
   readonly others: readonly string[];
@@ -195,7 +193,8 @@ class CommuneNames {
     for (const commune of this.#communes) {
       const keys = this.#keys(commune);
       add(own, keys.own, commune);
-      if (ARTICLE.test(keys.own)) add(bare, keys.own.replace(ARTICLE, ''), commune);
+      const named = withoutArticle(keys.own);
+      if (named !== keys.own) add(bare, named, commune);
       if (commune.parentInsee === null) for (const key of new Set(keys.others)) add(others, key, commune);
     }
     return [own, others, bare];
@@ -212,7 +211,7 @@ function add(table: Map<string, CommuneRecord[]>, key: string, commune: CommuneR
 
 /** Whole words, articles aside. */
 function isSameBeginning(a: string, b: string): boolean {
-  const left = `${a.replace(ARTICLE, '')} `;
-  const right = `${b.replace(ARTICLE, '')} `;
+  const left = `${withoutArticle(a)} `;
+  const right = `${withoutArticle(b)} `;
   return left.startsWith(right) || right.startsWith(left);
 }
