@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Criteria, satisfies } from '../src/engine/domain/criteria.ts';
+import { ANYTHING } from '../src/engine/domain/criterion-table.ts';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import type { PropertyFacts } from '../src/engine/domain/property-facts.ts';
 import { createSearchIndex, type SearchIndex } from '../src/engine/matching/search-index.ts';
@@ -127,6 +128,41 @@ test('the largest search number fits', () => {
   assert.ok(!index.delete(largest));
 });
 
+test('the text of the adverts that count is read once, in whatever order searches leave others out', () => {
+  const categories = ['agences', 'notaires', 'particuliers'];
+  const [example] = fc.sample(facts, { numRuns: 1, seed: 8 }) as [PropertyFacts];
+  const [advert] = example.adverts;
+  assert.ok(advert);
+  let reads = 0;
+  const adverts = categories.map((siteCategory) =>
+    Object.defineProperty({ ...advert, siteCategory }, 'texts', {
+      get: () => {
+        reads += 1;
+        return [`Vu chez les ${siteCategory}`];
+      },
+    }),
+  );
+  const property: PropertyFacts = { ...example, texts: [], adverts };
+  const searches = Array.from({ length: 300 }, (_, i): Criteria => {
+    const expressions = [[{ word: categories[Math.floor(i / 3) % 3] as string, includes: true, strict: true }]];
+    return {
+      ...ANYTHING,
+      withCoherentPrice: false,
+      excludedSiteCategories: [categories[i % 3] as string],
+      expressions,
+    };
+  });
+  const index = createSearchIndex();
+  for (const [i, criteria] of searches.entries()) index.upsert(searchNumberOf(i + 1), criteria);
+  const found = index.match(property).sort((a, b) => a - b);
+  assert.ok(reads <= 50, `${reads} reads of texts`);
+  assert.deepEqual(
+    found,
+    searches.flatMap((criteria, i) => (satisfies(criteria, property) ? [i + 1] : [])),
+  );
+  assert.equal(found.length, 200);
+});
+
 test('a search of unusual size is matched like any other', () => {
   const corner = (i: number) => [2 + Math.cos(i) * 0.2, 48 + Math.sin(i) * 0.2] as const;
   const ring = [...Array.from({ length: 3000 }, (_, i) => corner((i * 2 * Math.PI) / 3000)), corner(0)];
@@ -136,6 +172,7 @@ test('a search of unusual size is matched like any other', () => {
     { ...base, areas: { ...nothing, polygons: [[ring]] } },
     { ...base, areas: { ...nothing, inseeCodes: Array.from({ length: 400 }, (_, i) => `${75056 + i}`) } },
     { ...base, excludedInseeCodes: Array.from({ length: 400 }, (_, i) => `${75056 + i}`) },
+    { ...base, excludedSiteCategories: Array.from({ length: 40 }, (_, i) => `category ${i}`) },
     {
       ...base,
       expressions: Array.from({ length: 90 }, (_, i) => [{ word: `balcon ${i}`, includes: true, strict: true }]),

@@ -81,7 +81,7 @@ function homely(position: number, orMissing: CriterionSet): Criteria {
     propertyTypes: [0, 1, 2, 3, 4, 5, 6],
     publisherTypes: [0, 1],
     excludedSiteCategories: ['mairies'],
-    excludedInseeCodes: ['01001'],
+    excludedInseeCodes: [`${10_000 + position}`, '01001'],
     budget: { ...low, max: high.max },
     pricePerMeter: { ...low, max: high.max },
     surface: { ...low, max: high.max },

@@ -25,7 +25,6 @@ export const GROUPS = {
     'intake-contract',
     'intake-message',
     'mail-text',
-    'number-set',
     'pair-histories',
     'percent-variation',
     'phrase-table',

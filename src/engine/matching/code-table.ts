@@ -12,10 +12,6 @@ export class CodeTable {
     return this.#revision;
   }
 
-  get size(): number {
-    return this.#codes.size;
-  }
-
   /** The code of `text` (positive), with one more use. */
   use(text: string): number {
     const known = this.#codes.get(text);

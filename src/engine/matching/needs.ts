@@ -119,6 +119,9 @@ export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts
   return known;
 }
 
+/** Those that an advert meets: which ones count depends on the search. */
+export const NEEDS_OF_ADVERTS = OF_ADVERTS.reduce((all, needs) => all | bitsOf(needs), 0);
+
 /** Trees of rows are cut by these. */
 export const NEEDS_SALE = needFor('transactionType', SALE);
 export const NEEDS_RENT = needFor('transactionType', RENT);

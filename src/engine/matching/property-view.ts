@@ -7,6 +7,7 @@ import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
 import { EXPRESSIONS } from '../domain/expression-criterion.ts';
 import { RADIANS } from '../domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
+import type { CategoryBits } from './category-bits.ts';
 import type { CodeTable } from './code-table.ts';
 import {
   MAYBE_BOUNDS,
@@ -39,7 +40,6 @@ export interface Codes {
   readonly insee: CodeTable;
   readonly departments: CodeTable;
   readonly zipcodes: CodeTable;
-  readonly siteCategories: CodeTable;
 }
 
 export interface PropertyView {
@@ -50,33 +50,32 @@ export interface PropertyView {
   readonly inseeCodes: readonly number[];
   readonly departmentCode: number;
   readonly zipcodes: readonly number[];
-  /** With all adverts, and with fewer, as searches with excluded site categories have asked. */
+  /** With all adverts. */
   readonly stated: StatedFacts;
-  readonly parts: Map<string, StatedFacts>;
   /** The bit of its type, and of its transaction. */
   readonly typeBit: number;
   readonly transactionBit: number;
+  /** The `ATTENTION` bits of rows of searches that it may pass several rows of. */
+  readonly repeatBits: number;
   /** Whether the expression table has read the texts of all adverts. */
   hasReadTexts: boolean;
 }
 
-export function viewOf(facts: PropertyFacts, codes: Codes): PropertyView {
+export function viewOf(facts: PropertyFacts, codes: Codes, categories: CategoryBits): PropertyView {
   const { propertyType, transactionType } = facts;
-  const siteCategories = facts.adverts.map(({ siteCategory }) =>
-    siteCategory === null ? 0 : codes.siteCategories.codeOf(siteCategory),
-  );
   const known = propertyType !== null && propertyType >= 0 && propertyType < PROPERTY_TYPES.length;
+  const inseeCodes = codesOf(isNowhere(facts) ? [NOWHERE_CODE] : facts.inseeCodes, codes.insee);
   return {
     facts,
     values: MEASURES.map(({ source }) => source.read(facts) ?? Number.NaN),
-    inseeCodes: codesOf(isNowhere(facts) ? [NOWHERE_CODE] : facts.inseeCodes, codes.insee),
+    inseeCodes,
     departmentCode: facts.departmentCode === null ? 0 : codes.departments.codeOf(facts.departmentCode),
     zipcodes: codesOf(facts.zipcodes, codes.zipcodes),
-    stated: new StatedFacts(facts, facts.adverts, siteCategories),
-    parts: new Map(),
+    stated: new StatedFacts(facts, facts.adverts, categories),
     typeBit: known ? 1 << propertyType : UNKNOWN_TYPE,
     transactionBit:
       transactionType === SALE ? ACCEPTS_SALE : transactionType === RENT ? ACCEPTS_RENT : ACCEPTS_UNKNOWN_TRANSACTION,
+    repeatBits: REPEATS | (inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0),
     hasReadTexts: false,
   };
 }
@@ -116,11 +115,11 @@ export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): v
     codes[sureMin] = code - doubt;
     codes[sureMin + 1] = code + doubt;
   }
-  const repeats = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
   bytes[QUERY_TYPE] = view.typeBit;
   for (let column = 0; column < NEED_COLUMNS; column++)
     bytes[QUERY_LACKING + column] = view.stated.lacking >> (8 * column);
-  bytes[QUERY_TRIGGER] = NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK | repeats;
+  bytes[QUERY_TRIGGER] =
+    NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK | view.repeatBits;
 }
 
 /** `lon` may be 360° away from the property's, to compare it across the date line. */

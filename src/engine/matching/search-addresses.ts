@@ -1,13 +1,17 @@
 /**
- * Search number to record address. Numbers come from a sequence, so pages of consecutive numbers are dense; a page
- * that empties is dropped, and no table of a million entries is ever rehashed.
+ * Search number to record address, and whether the search has been met for the property at hand. Numbers come from a
+ * sequence, so pages of consecutive numbers are dense; a page that empties is dropped, and no table of a million entries
+ * is ever rehashed.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
 
 const PAGE_LOG2 = 14;
 const PAGE_SIZE = 1 << PAGE_LOG2;
+/** Integers of a number: its address, and the round in which the search was last met. */
+const ENTRY = 2;
 const NONE = -1;
+const ROUNDS_MAX = 2 ** 31 - 1;
 
 export class SearchAddresses {
   readonly #pages: (Int32Array | undefined)[] = [];
@@ -15,29 +19,19 @@ export class SearchAddresses {
   readonly #used: number[] = [];
   #size = 0;
   #pageCount = 0;
+  #round = 0;
 
   get size(): number {
     return this.#size;
   }
 
   get bytes(): number {
-    return this.#pageCount * PAGE_SIZE * 4;
+    return this.#pageCount * PAGE_SIZE * ENTRY * 4;
   }
 
   get(number: SearchNumber): number | null {
-    const page = this.#pages[number >>> PAGE_LOG2];
-    const address = page === undefined ? NONE : (page[number & (PAGE_SIZE - 1)] as number);
+    const address = this.#pages[number >>> PAGE_LOG2]?.[entryOf(number)] ?? NONE;
     return address === NONE ? null : address;
-  }
-
-  /** Every number with its address, in order. */
-  *entries(): Generator<readonly [number: SearchNumber, address: number]> {
-    for (const [index, page] of this.#pages.entries()) {
-      if (page === undefined) continue;
-      for (let i = 0; i < PAGE_SIZE; i++) {
-        if (page[i] !== NONE) yield [((index << PAGE_LOG2) + i) as SearchNumber, page[i] as number];
-      }
-    }
   }
 
   /** `number` is new here. */
@@ -45,11 +39,11 @@ export class SearchAddresses {
     const index = number >>> PAGE_LOG2;
     let page = this.#pages[index];
     if (page === undefined) {
-      page = new Int32Array(PAGE_SIZE).fill(NONE);
+      page = new Int32Array(ENTRY * PAGE_SIZE).fill(NONE);
       this.#pages[index] = page;
       this.#pageCount += 1;
     }
-    page[number & (PAGE_SIZE - 1)] = address;
+    page[entryOf(number)] = address;
     this.#used[index] = (this.#used[index] ?? 0) + 1;
     this.#size += 1;
   }
@@ -57,11 +51,33 @@ export class SearchAddresses {
   /** `number` is known. */
   delete(number: SearchNumber): void {
     const index = number >>> PAGE_LOG2;
-    (this.#pages[index] as Int32Array)[number & (PAGE_SIZE - 1)] = NONE;
+    (this.#pages[index] as Int32Array)[entryOf(number)] = NONE;
     this.#used[index] = (this.#used[index] as number) - 1;
     this.#size -= 1;
     if (this.#used[index] !== 0) return;
     this.#pages[index] = undefined;
     this.#pageCount -= 1;
   }
+
+  /** From now on no search has been met. */
+  startRound(): void {
+    this.#round += 1;
+    if (this.#round <= ROUNDS_MAX) return;
+    this.#round = 0;
+    for (const page of this.#pages)
+      for (let at = 1; at < (page?.length ?? 0); at += ENTRY) page?.fill(NONE, at, at + 1);
+  }
+
+  /** False when the search, which is known, has been met. */
+  meet(number: SearchNumber): boolean {
+    const page = this.#pages[number >>> PAGE_LOG2] as Int32Array;
+    const at = entryOf(number) + 1;
+    if (page[at] === this.#round) return false;
+    page[at] = this.#round;
+    return true;
+  }
+}
+
+function entryOf(number: SearchNumber): number {
+  return ENTRY * (number & (PAGE_SIZE - 1));
 }

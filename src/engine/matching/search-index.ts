@@ -10,14 +10,16 @@
 import { type Criteria, satisfies } from '../domain/criteria.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
+import { CategoryBits } from './category-bits.ts';
 import { CodeTable } from './code-table.ts';
 import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, LANES, OPEN_ROW, SURE_ANSWERS } from './kernel/layout.ts';
-import { type PropertyView, readTexts, viewOf } from './property-view.ts';
+import { type PropertyView, readTexts, textsOf, viewOf } from './property-view.ts';
 import { RecordArena } from './records/arena.ts';
 import { holdsInRecord } from './records/check.ts';
-import { Conditions } from './records/conditions.ts';
+import { AWAIT_TEXT, Conditions, FAIL } from './records/conditions.ts';
 import {
   conditionsAt,
+  expressionAt,
   freeRecord,
   isPartial,
   type RecordTables,
@@ -28,18 +30,15 @@ import { NumberList } from './records/number-list.ts';
 import { PolygonShapes } from './records/polygon-shapes.ts';
 import { CandidateRows } from './rows/candidate-rows.ts';
 import {
-  isConditionCheck,
-  isShapeCheck,
-  isTextCheck,
+  isOfRecord,
   NEEDS_CONDITION_CHECK,
   NEEDS_EXACT_CHECK,
   NEEDS_SHAPE_CHECK,
   NEEDS_TEXT_CHECK,
-  REPEATS,
-  REPEATS_BY_INSEE,
 } from './rows/row-groups.ts';
 import { SearchRows } from './rows/search-rows.ts';
 import { SearchAddresses } from './search-addresses.ts';
+import type { StatedFacts } from './stated-facts.ts';
 import { ExpressionTable } from './text/expression-table.ts';
 
 export interface SearchIndexStats {
@@ -80,12 +79,12 @@ export function createSearchIndex(): SearchIndex {
 class ColumnarSearchIndex implements SearchIndex {
   readonly #expressions = new ExpressionTable();
   readonly #shapes = new PolygonShapes();
-  readonly #conditions = new Conditions();
+  readonly #categories = new CategoryBits();
+  readonly #conditions = new Conditions(this.#categories, this.#expressions);
   readonly #tables: RecordTables = {
     insee: new CodeTable(),
     departments: new CodeTable(),
     zipcodes: new CodeTable(),
-    siteCategories: new CodeTable(),
     expressions: this.#expressions,
     shapes: this.#shapes,
     conditions: this.#conditions,
@@ -104,7 +103,8 @@ class ColumnarSearchIndex implements SearchIndex {
    * state before the next.
    */
   #lastFacts: PropertyFacts | null = null;
-  readonly #repeated = new NumberSet();
+  /** By those that count of the property's adverts, rows that await their text: number, conditions and attention. */
+  readonly #awaiting = new Map<StatedFacts, number[]>();
   readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#tables);
 
   get size(): number {
@@ -140,13 +140,14 @@ class ColumnarSearchIndex implements SearchIndex {
   match(facts: PropertyFacts): SearchNumber[] {
     if (facts.adverts.length === 0) return [];
     if (this.#lastFacts !== null && sameFacts(facts, this.#lastFacts)) return this.#matched.toArray();
-    const view = viewOf(facts, this.#tables);
+    const view = viewOf(facts, this.#tables, this.#categories);
     this.#lastFacts = null;
     this.#view = view;
-    this.#conditions.read(view.stated);
-    this.#repeated.clear();
+    this.#conditions.read(view);
+    this.#addresses.startRound();
     this.#matched.clear();
-    this.#rows.find(view, this.#presentTerms, this.#takeAnswers);
+    this.#rows.find(view, this.#presentTerms, this.#exclude, this.#takeAnswers);
+    this.#readOtherTexts(view);
     this.#view = null;
     this.#lastFacts = facts;
     return this.#matched.toArray();
@@ -185,37 +186,74 @@ class ColumnarSearchIndex implements SearchIndex {
     this.#check(this.#view as PropertyView);
   };
 
+  /** Searches that leave the property's commune out have been met, for all that follows. */
+  readonly #exclude = (sureCount: number): void => {
+    const { integers } = this.#rows.memory;
+    const [sure, open] = [SURE_ANSWERS >> 2, CHECK_ANSWERS >> 2];
+    const openEnd = open + CHECK_INTEGERS * (integers[CHECK_COUNT >> 2] as number);
+    for (let at = sure; at < sure + sureCount; at++) this.#addresses.meet(integers[at] as SearchNumber);
+    for (let at = open; at < openEnd; at += CHECK_INTEGERS) this.#addresses.meet(integers[at] as SearchNumber);
+  };
+
   /** Decides the rows that the kernel left to check. */
   #check(view: PropertyView): void {
-    const matched = this.#matched;
-    const repeated = this.#repeated;
     const { integers } = this.#rows.memory;
     const { lat, lon } = view.facts;
     const end = (CHECK_ANSWERS >> 2) + CHECK_INTEGERS * (integers[CHECK_COUNT >> 2] as number);
     this.#readAhead.read(integers, CHECK_ANSWERS >> 2, end, lat ?? 0, lon ?? 0);
-    const repeatBits = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
     let exactChecks = 0;
     for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
       const number = integers[at] as SearchNumber;
       const attention = integers[at + 2] as number;
+      let source = integers[at + 1] as number;
       if ((attention & EXACT_BITS) !== 0) {
-        if (!this.#holds(number, this.#readAhead.recordAt(exactChecks++), view)) continue;
+        const address = this.#readAhead.recordAt(exactChecks++);
+        if (!this.#holds(number, address, view)) continue;
+        source = conditionsAt(address, this.#records) || expressionAt(address, this.#records);
+      }
+      if ((attention & NEEDS_CONDITION_CHECK) !== 0) {
+        const verdict = this.#conditions.verdictOf(source);
+        if (verdict === FAIL) continue;
+        if (verdict === AWAIT_TEXT) {
+          this.#await(number, source, attention);
+          continue;
+        }
       } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
         readTexts(view, this.#expressions);
-        if (!this.#expressions.holdsByRow(integers[at + 1] as number)) continue;
-      } else if ((attention & NEEDS_CONDITION_CHECK) !== 0) {
-        if (!this.#conditions.hold(integers[at + 1] as number)) continue;
-      } else if ((attention & NEEDS_SHAPE_CHECK) !== 0) {
-        if (!this.#shapes.hold(integers[at + 1] as number, lat as number, lon as number)) continue;
+        if (!this.#expressions.holds(source)) continue;
+      } else if ((attention & (EXACT_BITS | NEEDS_SHAPE_CHECK)) === NEEDS_SHAPE_CHECK) {
+        if (!this.#shapes.hold(source, lat as number, lon as number)) continue;
       }
-      if ((attention & repeatBits) !== 0 && !repeated.add(number)) continue;
-      matched.add(number);
+      this.#add(number, attention, view);
     }
   }
 
   #holds(number: SearchNumber, address: number, view: PropertyView): boolean {
     if (isPartial(address, this.#records)) return satisfies(this.#unusual.get(number) as Criteria, view.facts);
-    return holdsInRecord(address, this.#records, view, this.#tables);
+    return holdsInRecord(address, this.#records, view, this.#shapes);
+  }
+
+  #add(number: SearchNumber, attention: number, { repeatBits }: PropertyView): void {
+    if ((attention & repeatBits) === 0 || this.#addresses.meet(number)) this.#matched.add(number);
+  }
+
+  #await(number: SearchNumber, conditions: number, attention: number): void {
+    const stated = this.#conditions.statedTo(conditions);
+    const rows = this.#awaiting.get(stated);
+    if (rows === undefined) this.#awaiting.set(stated, [number, conditions, attention]);
+    else rows.push(number, conditions, attention);
+  }
+
+  /** Decides rows that await the text of some adverts: each text is read once, whatever the order of the rows. */
+  #readOtherTexts(view: PropertyView): void {
+    for (const [{ adverts }, rows] of this.#awaiting) {
+      this.#expressions.readPart(textsOf(view.facts, adverts));
+      for (let i = 0; i < rows.length; i += 3) {
+        if (!this.#conditions.holdInText(rows[i + 1] as number)) continue;
+        this.#add(rows[i] as SearchNumber, rows[i + 2] as number, view);
+      }
+    }
+    this.#awaiting.clear();
   }
 }
 
@@ -258,9 +296,8 @@ class ReadAhead {
       const attention = integers[at + 2] as number;
       const source = integers[at + 1] as number;
       if ((attention & EXACT_BITS) !== 0) {
-        const hasOtherSource = isTextCheck(attention) || isShapeCheck(attention) || isConditionCheck(attention);
-        const address = hasOtherSource ? (this.#addresses.get(integers[at] as SearchNumber) as number) : source;
-        this.#recordList[records++] = address;
+        const number = integers[at] as SearchNumber;
+        this.#recordList[records++] = isOfRecord(attention) ? source : (this.#addresses.get(number) as number);
       } else if ((attention & NEEDS_SHAPE_CHECK) !== 0) {
         this.#shapeList[shapes++] = source;
       } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
@@ -292,52 +329,4 @@ class ReadAhead {
     this.#recordList = new Int32Array(4 * rowCount);
     this.#shapeList = new Int32Array(4 * rowCount);
   }
-}
-
-const HASH_FACTOR = 0x9e3779b1 | 0;
-const GENERATION_MAX = 2 ** 31 - 1;
-const SLOTS_MIN = 1024;
-
-/** The numbers already met in one query: all are forgotten at once, without writing to the memory that held them. */
-export class NumberSet {
-  /** Slots, open addressing, no more than half full: a number and the generation in which it was met. */
-  #slots = new Int32Array(2 * SLOTS_MIN);
-  #generation = 1;
-  #size = 0;
-
-  clear(): void {
-    this.#size = 0;
-    if (this.#generation === GENERATION_MAX) {
-      this.#slots.fill(0);
-      this.#generation = 0;
-    }
-    this.#generation += 1;
-  }
-
-  /** False when it has been met. */
-  add(number: number): boolean {
-    const slots = this.#slots;
-    const mask = slots.length - 2;
-    let at = hashOf(number) & mask;
-    for (; slots[at + 1] === this.#generation; at = (at + 2) & mask) if (slots[at] === number) return false;
-    slots[at] = number;
-    slots[at + 1] = this.#generation;
-    this.#size += 1;
-    if (4 * this.#size > slots.length) this.#makeRoom();
-    return true;
-  }
-
-  #makeRoom(): void {
-    const former = this.#slots;
-    this.#slots = new Int32Array(2 * former.length);
-    this.#size = 0;
-    for (let at = 0; at < former.length; at += 2) {
-      if (former[at + 1] === this.#generation) this.add(former[at] as number);
-    }
-  }
-}
-
-function hashOf(number: number): number {
-  const hash = Math.imul(number, HASH_FACTOR);
-  return hash ^ (hash >>> 15);
 }

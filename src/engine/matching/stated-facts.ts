@@ -5,6 +5,7 @@
 
 import { type FeaturePresence, presenceOf } from '../domain/feature-criteria.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
+import type { CategoryBits } from './category-bits.ts';
 import { needsKnownBy, needsMetBy } from './needs.ts';
 import { RANGES } from './records/layout.ts';
 import { setsStated } from './records/value-sets.ts';
@@ -12,20 +13,41 @@ import { setsStated } from './records/value-sets.ts';
 export class StatedFacts {
   readonly facts: PropertyFacts;
   readonly adverts: readonly AdvertFacts[];
-  /** Their codes, 0 for one that no search names; one an advert. */
-  readonly siteCategories: readonly number[];
   /** Needs of searches that are not met. */
   readonly lacking: number;
+  readonly #categoryBits: CategoryBits;
+  #categories: number | null = null;
   #denied: number | null = null;
   #sets: number | null = null;
   #features: FeaturePresence | null = null;
   readonly #ranges: (readonly number[] | undefined)[] = [];
+  /** By the categories that these lack. */
+  readonly #parts = new Map<number, StatedFacts>();
 
-  constructor(facts: PropertyFacts, adverts: readonly AdvertFacts[], siteCategories: readonly number[]) {
+  constructor(facts: PropertyFacts, adverts: readonly AdvertFacts[], categoryBits: CategoryBits) {
     this.facts = facts;
     this.adverts = adverts;
-    this.siteCategories = siteCategories;
     this.lacking = ~needsMetBy(facts, adverts);
+    this.#categoryBits = categoryBits;
+  }
+
+  /** Of sites. */
+  get categories(): number {
+    this.#categories ??= this.#categoryBits.ofAll(this.adverts);
+    return this.#categories;
+  }
+
+  /** The same without the adverts of these categories of sites; itself when it has none. */
+  without(categories: number): StatedFacts {
+    const excluded = categories & this.categories;
+    if (excluded === 0) return this;
+    const known = this.#parts.get(excluded);
+    if (known !== undefined) return known;
+    const bits = this.#categoryBits;
+    const adverts = this.adverts.filter((advert) => (bits.of(advert) & excluded) === 0);
+    const part = new StatedFacts(this.facts, adverts, bits);
+    this.#parts.set(excluded, part);
+    return part;
   }
 
   /** Needs that are not met though their value is known. */

@@ -24,7 +24,7 @@ export const BYTE_COLUMNS_END = BOUNDS + BOUND_COLUMNS * LANES;
 /** These have four bytes a lane, and begin with a cache line. */
 const WIDE_COLUMN_BYTES = 4 * LANES;
 export const NUMBERS = Math.ceil(BYTE_COLUMNS_END / LINE_BYTES) * LINE_BYTES;
-/** What the check of the row reads: the expression for an `isTextCheck`, the polygons for an `isShapeCheck`, else the record. */
+/** What the check of the row reads: its record if it `isOfRecord`, else its expression, conditions or polygons. */
 export const SOURCES = NUMBERS + WIDE_COLUMN_BYTES;
 export const PLACE_GROUP_BYTES = SOURCES + WIDE_COLUMN_BYTES;
 /** Degrees. Only groups of area rows have these three. */

@@ -1,13 +1,17 @@
 /**
  * What no column and no place says of a search, each distinct one once, however many searches share it: bounds, codes
- * and letters, features, and of criteria that an unknown value satisfies too (`orMissing`) all of it. Like an
- * expression, it is judged when the first candidate asks.
+ * and letters, features, categories of sites, and of criteria that an unknown value satisfies too (`orMissing`) all of
+ * it. Expressions of a search with any of these are part of them. They are judged when the first candidate asks.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
+import { EXPRESSIONS } from '../../domain/expression-criterion.ts';
 import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
-import { needsAmong, needsOf } from '../needs.ts';
+import { type CategoryBits, UNKNOWN_CATEGORY } from '../category-bits.ts';
+import { NEEDS_OF_ADVERTS, needsAmong, needsOf } from '../needs.ts';
+import { type PropertyView, readTexts } from '../property-view.ts';
 import type { StatedFacts } from '../stated-facts.ts';
+import type { ExpressionTable } from '../text/expression-table.ts';
 import { RecordArena } from './arena.ts';
 import { isRecorded, RANGE_CRITERIA, RANGES } from './layout.ts';
 import { bytesSet, isInRow, SET_CRITERIA, setOf, UNKNOWN_IN_SET } from './value-sets.ts';
@@ -17,7 +21,7 @@ const VERDICT = 0;
 const USES = 1;
 /** A bit for each bound that is set, minimum first, in the order of `RANGES`. */
 const BOUNDS = 2;
-/** Criteria of `RANGES` and features that an unknown value satisfies too. */
+/** Criteria of `RANGES`, features and expressions that an unknown value satisfies too. */
 const OR_MISSING = 3;
 /** Those that an unknown value satisfies too. */
 const NEEDS = 4;
@@ -25,12 +29,28 @@ const NEEDS = 4;
 const SETS = 5;
 const INCLUDED = 6;
 const EXCLUDED = 7;
-const HEAD_WORDS = 4;
+/** Of sites, see `category-bits`. */
+const INCLUDED_CATEGORIES = 8;
+const EXCLUDED_CATEGORIES = 9;
+/** With excluded ones, needs that other adverts have to meet. */
+const NEEDS_OF_OTHERS = 10;
+const EXPRESSION = 11;
+const HEAD_WORDS = 6;
 const WORDS_MAX = HEAD_WORDS + 2 * RANGES.length;
 /** Verdicts are told apart by so many properties. */
-const PROPERTIES_MAX = 2 ** 30 - 1;
+const PROPERTIES_MAX = 2 ** 29 - 1;
 const FEATURES_CRITERION = bitOfCriterion('includedFeatures');
-const OWN_OR_MISSING = RANGE_CRITERIA.reduce((all, criterion) => all | criterion, FEATURES_CRITERION);
+const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
+const CATEGORIES_CRITERION = bitOfCriterion('includedSiteCategories');
+const OWN_OR_MISSING = RANGE_CRITERIA.reduce(
+  (all, criterion) => all | criterion,
+  FEATURES_CRITERION | EXPRESSIONS_CRITERION,
+);
+
+/** Verdicts. The last one: all but the expressions holds, and those are about the text of other adverts than all. */
+export const FAIL = 0;
+export const HOLD = 1;
+export const AWAIT_TEXT = 2;
 
 const scratch = new Float64Array(WORDS_MAX);
 const integers = new Int32Array(scratch.buffer);
@@ -40,8 +60,15 @@ export class Conditions {
   readonly #arena = new RecordArena(WORDS_MAX);
   /** By the words that say the same. */
   readonly #addresses = new Map<string, number>();
-  #stated: StatedFacts | null = null;
+  readonly #categories: CategoryBits;
+  readonly #expressions: ExpressionTable;
+  #view: PropertyView | null = null;
   #property = 0;
+
+  constructor(categories: CategoryBits, expressions: ExpressionTable) {
+    this.#categories = categories;
+    this.#expressions = expressions;
+  }
 
   get size(): number {
     return this.#addresses.size;
@@ -51,8 +78,35 @@ export class Conditions {
     return this.#arena.bytes;
   }
 
-  /** The address of what `writeConditions` wrote, with one more use. */
-  use(): number {
+  /** For `use`. False without any; null where a value has no place in them. */
+  write(criteria: Criteria): boolean | null {
+    const { orMissing, includedFeatures, excludedFeatures, expressions } = criteria;
+    const needs = needsOf(criteria);
+    const bounds = writeBounds(criteria);
+    const sets = setsAsked(criteria);
+    const included = this.#categories.add(criteria.includedSiteCategories);
+    const excluded = this.#categories.add(criteria.excludedSiteCategories);
+    if (needs === null || bounds === null || sets === null || included === null || excluded === null) return null;
+    const acceptsNoCategory = included !== 0 && (orMissing & CATEGORIES_CRITERION) !== 0;
+    const needsAccepted = needsAmong(needs, orMissing);
+    integers[VERDICT] = integers[USES] = 0;
+    integers[BOUNDS] = bounds;
+    integers[OR_MISSING] = orMissing & OWN_OR_MISSING;
+    integers[NEEDS] = needsAccepted;
+    integers[SETS] = sets;
+    integers[INCLUDED] = includedFeatures;
+    integers[EXCLUDED] = excludedFeatures;
+    integers[INCLUDED_CATEGORIES] = acceptsNoCategory ? included | UNKNOWN_CATEGORY : included;
+    integers[EXCLUDED_CATEGORIES] = excluded;
+    integers[NEEDS_OF_OTHERS] = excluded === 0 ? 0 : needs & NEEDS_OF_ADVERTS & ~needsAccepted;
+    const acceptsNoText = expressions.length > 0 && (orMissing & EXPRESSIONS_CRITERION) !== 0;
+    const bits = bounds | needsAccepted | sets | includedFeatures | excludedFeatures | included | excluded;
+    return bits !== 0 || acceptsNoText;
+  }
+
+  /** The address of what was written, and these expressions, with one more use. They are in use as long. */
+  use(expression: number): number {
+    integers[EXPRESSION] = expression;
     const words = wordsOf(integers[BOUNDS] as number);
     const key = keyOf(words);
     let address = this.#addresses.get(key);
@@ -81,9 +135,9 @@ export class Conditions {
     this.#arena.free(address, words);
   }
 
-  /** The property that `holds` is about from now on. */
-  read(stated: StatedFacts): void {
-    this.#stated = stated;
+  /** The property that verdicts are about from now on. */
+  read(view: PropertyView): void {
+    this.#view = view;
     this.#property += 1;
     if (this.#property <= PROPERTIES_MAX) return;
     this.#property = 1;
@@ -97,29 +151,54 @@ export class Conditions {
   }
 
   /** Whether the property last read satisfies them. */
-  hold(address: number): boolean {
+  verdictOf(address: number): number {
     const page = this.#arena.integersAt(address);
     const at = this.#arena.integerOffset(address) + VERDICT;
-    const verdict = page[at] as number;
-    if (verdict >> 1 === this.#property) return (verdict & 1) !== 0;
-    const holds = this.holdFor(address, this.#stated as StatedFacts);
-    page[at] = (this.#property << 1) | (holds ? 1 : 0);
-    return holds;
+    const known = page[at] as number;
+    if (known >> 2 === this.#property) return known & 3;
+    const verdict = this.#judge(address, page, this.#arena.integerOffset(address));
+    page[at] = (this.#property << 2) | verdict;
+    return verdict;
   }
 
-  holdFor(address: number, stated: StatedFacts): boolean {
-    const page = this.#arena.integersAt(address);
-    const head = this.#arena.integerOffset(address);
+  /** What it states without the adverts that these conditions exclude. */
+  statedTo(address: number): StatedFacts {
+    const excluded = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + EXCLUDED_CATEGORIES];
+    return (this.#view as PropertyView).stated.without(excluded as number);
+  }
+
+  /** Of those whose verdict awaited the text that the expressions have read since. */
+  holdInText(address: number): boolean {
+    const expression = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + EXPRESSION];
+    return this.#expressions.holds(expression as number);
+  }
+
+  #judge(address: number, page: Int32Array, head: number): number {
+    const view = this.#view as PropertyView;
+    let { stated } = view;
+    const excluded = page[head + EXCLUDED_CATEGORIES] as number;
+    if (excluded !== 0) {
+      stated = stated.without(excluded);
+      if (stated.adverts.length === 0) return FAIL;
+      if (((page[head + NEEDS_OF_OTHERS] as number) & stated.lacking) !== 0) return FAIL;
+    }
     const needs = page[head + NEEDS] as number;
-    if (needs !== 0 && (needs & stated.denied) !== 0) return false;
+    if (needs !== 0 && (needs & stated.denied) !== 0) return FAIL;
     const asked = page[head + SETS] as number;
-    if (asked !== 0 && (bytesSet(asked) & ~bytesSet(asked & stated.sets)) !== 0) return false;
+    if (asked !== 0 && (bytesSet(asked) & ~bytesSet(asked & stated.sets)) !== 0) return FAIL;
+    const categories = page[head + INCLUDED_CATEGORIES] as number;
+    if (categories !== 0 && (categories & stated.categories) === 0) return FAIL;
     const orMissing = page[head + OR_MISSING] as number;
     const { present, absent } = stated.features;
     const lacking = (orMissing & FEATURES_CRITERION) === 0 ? ~present : absent;
-    if (((page[head + INCLUDED] as number) & lacking) !== 0) return false;
-    if (((page[head + EXCLUDED] as number) & present) !== 0) return false;
-    return this.#areBoundsKept(address, page[head + BOUNDS] as number, orMissing, stated);
+    if (((page[head + INCLUDED] as number) & lacking) !== 0) return FAIL;
+    if (((page[head + EXCLUDED] as number) & present) !== 0) return FAIL;
+    if (!this.#areBoundsKept(address, page[head + BOUNDS] as number, orMissing, stated)) return FAIL;
+    const expression = page[head + EXPRESSION] as number;
+    if (expression === 0 || ((orMissing & EXPRESSIONS_CRITERION) !== 0 && EXPRESSIONS.isUnknown(stated))) return HOLD;
+    if (stated !== view.stated) return AWAIT_TEXT;
+    readTexts(view, this.#expressions);
+    return this.#expressions.holds(expression) ? HOLD : FAIL;
   }
 
   #areBoundsKept(address: number, bounds: number, orMissing: number, stated: StatedFacts): boolean {
@@ -138,23 +217,6 @@ export class Conditions {
     }
     return true;
   }
-}
-
-/** For `use`. False without any; null where a value has no place in them. */
-export function writeConditions(criteria: Criteria): boolean | null {
-  const { orMissing, includedFeatures, excludedFeatures } = criteria;
-  const needs = needsOf(criteria);
-  const bounds = writeBounds(criteria);
-  const sets = setsAsked(criteria);
-  if (needs === null || bounds === null || sets === null) return null;
-  integers[VERDICT] = integers[USES] = 0;
-  integers[BOUNDS] = bounds;
-  integers[OR_MISSING] = orMissing & OWN_OR_MISSING;
-  integers[NEEDS] = needsAmong(needs, orMissing);
-  integers[SETS] = sets;
-  integers[INCLUDED] = includedFeatures;
-  integers[EXCLUDED] = excludedFeatures;
-  return (bounds | integers[NEEDS] | sets | includedFeatures | excludedFeatures) !== 0;
 }
 
 /** Null when one is not a number. */

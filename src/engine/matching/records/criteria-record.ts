@@ -1,7 +1,8 @@
 /**
  * Criteria as a record of some eighty bytes: a head of counts and flags, the bounds and the circle that are set, the
- * codes of the lists, where the polygons and the `conditions` are. Of criteria that no client can send (unknown codes, NaN) and of those
- * of unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
+ * codes of the lists of places, where the polygons and the `conditions` are. Of criteria that no client can send
+ * (unknown codes, NaN) and of those of unusual size the record is *partial*: it has their areas, as far as these fit,
+ * and says nothing else of them.
  */
 
 import { hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';
@@ -18,9 +19,8 @@ import { needsAmong, needsOf } from '../needs.ts';
 import { ANY_TYPE } from '../rows/row-groups.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import type { RecordArena } from './arena.ts';
-import { type Conditions, writeConditions } from './conditions.ts';
+import type { Conditions } from './conditions.ts';
 import {
-  ACCEPTS_NO_CATEGORY,
   ACCEPTS_NO_TEXT,
   CONDITIONS,
   countOf,
@@ -49,14 +49,12 @@ export interface RecordTables {
   readonly insee: CodeTable;
   readonly departments: CodeTable;
   readonly zipcodes: CodeTable;
-  readonly siteCategories: CodeTable;
   readonly expressions: ExpressionTable;
   readonly shapes: PolygonShapes;
   readonly conditions: Conditions;
 }
 
 const AREAS_CRITERION = bitOfCriterion('areas');
-const CATEGORIES_CRITERION = bitOfCriterion('includedSiteCategories');
 const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
 const TYPES_CRITERION = bitOfCriterion('propertyTypes');
 const TYPES_ROW = plainCriteria('codes').find(({ name }) => name === 'propertyTypes') as RowOf<'codes'>;
@@ -67,21 +65,21 @@ const scratchIntegers = new Int32Array(scratch.buffer);
 
 /** The address of a new record. Uses the codes of its strings. */
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
-  const isWhole = writeHead(criteria) && fits(criteria);
+  const isWhole = writeHead(criteria, tables) && fits(criteria);
   const areas = { ...ANYTHING, areas: criteria.areas, orMissing: criteria.orMissing & AREAS_CRITERION };
-  const areAreasWhole = isWhole || (writeHead(areas) && fits(areas));
+  const areAreasWhole = isWhole || (writeHead(areas, tables) && fits(areas));
   const { polygons } = criteria.areas;
   const shapes = areAreasWhole && polygons.length > 0 ? tables.shapes.write(polygons) : 0;
   if (isWhole && shapes !== null) return writeAll(criteria, shapes, arena, tables);
   const partial = areAreasWhole && shapes !== null ? areas : ANYTHING;
-  writeHead(partial);
+  writeHead(partial, tables);
   scratchIntegers[FLAGS] = (scratchIntegers[FLAGS] as number) | IS_PARTIAL;
   return writeAll(partial, shapes ?? 0, arena, tables);
 }
 
 /** Flags, kinds and conditions, these not in the head yet. False for criteria of which some have no place in a record. */
-function writeHead(criteria: Criteria): boolean {
-  const hasConditions = writeConditions(criteria);
+function writeHead(criteria: Criteria, tables: RecordTables): boolean {
+  const hasConditions = tables.conditions.write(criteria);
   const needs = needsOf(criteria);
   const types = setOf(TYPES_ROW, criteria.propertyTypes);
   if (hasConditions === null || needs === null || types === null) return false;
@@ -91,8 +89,7 @@ function writeHead(criteria: Criteria): boolean {
     writeBounds(criteria) |
     (areas.circle === null ? 0 : HAS_CIRCLE) |
     (areas.polygons.length === 0 ? 0 : HAS_SHAPES) |
-    ((orMissing & EXPRESSIONS_CRITERION) === 0 ? 0 : ACCEPTS_NO_TEXT) |
-    ((orMissing & CATEGORIES_CRITERION) === 0 ? 0 : ACCEPTS_NO_CATEGORY);
+    ((orMissing & EXPRESSIONS_CRITERION) === 0 ? 0 : ACCEPTS_NO_TEXT);
   const typesInRow = (orMissing & TYPES_CRITERION) === 0 ? types : 0;
   const needsInRow = needs & ~needsAmong(needs, orMissing);
   scratchIntegers[KINDS] = (typesInRow === 0 ? ANY_TYPE : typesInRow) | (needsInRow << NEEDS_SHIFT);
@@ -123,8 +120,9 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
     scratch[top - 2] = circle.lon;
     scratch[top - 1] = circle.radiusKm;
   }
-  if (scratchIntegers[CONDITIONS] !== 0) scratchIntegers[CONDITIONS] = tables.conditions.use();
-  scratchIntegers[EXPRESSION] = tables.expressions.use(criteria.expressions);
+  const expression = tables.expressions.use(criteria.expressions);
+  scratchIntegers[EXPRESSION] = expression;
+  if (scratchIntegers[CONDITIONS] !== 0) scratchIntegers[CONDITIONS] = tables.conditions.use(expression);
   let code = 2 * top;
   readLists(criteria);
   for (const { name, table, integer, shift } of LISTS) {
@@ -147,6 +145,11 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
 /** Where its conditions are; 0 for none. */
 export function conditionsAt(address: number, arena: RecordArena): number {
   return arena.integersAt(address)[arena.integerOffset(address) + CONDITIONS] as number;
+}
+
+/** The id of its expressions; 0 for none. */
+export function expressionAt(address: number, arena: RecordArena): number {
+  return arena.integersAt(address)[arena.integerOffset(address) + EXPRESSION] as number;
 }
 
 /** Where the record's polygons are; 0 for none. */
@@ -181,19 +184,15 @@ const lists: Record<ListName, readonly string[]> = {
   departments: [],
   zipcodes: [],
   excludedInseeCodes: [],
-  includedCategories: [],
-  excludedCategories: [],
 };
 
 function readLists(criteria: Criteria): void {
-  const { areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories, orMissing } = criteria;
+  const { areas, excludedInseeCodes, orMissing } = criteria;
   const takesNowhere = (orMissing & AREAS_CRITERION) !== 0 && hasAreas(areas);
   lists.inseeCodes = takesNowhere ? [...areas.inseeCodes, NOWHERE_CODE] : areas.inseeCodes;
   lists.departments = areas.departmentCodes;
   lists.zipcodes = areas.zipcodes;
   lists.excludedInseeCodes = excludedInseeCodes;
-  lists.includedCategories = includedSiteCategories;
-  lists.excludedCategories = excludedSiteCategories;
 }
 
 /** Whether lists and expressions are of usual size. */

@@ -43,17 +43,13 @@ export const LISTS = [
   { name: 'inseeCodes', ...counted(0, 0, 16), table: 'insee' },
   { name: 'departments', ...counted(1, 0, 8), table: 'departments' },
   { name: 'zipcodes', ...counted(0, 16, 16), table: 'zipcodes' },
-  { name: 'excludedInseeCodes', ...counted(1, 8, 8), table: 'insee' },
-  { name: 'includedCategories', ...counted(1, 16, 8), table: 'siteCategories' },
-  { name: 'excludedCategories', ...counted(1, 24, 8), table: 'siteCategories' },
+  { name: 'excludedInseeCodes', ...counted(1, 8, 16), table: 'insee' },
 ] as const;
 export type ListName = (typeof LISTS)[number]['name'];
 export const INSEE_CODES = 0;
 export const DEPARTMENTS = 1;
 export const ZIPCODES = 2;
 export const EXCLUDED_INSEE_CODES = 3;
-export const INCLUDED_CATEGORIES = 4;
-export const EXCLUDED_CATEGORIES = 5;
 
 function counted(integer: number, shift: number, bits: number) {
   return { integer, shift, max: 2 ** bits - 1 };
@@ -62,9 +58,8 @@ function counted(integer: number, shift: number, bits: number) {
 /** `FLAGS`: a bit for each bound of the `MEASURES`, minimum first, then these. */
 export const BOUND_BITS = 2 * MEASURES.length;
 const BOUNDS_MASK = 2 ** BOUND_BITS - 1;
-/** A text, or the categories of sites, may be unknown. */
+/** A text may be unknown. */
 export const ACCEPTS_NO_TEXT = 1 << 26;
-export const ACCEPTS_NO_CATEGORY = 1 << 27;
 export const HAS_CIRCLE = 1 << 28;
 export const HAS_SHAPES = 1 << 29;
 /** Only the areas are recorded, or not even these: see `criteria-record`. */
@@ -87,13 +82,6 @@ export function readCircle(numbers: Float64Array, start: number): Circle {
 export function countOf(integers: Int32Array, head: number, list: number): number {
   const { integer, shift, max } = LISTS[list] as (typeof LISTS)[number];
   return ((integers[head + LIST_COUNTS + integer] as number) >>> shift) & max;
-}
-
-/** Codes of the three lists of places, which come first. */
-export function placeCodesOf(integers: Int32Array, head: number): number {
-  return (
-    countOf(integers, head, INSEE_CODES) + countOf(integers, head, DEPARTMENTS) + countOf(integers, head, ZIPCODES)
-  );
 }
 
 /** The word of the address of the polygons, of a record that `HAS_SHAPES`: the one after the codes of the lists. */

@@ -51,6 +51,8 @@ export class CandidateRows implements RowList {
   readonly #zipcodes = new PlaceTable(this.#trees);
   readonly #terms = new PlaceTable(this.#trees);
   readonly #everywhere = new PlaceTable(this.#trees);
+  /** Rows of searches that leave that commune out. */
+  readonly #excludedInsee = new PlaceTable(this.#trees);
   readonly #areas = new AreaTree(this.memory);
   #rowCount = 0;
   /** The property whose candidates are being read; null between two calls. */
@@ -78,24 +80,31 @@ export class CandidateRows implements RowList {
   }
 
   #forEachRow(rows: SearchRows, act: RowAct): void {
-    const { row, inseeCodes, departments, zipcodes, terms, circles } = rows;
+    const { row, inseeCodes, departments, zipcodes, terms, excludedInseeCodes, circles } = rows;
     for (let i = 0; i < inseeCodes.length; i++) this.#insee[act](inseeCodes.at(i), row);
     for (let i = 0; i < departments.length; i++) this.#departments[act](departments.at(i), row);
     for (let i = 0; i < zipcodes.length; i++) this.#zipcodes[act](zipcodes.at(i), row);
     for (let i = 0; i < terms.length; i++) this.#terms[act](terms.at(i), row);
+    for (let i = 0; i < excludedInseeCodes.length; i++) this.#excludedInsee[act](excludedInseeCodes.at(i), row);
     if (rows.isEverywhere) this.#everywhere[act](EVERYWHERE, row);
     const { attention } = row;
     for (const circle of circles) this.#areas[act](areaRow(row, circle, attention));
   }
 
-  /** `presentTerms` is asked for only when some search is kept by term. */
-  find(view: PropertyView, presentTerms: () => Int32Array, take: TakeAnswers): void {
+  /**
+   * `exclude` first takes rows of searches that leave the commune out, then `take` the candidates. `presentTerms` is asked
+   * for only when some search is kept by term.
+   */
+  find(view: PropertyView, presentTerms: () => Int32Array, exclude: TakeAnswers, take: TakeAnswers): void {
     writeQuery(view, this.memory);
     this.#tested = 0;
     this.#view = view;
-    this.#take = take;
     const { facts } = view;
     this.#hasArea = false;
+    this.#take = exclude;
+    for (const code of view.inseeCodes) this.#visitTree(this.#excludedInsee.rootOf(code));
+    this.#flush();
+    this.#take = take;
     for (const code of view.inseeCodes) this.#visitTree(this.#insee.rootOf(code));
     this.#visitTree(this.#departments.rootOf(view.departmentCode));
     for (const code of view.zipcodes) this.#visitTree(this.#zipcodes.rootOf(code));

@@ -43,25 +43,16 @@ export const NEEDS_SHAPE_CHECK = 16;
 /** See `conditions`. Never with one of the two. */
 export const NEEDS_CONDITION_CHECK = 32;
 
+/** Whether the source of the row is its record, and not what else there is to check. */
+export function isOfRecord(attention: number): boolean {
+  const others = attention & (NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK);
+  return others === 0 || (attention & NEEDS_EXACT_CHECK) !== 0;
+}
+
 /** A chunk has 2^0 to 2^this groups: as many as the memory can hold. */
 const CHUNK_LOG2_MAX = 21;
 
 const SLAB_GROUPS = 64;
-
-/** Whether the text is all that is left to check of a row that passes the columns surely. */
-export function isTextCheck(attention: number): boolean {
-  return (attention & (NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK)) === NEEDS_TEXT_CHECK;
-}
-
-/** Whether the polygons are all that is left to check of a row that passes the columns surely. */
-export function isShapeCheck(attention: number): boolean {
-  return (attention & (NEEDS_EXACT_CHECK | NEEDS_SHAPE_CHECK)) === NEEDS_SHAPE_CHECK;
-}
-
-/** Whether its conditions are all that is left to check of a row that passes the columns surely. */
-export function isConditionCheck(attention: number): boolean {
-  return (attention & (NEEDS_EXACT_CHECK | NEEDS_CONDITION_CHECK)) === NEEDS_CONDITION_CHECK;
-}
 
 /** One search in one area, before it is written to a lane. */
 export interface Row {
@@ -71,9 +62,8 @@ export interface Row {
   needs: number;
   attention: number;
   readonly bounds: Int8Array;
-  /** See `ExpressionTable.rowCodeOf`. */
+  /** The id of its expressions, and the addresses of its record, its polygons and its conditions. */
   expression: number;
-  /** The addresses of its record, its polygons and its conditions. */
   address: number;
   shapes: number;
   conditions: number;
@@ -100,9 +90,9 @@ export function createRow(): Row {
 }
 
 function sourceOf({ attention, expression, shapes, conditions, address }: Row): number {
-  if (isTextCheck(attention)) return expression;
-  if (isConditionCheck(attention)) return conditions;
-  return isShapeCheck(attention) ? shapes : address;
+  if (isOfRecord(attention)) return address;
+  if ((attention & NEEDS_TEXT_CHECK) !== 0) return expression;
+  return (attention & NEEDS_CONDITION_CHECK) !== 0 ? conditions : shapes;
 }
 
 /** The memory that the kernel shares with this thread. */

@@ -12,14 +12,12 @@ import {
   CONDITIONS,
   countOf,
   DEPARTMENTS,
-  EXCLUDED_CATEGORIES,
   EXCLUDED_INSEE_CODES,
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
   HAS_SHAPES,
   HEAD_WORDS,
-  INCLUDED_CATEGORIES,
   INSEE_CODES,
   IS_PARTIAL,
   KINDS,
@@ -57,6 +55,8 @@ export class SearchRows {
   readonly zipcodes = new NumberList();
   /** Terms that stand in for places. */
   readonly terms = new NumberList();
+  /** Communes whose properties the search leaves out. */
+  readonly excludedInseeCodes = new NumberList();
   readonly circles: CircleRow[] = [];
   readonly #arena: RecordArena;
   readonly #expressions: ExpressionTable;
@@ -91,7 +91,7 @@ export class SearchRows {
     row.number = number;
     row.address = address;
     row.shapes = (flags & HAS_SHAPES) === 0 ? 0 : shapesOf(integers, head);
-    row.expression = this.#expressions.rowCodeOf(integers[head + EXPRESSION] as number);
+    row.expression = integers[head + EXPRESSION] as number;
     row.conditions = integers[head + CONDITIONS] as number;
     row.types = (integers[head + KINDS] as number) & ANY_TYPE;
     row.needs = (integers[head + KINDS] as number) >> NEEDS_SHIFT;
@@ -119,13 +119,18 @@ export class SearchRows {
     this.departments.clear();
     this.zipcodes.clear();
     this.terms.clear();
+    this.excludedInseeCodes.clear();
     this.circles.length = 0;
-    // With an area that the R-tree cannot hold, the row goes everywhere.
-    if (!this.#readCircles(flags, address, lists)) return;
     let code = 2 * lists;
     code = readCodes(integers, code, countOf(integers, head, INSEE_CODES), this.inseeCodes);
     code = readCodes(integers, code, countOf(integers, head, DEPARTMENTS), this.departments);
-    readCodes(integers, code, countOf(integers, head, ZIPCODES), this.zipcodes);
+    code = readCodes(integers, code, countOf(integers, head, ZIPCODES), this.zipcodes);
+    readCodes(integers, code, countOf(integers, head, EXCLUDED_INSEE_CODES), this.excludedInseeCodes);
+    // With an area that the R-tree cannot hold, the row goes everywhere.
+    if (!this.#readCircles(flags, address, lists)) {
+      for (const codes of [this.inseeCodes, this.departments, this.zipcodes]) codes.clear();
+      return;
+    }
     if (!this.isEverywhere) return;
     const required = this.#expressions.requiredOf(integers[head + EXPRESSION] as number);
     for (const term of required ?? []) this.terms.add(term);
@@ -151,16 +156,12 @@ export class SearchRows {
   #attentionOf(flags: number, integers: Int32Array, head: number): number {
     const hasArea = (flags & (HAS_CIRCLE | HAS_SHAPES)) !== 0;
     const [hasText, hasConditions] = [integers[head + EXPRESSION] !== 0, integers[head + CONDITIONS] !== 0];
-    const needsExactCheck =
-      (flags & IS_PARTIAL) !== 0 ||
-      (hasText && (hasConditions || (flags & ACCEPTS_NO_TEXT) !== 0)) ||
-      countOf(integers, head, EXCLUDED_INSEE_CODES) > 0 ||
-      countOf(integers, head, INCLUDED_CATEGORIES) > 0 ||
-      countOf(integers, head, EXCLUDED_CATEGORIES) > 0 ||
-      (hasArea && this.circles.length === 0);
+    const needsExactCheck = (flags & IS_PARTIAL) !== 0 || (hasArea && this.circles.length === 0);
     let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
-    if (hasText) attention |= NEEDS_TEXT_CHECK;
     if (hasConditions) attention |= NEEDS_CONDITION_CHECK;
+    else if (hasText) attention |= NEEDS_TEXT_CHECK;
+    // A property of an excluded commune is taken for one that has been found already.
+    if (this.excludedInseeCodes.length > 0) attention |= REPEATS;
     // Several departments cannot hold one property; anything else named twice may.
     const { inseeCodes, departments, zipcodes, terms, circles } = this;
     const namedKinds =

@@ -19,20 +19,18 @@ import { RecordArena } from '../records/arena.ts';
 import { RecordChains } from '../records/record-chains.ts';
 import { AdvertText } from './advert-text.ts';
 import { LoosePhraseTable, PhraseTable } from './phrase-table.ts';
-import { type CompiledEntry, holdsByRowCode, rowCodeOf } from './row-code.ts';
 import { TermTable } from './term-table.ts';
 
 /**
  * The record of expressions. Its first word, twice the generation of the verdict, plus one when it holds; then integers:
- * the uses, `rowCodeOf`, hash and next record of its chain, where the spelling begins, and the program.
+ * the uses, hash and next record of its chain, where the spelling begins, and the program.
  */
 const VERDICT = 0;
 const USES = 2;
-const ROW_CODE = 3;
-const HASH = 4;
-const NEXT = 5;
-const SPELLING = 6;
-const PROGRAM = 7;
+const HASH = 3;
+const NEXT = 4;
+const SPELLING = 5;
+const PROGRAM = 6;
 /** The largest record: 256 kB hold two hundred entries of a hundred words each. */
 const WORDS_MAX = 1 << 15;
 
@@ -44,6 +42,13 @@ const WORDS_MAX = 1 << 15;
 const INCLUDES = 1;
 const IS_STRICT = 2;
 
+/** `codes`: terms, any of which will do, and complements of loose phrases; or of a strict entry its phrase. */
+interface CompiledEntry {
+  readonly includes: boolean;
+  readonly strict: boolean;
+  readonly codes: readonly number[];
+}
+
 export class ExpressionTable {
   /** Words of strict phrases, which match as written, and of lenient ones, which match in any form. */
   readonly #words = new CodeTable();
@@ -53,6 +58,8 @@ export class ExpressionTable {
   readonly text = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
   /** The text of some of a property's adverts. */
   readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
+  /** The one of the two that was last read. */
+  #current = this.text;
   readonly #records = new RecordArena(WORDS_MAX);
   readonly #chains = new RecordChains(this.#records, HASH, NEXT);
   /** The spelling of the expressions that are being added. */
@@ -109,7 +116,17 @@ export class ExpressionTable {
 
   /** Starts on another property. */
   read(texts: readonly string[]): void {
-    if (this.text.read(texts)) this.#generation += 1;
+    this.#read(this.text, texts);
+  }
+
+  /** Goes on to the texts of some of its adverts. */
+  readPart(texts: readonly string[]): void {
+    this.#read(this.#part, texts);
+  }
+
+  #read(text: AdvertText, texts: readonly string[]): void {
+    if (text.read(texts) || text !== this.#current) this.#generation += 1;
+    this.#current = text;
   }
 
   /** On the texts last read. */
@@ -120,30 +137,14 @@ export class ExpressionTable {
     const verdict = this.#records.numberOffset(address) + VERDICT;
     const known = numbers[verdict] as number;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
-    const holds = this.#run(id, this.text);
+    const holds = this.#run(id, this.#current);
     numbers[verdict] = 2 * this.#generation + (holds ? 1 : 0);
     return holds;
   }
 
-  /** What a row of a search with these expressions holds for `holdsByRow`, see `row-code`; 0 for none. */
-  rowCodeOf(id: number): number {
-    return id === 0 ? 0 : (this.#integersOf(id)[this.#startOf(id) + ROW_CODE] as number);
-  }
-
-  /** `holds`, of what `rowCodeOf` returned. */
-  holdsByRow(rowCode: number): boolean {
-    return rowCode < 0 ? holdsByRowCode(rowCode, this.text) : this.holds(rowCode);
-  }
-
-  /** Reads what `holdsByRow` will, to have it near. */
-  touch(rowCode: number): number {
-    return rowCode < 0 ? 0 : this.#records.touch(addressOf(rowCode));
-  }
-
-  /** On other texts than those last read. */
-  holdsIn(id: number, texts: readonly string[]): boolean {
-    this.#part.read(texts);
-    return this.#run(id, this.#part);
+  /** Reads what `holds` will, to have it near. */
+  touch(id: number): number {
+    return this.#records.touch(addressOf(id));
   }
 
   readonly #isSpelled = (address: number): boolean =>
@@ -166,7 +167,6 @@ export class ExpressionTable {
     const start = this.#records.integerOffset(address);
     this.#records.numbersAt(address)[this.#records.numberOffset(address) + VERDICT] = 0;
     integers[start + USES] = 0;
-    integers[start + ROW_CODE] = rowCodeOf(idOf(address), groups);
     integers[start + SPELLING] = spelling;
     integers.set(program, start + PROGRAM);
     this.#spelling.copyTo(this.#records.shortsAt(address), 2 * (start + spelling));
