@@ -10,6 +10,7 @@ import { type Alerts, deriveAlerts, touchedBy } from '../src/engine/intake/alert
 import type { EvaluatedChange } from '../src/engine/intake/evaluated-change.ts';
 import type { Match } from '../src/engine/store/matches.ts';
 import { changesOf, minute, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
+import { tuplesOf, valuesOf } from './support/lists.ts';
 
 const SEVEN = searchNumberOf(7);
 const ROUTE: SearchRoute = {
@@ -147,21 +148,15 @@ test('a delivery names its search, match, endpoint, the key of that endpoint and
 
 test('deliveries of a match are counted on from batch to batch, and from one over both endpoints', () => {
   const first = follow([judged(CREATED, [], [7]), judged(CHEAPER, [7], [7])]);
-  assert.deepEqual(
-    first.deliveries.map(({ sequence }) => sequence),
-    [1, 2, 3, 4],
-  );
+  assert.deepEqual(valuesOf(first.deliveries, 'sequence'), [1, 2, 3, 4]);
   const second = follow([judged(CHEAPER, [7], [7])], { known: first.newMatches });
-  assert.deepEqual(
-    second.deliveries.map(({ sequence }) => sequence),
-    [5, 6],
-  );
+  assert.deepEqual(valuesOf(second.deliveries, 'sequence'), [5, 6]);
   const silent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { subscribedEvents: [] } });
   assert.deepEqual(silent, NOTHING, 'what is not told is neither counted nor written');
   const unsent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { eventEndpoint: null } });
   assert.deepEqual([unsent.deliveries, unsent.feedItems.map(({ sequence }) => sequence)], [[], [7, 8]], 'the feed is');
   assert.deepEqual(
-    unsent.feedEntries.map(({ clientId, id }) => [clientId, id]),
+    tuplesOf(unsent.feedEntries, 'clientId', 'id'),
     unsent.feedItems.map(({ id }) => [ROUTE.clientId, id]),
   );
   const restored = deriveAlerts(
@@ -172,10 +167,7 @@ test('deliveries of a match are counted on from batch to batch, and from one ove
     NOW,
     { sequenceFloor: 1_000_000 },
   );
-  assert.deepEqual(
-    restored.deliveries.map(({ sequence }) => sequence),
-    [1_000_001, 1_000_002],
-  );
+  assert.deepEqual(valuesOf(restored.deliveries, 'sequence'), [1_000_001, 1_000_002]);
 });
 
 test('ids of a match ascend and are not before their snapshot, though the clock was set back', () => {

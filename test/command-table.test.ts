@@ -8,6 +8,7 @@ import type { Command } from '../src/cli/command.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
 import { helpOf, helpOfAll } from '../src/cli/program.ts';
 import { ROOT } from './support/checkout.ts';
+import { assertNone } from './support/lists.ts';
 
 const groups = await Promise.all(
   COMMANDS.groups.map(async (group) =>
@@ -68,15 +69,9 @@ test('the changelog names every command and the first setting of each group', as
       return verbs.length === 0 ? [words] : verbs.map((verb) => `${words} ${verb}`);
     }),
   );
-  assert.deepEqual(
-    all.map(({ words }) => words.replace(/^admin /, '')).filter((words) => !named.has(words)),
-    [],
-  );
+  assertNone(all.map(({ words }) => words.replace(/^admin /, '')).filter((words) => !named.has(words)));
   const settings = await readFile(join(ROOT, 'config/default.env'), 'utf8');
   const groups = settings.split('\n\n').flatMap((group) => /^([A-Z][A-Z_]+)=/m.exec(group)?.[1] ?? []);
   assert.ok(groups.length > 5);
-  assert.deepEqual(
-    groups.filter((name) => !named.has(name)),
-    [],
-  );
+  assertNone(groups.filter((name) => !named.has(name)));
 });

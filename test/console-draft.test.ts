@@ -22,6 +22,7 @@ import { safeLink } from '../src/console/page/safe-link.ts';
 import { pricesOf } from '../src/console/page/views/price-history.ts';
 import { formatExpressions, readExpressions } from '../src/engine/domain/expressions.ts';
 import { distanceKm } from '../src/engine/domain/geo.ts';
+import { valuesOf } from './support/lists.ts';
 
 const EXPRESSIONS = [
   [
@@ -183,10 +184,7 @@ test('a price history begins with what the first change replaced', () => {
   });
   const adverts = [{ events: [change('2026-03-03', '90', '80'), change('2026-03-02', '100', '90')] }];
   const prices = pricesOf({ adverts, price: 80, createdAt: '2026-03-01' } as never);
-  assert.deepEqual(
-    prices.map(({ price }) => price),
-    [100, 90, 80],
-  );
+  assert.deepEqual(valuesOf(prices, 'price'), [100, 90, 80]);
 });
 
 test('more than fifty a day are asked about, whole ones', () => {

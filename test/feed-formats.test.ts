@@ -15,6 +15,7 @@ import { parseMapping } from '../src/features/feeds/mapping.ts';
 import { createNumberReader, type DecimalHabits } from '../src/features/feeds/numbers.ts';
 import { readPoliris } from '../src/features/feeds/poliris.ts';
 import { ROOT, SHARED_DATA } from './support/checkout.ts';
+import { assertNone, tuplesOf, valuesOf } from './support/lists.ts';
 import { polirisFile, polirisLine } from './support/poliris.ts';
 
 const FOLDER = fileURLToPath(SHARED_DATA);
@@ -51,10 +52,7 @@ function mapped(bytes: Uint8Array | string, mapping: object): Promise<FeedRow[]>
 }
 
 function advertsOf(rows: readonly FeedRow[]): readonly AdvertRow[] {
-  assert.deepEqual(
-    rows.filter(({ kind }) => kind === 'complaint'),
-    [],
-  );
+  assertNone(rows.filter(({ kind }) => kind === 'complaint'));
   return rows as readonly AdvertRow[];
 }
 
@@ -212,10 +210,7 @@ for (const [name, count] of Object.entries(SNAPSHOTS)) {
     const bytes = gunzipSync(readFileSync(`${FOLDER}feeds/${name}.csv.gz`));
     const rows = advertsOf(await poliris(bytes, 65_536));
     assert.equal(rows.length, count);
-    assert.deepEqual(
-      rows.flatMap(({ losses }) => losses),
-      [],
-    );
+    assertNone(rows.flatMap(({ losses }) => losses));
     const expected = independentReading(bytes);
     assert.equal(expected.length, count);
     rows.forEach((row, at) => assert.deepEqual(known(flattened(row)), known(expected[at] ?? {})));
@@ -340,14 +335,11 @@ test('a value may hold line ends and quotation marks, and a broken row leaves th
   const file = Buffer.from(`${whole}${short}${polirisLine({ 2: 'R3' })}\r\n\x1a`);
   for (const size of [1, 7, 100_000]) {
     const rows = await poliris(file, size);
-    assert.deepEqual(
-      rows.map((row) => [row.kind, row.line, row.reference]),
-      [
-        ['advert', 1, 'R1'],
-        ['complaint', 5, 'agence/R2'],
-        ['advert', 6, 'R3'],
-      ],
-    );
+    assert.deepEqual(tuplesOf(rows, 'kind', 'line', 'reference'), [
+      ['advert', 1, 'R1'],
+      ['complaint', 5, 'agence/R2'],
+      ['advert', 6, 'R3'],
+    ]);
     assert.equal((rows[0] as AdvertRow).content.advert.description, 'one\ntwo "three"\n\nfour');
   }
 });
@@ -450,11 +442,7 @@ test('NDJSON, JSON and XML are the same adverts by the same mapping', async () =
   } as const;
   for (const [format, [text, adverts]] of Object.entries(files)) {
     const rows = advertsOf(await mapped(text, { format, adverts, reference: 'id', members: MEMBERS }));
-    assert.deepEqual(
-      rows.map(({ reference }) => reference),
-      ['a', 'b'],
-      format,
-    );
+    assert.deepEqual(valuesOf(rows, 'reference'), ['a', 'b'], format);
     assert.deepEqual(
       rows.map(({ content }) => known(content.advert)),
       EXPECTED,
@@ -584,15 +572,12 @@ test('files of every format that are cut off are refused', async () => {
   const cut = Buffer.from('id,t\n1,é\n').subarray(0, -2);
   await assert.rejects(mapped(cut, { format: 'csv', ...mapping }), /not utf-8 throughout: it is cut off/);
   const rows = await mapped('{"id":1}\nnot json\n{"t":"x"}\n{"id":3}\n', { format: 'ndjson', ...mapping });
-  assert.deepEqual(
-    rows.map(({ kind, line }) => [kind, line]),
-    [
-      ['advert', 1],
-      ['complaint', 2],
-      ['complaint', 3],
-      ['advert', 4],
-    ],
-  );
+  assert.deepEqual(tuplesOf(rows, 'kind', 'line'), [
+    ['advert', 1],
+    ['complaint', 2],
+    ['complaint', 3],
+    ['advert', 4],
+  ]);
 });
 
 test('an XML bomb, deep nesting and what never ends cost a sentence', async () => {

@@ -8,6 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from './support/checkout.ts';
+import { assertNone } from './support/lists.ts';
 import { functionsOf, importsOf } from './support/source-scanner.ts';
 
 const GENERATED = /\/generated\//;
@@ -121,11 +122,6 @@ const everywhere: readonly SourceFile[] = ['src', 'bench', 'test']
 
 /** Of the product; benchmarks and tests keep what is said of every file. */
 const files = everywhere.filter(({ path }) => path.startsWith('src/'));
-
-/** Where a rule is broken; the test fails with all of them. */
-function assertNone(violations: readonly string[]): void {
-  assert.deepEqual(violations, []);
-}
 
 /** The folder of src, of its engine or of its features, or the file itself at the top. */
 function layerOf(path: string): string {

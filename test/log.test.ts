@@ -9,6 +9,7 @@ import { after, describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createLog } from '../src/log.ts';
 import { LOADER, moduleUrl } from './support/checkout.ts';
+import { valuesOf } from './support/lists.ts';
 
 const LOG = moduleUrl('src/log').href;
 const directory = mkdtempSync(join(tmpdir(), 'vigie-log-'));
@@ -36,10 +37,7 @@ describe('the log', () => {
     await setImmediate();
     const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
     const entries = lines.map((line) => JSON.parse(line));
-    assert.deepEqual(
-      entries.map(({ number }) => number),
-      [1, 2, 3],
-    );
+    assert.deepEqual(valuesOf(entries, 'number'), [1, 2, 3]);
     const [{ time, level, message }] = entries;
     assert.deepEqual([new Date(time).toISOString(), level, message], [time, 30, 'fact']);
   });

@@ -8,6 +8,7 @@ import { newMailItems } from '../src/features/mail/mail-items.ts';
 import { messageBytes } from '../src/features/mail/mail-letter.ts';
 import { entryBytes, mailText, roomFor } from '../src/features/mail/mail-text.ts';
 import { changesOf, expireAt, type MessageParts, OTHER_ADVERT, PROPERTY, TOULON, upsertAt } from './support/adverts.ts';
+import { valuesOf } from './support/lists.ts';
 import { FOOT, LINK, spaced, startReader } from './support/mail-reader.ts';
 
 const IN_TOULON = { insee: TOULON.insee, zipcode: '83000', name: null };
@@ -370,8 +371,5 @@ test('the items of changes that one batch recorded are in the order of the chang
   }));
   const items = newMailItems(pairs as unknown as Parameters<typeof newMailItems>[0]);
   assert.equal(items.length, 40);
-  assert.deepEqual(
-    items.map(({ id }) => id),
-    items.map(({ id }) => id).toSorted(),
-  );
+  assert.deepEqual(valuesOf(items, 'id'), items.map(({ id }) => id).toSorted());
 });

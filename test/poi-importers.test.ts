@@ -16,6 +16,7 @@ import { ImportFileError } from '../src/cli/import/import-file.ts';
 import type { PointFormat } from '../src/cli/import/point-formats.ts';
 import type { PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
 import { SHARED_DATA } from './support/checkout.ts';
+import { tuplesOf, valuesOf } from './support/lists.ts';
 
 const REAL = fileURLToPath(new URL('poi/', SHARED_DATA));
 const real = (name: string) => join(REAL, name);
@@ -188,10 +189,7 @@ describe('a GeoJSON sequence', () => {
       const text = ['A', 'B', 'C'].map((each) => `${begin}${school(each)}${end}`).join('');
       const { points, format } = await importText('places.geojsonseq', text);
       assert.equal(format, 'geojson-seq');
-      assert.deepEqual(
-        points.map((point) => point.name),
-        ['A', 'B', 'C'],
-      );
+      assert.deepEqual(valuesOf(points, 'name'), ['A', 'B', 'C']);
       await assert.rejects(importText('cut.geojsonseq', text.slice(0, -20)), ImportFileError);
     });
   }
@@ -205,13 +203,10 @@ describe('a GeoJSON sequence', () => {
   it('has a point for each facility of a tag, and one for a facility named twice', async () => {
     const both = school('A').replace('"school"', '"school; kindergarten;fuel;school"');
     const { points, kept, read } = await importText('places.geojsonseq', `${both}\n`);
-    assert.deepEqual(
-      points.map(({ facility, name, lat, lon }) => [facility, name, lat, lon]),
-      [
-        ['kindergarten', 'A', 43.1, 5.9],
-        ['school', 'A', 43.1, 5.9],
-      ],
-    );
+    assert.deepEqual(tuplesOf(points, 'facility', 'name', 'lat', 'lon'), [
+      ['kindergarten', 'A', 43.1, 5.9],
+      ['school', 'A', 43.1, 5.9],
+    ]);
     assert.deepEqual(kept, { ...NONE, kindergarten: 1, school: 1 });
     assert.equal(read, 1);
   });

@@ -8,6 +8,7 @@ import { Webhook } from 'standardwebhooks';
 import { createSender, type Sender, type SenderOptions, type SendRequest } from '../src/engine/delivery/sender.ts';
 import type { AttemptOutcome } from '../src/engine/domain/delivery.ts';
 import { createGate } from './support/gate.ts';
+import { valuesOf } from './support/lists.ts';
 import { type Behaviour, startWebhookReceiver } from './support/webhook-receiver.ts';
 
 const TOKEN = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
@@ -79,10 +80,7 @@ for (const status of [201, 202, 204, 301, 307, 400, 410, 429, 500, 503]) {
     receiver.script('/hook', { type: 'answer', status, headers: { location: receiver.urlOf('/elsewhere') } });
     const { statusCode, error } = await openSender(t).send(request(receiver.urlOf('/hook')));
     assert.deepEqual([statusCode, error], [status, 'status']);
-    assert.deepEqual(
-      receiver.posts.map(({ path }) => path),
-      ['/hook'],
-    );
+    assert.deepEqual(valuesOf(receiver.posts, 'path'), ['/hook']);
   });
 }
 

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { ROOT_URL } from './support/checkout.ts';
+import { assertNone } from './support/lists.ts';
 import { importsOf } from './support/source-scanner.ts';
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(name, ROOT_URL)), 'utf8');
@@ -21,10 +22,7 @@ test('every package of the lock is pinned by its SHA-512, and to no registry', (
   const loose = installed.filter(
     ([, { integrity, resolved }]) => !/^sha512-[\w+/]{86}==$/.test(integrity ?? '') || resolved !== undefined,
   );
-  assert.deepEqual(
-    loose.map(([path]) => path),
-    [],
-  );
+  assertNone(loose.map(([path]) => path));
 });
 
 test('packages run nothing when they are installed, and no script of ours counts on hooks that are off with theirs', () => {

@@ -7,6 +7,7 @@ import { TurnRing } from '../src/engine/actor/turn-ring.ts';
 import { FairScheduler, type Turn } from '../src/engine/delivery/fair-scheduler.ts';
 import type { AttemptError, AttemptOutcome } from '../src/engine/domain/delivery.ts';
 import type { Uuid } from '../src/engine/domain/ids.ts';
+import { valuesOf } from './support/lists.ts';
 
 const SLOTS = 32;
 const ID = '019b0000-0000-7000-8000-000000000001' as Uuid;
@@ -337,10 +338,7 @@ test('an endpoint whose queue was taken away gets no turn, and gets one again wi
   assert.equal(round.empty(round.queue('a')).length, 6);
   assert.deepEqual(round.nextTurns(SLOTS, 0), []);
   round.add('a', 'next', 'first', ID);
-  assert.deepEqual(
-    round.nextTurns(SLOTS, 0).map(({ entry }) => entry),
-    ['next'],
-  );
+  assert.deepEqual(valuesOf(round.nextTurns(SLOTS, 0), 'entry'), ['next']);
 });
 
 test('what comes while its backlog is drawn to the end is drawn after that', () => {

@@ -16,6 +16,7 @@ import { AdminServiceService } from '../../src/grpc/generated/vigie/admin/v1/adm
 import { AdminStub, factOf, genericCall, type WatchedActivity } from '../support/admin.ts';
 import { ROOT } from '../support/checkout.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
+import { assertNone, valuesOf } from '../support/lists.ts';
 import { portalUrlOf, startScene } from '../support/operator-scene.ts';
 import { lastFirst } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -69,14 +70,8 @@ test('status, stages and index', async () => {
   );
   assert.equal(instances.length, 1);
   assert.deepEqual(instances[0].roles, ['intake', 'deliver', 'api', 'admin', 'feeds']);
-  assert.deepEqual(
-    stages.map(({ name }: { name: string }) => name),
-    ['stages/intake', 'stages/deliver'],
-  );
-  assert.deepEqual(
-    streams.map(({ name }: { name: string }) => name),
-    ['streams/ADVERTS', 'streams/RETRIES', 'streams/REJECTED'],
-  );
+  assert.deepEqual(valuesOf(stages, 'name'), ['stages/intake', 'stages/deliver']);
+  assert.deepEqual(valuesOf(streams, 'name'), ['streams/ADVERTS', 'streams/RETRIES', 'streams/REJECTED']);
   assert.equal(index.storedSearchCount, 1);
 
   const paused = await succeed('PauseStage', { name: 'stages/deliver', reason: 'a look' });
@@ -106,10 +101,7 @@ test('an explanation names every criterion and every delivery', async () => {
   const body = await (await fetch(`${scene.daemon.apiUrl}${path}`, { headers })).json();
   assert.deepEqual(explained, body, 'what the client reads');
   assert.equal(explained.satisfied, true);
-  assert.deepEqual(
-    explained.matchReasons.map(({ code }: { code: string }) => code),
-    ['began-with-advert'],
-  );
+  assert.deepEqual(valuesOf(explained.matchReasons, 'code'), ['began-with-advert']);
   assert.deepEqual(explained.deliveries, [`/${delivery}`]);
   await fail('ExplainMatch', { ...pair, property: `properties/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
   await fail('ExplainMatch', { ...pair, search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
@@ -472,10 +464,7 @@ test('the log has what operators changed, with what and why, and neither keys no
   });
   await fail('PauseStage', { name: 'stages/none', reason: 'x' }, 'not_found', 'ResourceInfo');
   const calls = scene.daemon.log.filter(({ message }) => message === 'admin call');
-  assert.deepEqual(
-    calls.filter(({ method }) => /^(?:Get|List|Explain|Watch)/.test(String(method))),
-    [],
-  );
+  assertNone(calls.filter(({ method }) => /^(?:Get|List|Explain|Watch)/.test(String(method))));
   const [pause, resume, , create, categories, refused] = calls.slice(-6);
   assert.deepEqual(
     [pause?.method, pause?.arguments, pause?.reason, pause?.code],
@@ -492,10 +481,7 @@ test('the log has what operators changed, with what and why, and neither keys no
 
 test('no call of the interface was left out', () => {
   const methods = Object.values(AdminServiceService).map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
-  assert.deepEqual(
-    methods.filter((method) => !called.has(method)),
-    [],
-  );
+  assertNone(methods.filter((method) => !called.has(method)));
 });
 
 function client() {

@@ -25,6 +25,7 @@ import { listSearches } from '../../src/engine/store/search-listing.ts';
 import { createSearch, deleteSearch, updateSearch } from '../../src/engine/store/searches.ts';
 import { countFitting } from '../../src/features/recoveries/recovery-steps.ts';
 import { openTestDatabase } from '../support/database.ts';
+import { valuesOf } from '../support/lists.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -106,10 +107,7 @@ test('what was open when a search was silenced stays cancelled when it is told a
   startWork();
   await until(statesHeld, ([state]) => state === 'cancelled');
   const { claimed } = await claimDeliveries(database, HOLDER, [early.id, late.id], new Date());
-  assert.deepEqual(
-    claimed.map(({ id }) => id),
-    [late.id],
-  );
+  assert.deepEqual(valuesOf(claimed, 'id'), [late.id]);
 });
 
 test('rows follow page by page, also what a slow recorder commits late; then the mark is forgotten', async (t) => {

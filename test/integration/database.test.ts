@@ -33,6 +33,7 @@ import { readDocuments } from '../../src/engine/store/snapshots.ts';
 import { readAbandonedMails, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { openTestDatabase } from '../support/database.ts';
+import { assertNone, valuesOf } from '../support/lists.ts';
 import { registerHolder } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
@@ -54,7 +55,7 @@ test('a connection that breaks while it is handed from one user to the next does
   const ask = () => database.query('select 1 as one');
   const answers = await Promise.all([ask(), transaction(database, (client) => client.query('select 1 as one')), ask()]);
   assert.deepEqual(
-    answers.map(({ rows }) => rows),
+    valuesOf(answers, 'rows'),
     Array.from({ length: 3 }, () => [{ one: 1 }]),
   );
 });
@@ -98,10 +99,7 @@ test('a commit sent along with the last statements commits them all, or none whe
   const keepAll = (...values: readonly number[]) =>
     pipelinedTransaction(database, async () => ({ last: values.map(keep), result: null }));
   const { answers } = await keepAll(1, 2);
-  assert.deepEqual(
-    answers.map(({ rowCount }) => rowCount),
-    [1, 1],
-  );
+  assert.deepEqual(valuesOf(answers, 'rowCount'), [1, 1]);
   await assert.rejects(keepAll(3, 1, 4), { code: '23505' });
   await keepAll(5);
   assert.deepEqual(await kept(), [1, 2, 5]);
@@ -428,10 +426,7 @@ test('no bound of an indexed column is the time within the statement, which cann
         );
       }),
   );
-  assert.deepEqual(
-    bounds.flat().filter((bound) => indexed.has(bound.split(' ')[0] ?? '')),
-    [],
-  );
+  assertNone(bounds.flat().filter((bound) => indexed.has(bound.split(' ')[0] ?? '')));
 });
 
 test('what one turn writes to PostgreSQL goes out together and in order', async (t) => {

@@ -10,6 +10,7 @@ import { PRICE_HELD } from '../support/adverts.ts';
 import { type RunningService, runVigie, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, type TestCrawler, upsert } from '../support/intake.ts';
+import { valuesOf } from '../support/lists.ts';
 import { startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -99,10 +100,7 @@ test('a message that throws is set aside with its bytes and the reason, and all 
     `select field_new_value as price from events where kind = 'ad.update.price' and property_uuid = $1 order by id`,
     [numberedUuid('property', 8)],
   );
-  assert.deepEqual(
-    events.rows.map(({ price }) => price),
-    ['200002', '200003', '200004'],
-  );
+  assert.deepEqual(valuesOf(events.rows, 'price'), ['200002', '200003', '200004']);
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /vigie_dead_letters_total\{cause="bug"\} 3\n/);
   assert.match(metrics, /vigie_dead_letters_total\{cause="rejected"\} 0\n/);

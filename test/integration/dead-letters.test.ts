@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { migrate } from '../../src/engine/store/database.ts';
 import { type DeadLetter, insertDeadLetters } from '../../src/engine/store/dead-letters.ts';
 import { connectDatabase } from '../support/database.ts';
+import { tuplesOf } from '../support/lists.ts';
 import { startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
 
@@ -50,7 +51,7 @@ test('letters that are written together keep each its own bytes, headers and rea
     'select sequence::integer, subject, headers, body, reason, failed_key from dead_letters order by id',
   );
   assert.deepEqual(
-    rows.map(({ sequence, body }) => [sequence, body]),
+    tuplesOf(rows, 'sequence', 'body'),
     letters.map(({ sequence, bytes }) => [sequence, bytes]),
   );
   assert.deepEqual(rows[0].headers, { 'Nats-Msg-Id': 'a"\\\ufffd' });

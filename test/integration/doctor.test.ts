@@ -13,6 +13,7 @@ import { readConfig } from '../../src/config.ts';
 import { connectTestBroker } from '../support/broker.ts';
 import { environmentOf, runVigie, type ServerUrls, type Settings, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
+import { assertNone } from '../support/lists.ts';
 import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
 import { emptyDirectory, startTestNats, startTestPostgres, startTestServers } from '../support/servers.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
@@ -76,15 +77,8 @@ test('what PostgreSQL is set to badly is told, each with what to set', async (t)
   });
   const { of: ofGood } = await examine({ ...NOWHERE, postgres: good });
   assertSaid(ofGood('PostgreSQL'), /^fine: its settings are as the manual asks$/);
-  assert.deepEqual(
-    ofGood('PostgreSQL').filter((line) => !line.startsWith('fine')),
-    [],
-  );
-  assert.deepEqual(
-    await queryOnce(good.url, `select from pg_class where relname = 'clients'`),
-    [],
-    'it changed nothing',
-  );
+  assertNone(ofGood('PostgreSQL').filter((line) => !line.startsWith('fine')));
+  assertNone(await queryOnce(good.url, `select from pg_class where relname = 'clients'`), 'it changed nothing');
 });
 
 test('a pooler in transaction mode and a server that is away are wrong', async (t) => {

@@ -14,6 +14,7 @@ import { startNatsServer } from '../../src/local/nats-server.ts';
 import { bufferSettings, startPostgres } from '../../src/local/postgres.ts';
 import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { queryOnce as query } from '../support/database.ts';
+import { valuesOf } from '../support/lists.ts';
 import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -98,7 +99,7 @@ test('what another user’s servers have written is taken over, and lost passwor
   await assert.rejects(query(first.postgres.url, 'select'));
   const taken = await Promise.all(written.map((path) => stat(path)));
   assert.deepEqual(
-    taken.map(({ uid }) => uid),
+    valuesOf(taken, 'uid'),
     owners.map(({ uid }) => uid),
   );
 });

@@ -5,6 +5,7 @@ import { after, describe, it } from 'node:test';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { recentFlat } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
+import { valuesOf } from '../support/lists.ts';
 import { openRecording } from '../support/question-scene.ts';
 import { lastFirst } from '../support/servers.ts';
 
@@ -222,17 +223,11 @@ describe('explanations of a property', () => {
     const list = async (query: string) =>
       (await api.call('GET', `/explanations?property=${property}${query}`, undefined, { key })).body;
     const all = await list('');
-    assert.deepEqual(
-      all['hydra:member'].map(({ search }: { search: string }) => search),
-      expected,
-    );
+    assert.deepEqual(valuesOf(all['hydra:member'], 'search'), expected);
     assert.ok(all['hydra:member'].every((member: { satisfied: boolean }) => member.satisfied));
     const second = await list('&itemsPerPage=3&page=2');
     assert.equal(second['hydra:totalItems'], 4);
-    assert.deepEqual(
-      second['hydra:member'].map(({ search }: { search: string }) => search),
-      expected.slice(3),
-    );
+    assert.deepEqual(valuesOf(second['hydra:member'], 'search'), expected.slice(3));
     const [single] = all['hydra:member'];
     const alone = await api.call('GET', single['@id'], undefined, { key });
     assert.deepEqual(alone.body, single);

@@ -9,6 +9,7 @@ import { type FeedItem, insertFeedBatches, insertFeedItems } from '../../src/eng
 import { insertSnapshots } from '../../src/engine/store/snapshots.ts';
 import { readFeedDelay } from '../../src/features/feed/feed-reads.ts';
 import { type ApiAnswer, startTestApi } from '../support/api.ts';
+import { valuesOf } from '../support/lists.ts';
 
 type Wake = (clientIds: readonly Uuid[] | null) => void;
 let wake: Wake = () => undefined;
@@ -176,7 +177,7 @@ describe('the feed', () => {
       await scene.read('?after=x'),
     ];
     assert.deepEqual(
-      refused.map(({ status }) => status),
+      valuesOf(refused, 'status'),
       refused.map(() => 400),
     );
     assert.equal((await scene.read(`?search=${other.searchId}`)).status, 404);

@@ -14,6 +14,7 @@ import { type QueryTools, satisfiedSince } from '../../src/features/explanations
 import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/features/explanations/found-properties.ts';
 import { previewFigures } from '../../src/features/explanations/preview-figures.ts';
 import { startTestApi } from '../support/api.ts';
+import { valuesOf } from '../support/lists.ts';
 import {
   type KnownProperty,
   knownProperties,
@@ -180,10 +181,7 @@ describe('GET /searches/{id}/properties', () => {
     const { body: match } = await api.call('GET', newest.match);
     assert.deepEqual([match.property, match.search], [newest['@id'], id]);
     const { body: matches } = await api.call('GET', `${id}/matches`);
-    assert.deepEqual(
-      matches['hydra:member'].map((one: { '@id': string }) => one['@id']),
-      [newest.match],
-    );
+    assert.deepEqual(valuesOf(matches['hydra:member'], '@id'), [newest.match]);
     assert.equal((await api.call('GET', newest['@id'])).body.title, newest.title);
   });
 

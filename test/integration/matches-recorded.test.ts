@@ -5,6 +5,7 @@ import { after, it } from 'node:test';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
+import { valuesOf } from '../support/lists.ts';
 import { openRecording } from '../support/question-scene.ts';
 import { lastFirst } from '../support/servers.ts';
 
@@ -107,8 +108,5 @@ it('has no start of what stood when notifications were switched on, until it end
     [silent.slice('/searches/'.length)],
   );
   const channels = ['event', 'event', 'match', 'event', 'event', 'event'];
-  assert.deepEqual(
-    items.rows.map(({ channel }) => channel),
-    channels,
-  );
+  assert.deepEqual(valuesOf(items.rows, 'channel'), channels);
 });

@@ -15,6 +15,7 @@ import { removeNotices } from '../../src/engine/store/match-notices.ts';
 import { newMailItems } from '../../src/features/mail/mail-items.ts';
 import { expireAt, nextOrigin, resolveToulon, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
+import { assertNone } from '../support/lists.ts';
 import { openRecording } from '../support/question-scene.ts';
 import { runsOf } from '../support/random-runs.ts';
 import { lastFirst } from '../support/servers.ts';
@@ -441,10 +442,7 @@ it('costs no statement and no byte where no search asks, and leaves with its mat
   const plain = await create({ subscribedEvents: ['ad.update.price'], eventThresholds: { price: { percent: 5 } } });
   statements.clear();
   await price(190, 210, 180);
-  assert.deepEqual(
-    ASKED.filter((name) => statements.has(name)),
-    [],
-  );
+  assertNone(ASKED.filter((name) => statements.has(name)));
   const noticesOf = async (): Promise<number> =>
     (await api.database.query<{ count: number }>('select count(*)::integer as count from match_notices')).rows[0]
       ?.count ?? -1;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type RunningService, runVigie } from '../support/daemon.ts';
+import { tuplesOf } from '../support/lists.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
@@ -48,10 +49,7 @@ test('PostgreSQL being away is a line for each kind of work, not for each attemp
     assert.match(stdout, /NATS cannot be reached/);
     await servers.nats.restart();
   });
-  assert.deepEqual(
-    withoutNats.map(({ message, status }) => [message, status]),
-    [['connection to NATS', 'disconnected']],
-  );
+  assert.deepEqual(tuplesOf(withoutNats, 'message', 'status'), [['connection to NATS', 'disconnected']]);
   assert.ok(daemon.log.some(({ status }) => status === 'reconnected'));
 });
 

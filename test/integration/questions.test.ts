@@ -13,6 +13,7 @@ import { type QueryTools, satisfiedSince } from '../../src/features/explanations
 import { dayInParis, previewFigures } from '../../src/features/explanations/preview-figures.ts';
 import { sampleStartAt } from '../../src/features/explanations/property-scans.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
+import { valuesOf } from '../support/lists.ts';
 import { knownProperties, openRecording, randomMembers, sampleMessages } from '../support/question-scene.ts';
 import { lastFirst } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -80,10 +81,7 @@ describe('a preview', () => {
         );
         assert.equal(estimated, false);
       }
-      assert.deepEqual(
-        figures.withoutCriterion.map(({ criterion }) => criterion),
-        removableCriteria(criteria),
-      );
+      assert.deepEqual(valuesOf(figures.withoutCriterion, 'criterion'), removableCriteria(criteria));
       const since = satisfied
         .map(({ uuid, summary }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, summary, median) }))
         .sort((a, b) =>

@@ -17,6 +17,7 @@ import { eraseItems } from '../../src/features/recipients/erasure.ts';
 import { createErasureSync } from '../../src/features/recipients/erasure-journal.ts';
 import { startTestApi } from '../support/api.ts';
 import { assertGone, everyRow } from '../support/erasure.ts';
+import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { mailItemOf } from '../support/mail-scene.ts';
 import { emptyDirectory } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
@@ -166,13 +167,10 @@ describe('a recipient', () => {
       'select state, endpoint, letter, endpoint_key from mail_items where search_number = $1',
       [search.number],
     );
-    assert.deepEqual(
-      items.map(({ state, endpoint, letter }) => [state, endpoint, letter]),
-      [
-        ['cancelled', 'mailto:', null],
-        ['cancelled', 'mailto:', null],
-      ],
-    );
+    assert.deepEqual(tuplesOf(items, 'state', 'endpoint', 'letter'), [
+      ['cancelled', 'mailto:', null],
+      ['cancelled', 'mailto:', null],
+    ]);
     assert.ok(items.every(({ endpoint_key }) => endpoint_key !== search.mail.key));
     assert.ok(!JSON.stringify(api.logged).includes('gone'));
   });
@@ -312,10 +310,7 @@ describe('consent', () => {
     assert.ok(turn);
     const options = { leaseMs: 60_000, now: new Date(), isConsentRequired: true };
     const mail = await claimMail(rows, turn, options);
-    assert.deepEqual(
-      mail?.items.map(({ id }) => id),
-      [items[1]?.id],
-    );
+    assert.deepEqual(valuesOf(mail?.items ?? [], 'id'), [items[1]?.id]);
     await runStatements(rows, insertMailItems(items.slice(2), new Date(), 0));
     const cleared = (await strict.call('PATCH', withConsent.iri, { notificationConsent: null })).body;
     assert.equal(cleared.emailStatus, 'consent-missing');

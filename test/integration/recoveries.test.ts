@@ -11,6 +11,7 @@ import { recoveryDocument } from '../../src/features/recoveries/recovery-routes.
 import { createRecovery, readRecovery } from '../../src/features/recoveries/recovery-rows.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
+import { assertNone } from '../support/lists.ts';
 import { putInState, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -80,10 +81,7 @@ describe('a recovery', () => {
       for (const [at, post] of receiver.posts.entries()) {
         assert.ok(Math.abs((rank.get(post.id) ?? 0) - at) <= SLOTS, 'oldest first, but for what is under way at once');
       }
-      assert.deepEqual(
-        receiver.posts.filter(({ id: sent }) => others.includes(sent)),
-        [],
-      );
+      assertNone(receiver.posts.filter(({ id: sent }) => others.includes(sent)));
       assert.equal((await ask(false, search)).state, 'counting', 'the next one may come');
     });
   }

@@ -17,6 +17,7 @@ import {
   SiteCategoryInUseError,
   setSiteCategories,
 } from '../../src/engine/store/site-categories.ts';
+import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { startTestPostgres } from '../support/servers.ts';
 
 const postgres = await startTestPostgres({ after });
@@ -76,13 +77,10 @@ describe('points of interest by source', () => {
     assert.equal(revisions.size, 4);
     assert.equal(await readPoints(database, () => undefined), await pointsRevision(database));
     const sources = await listPointSources(database);
-    assert.deepEqual(
-      sources.map(({ name, pointCount }) => [name, pointCount]),
-      [
-        ['a', 1],
-        ['b', 1],
-      ],
-    );
+    assert.deepEqual(tuplesOf(sources, 'name', 'pointCount'), [
+      ['a', 1],
+      ['b', 1],
+    ]);
   });
 
   it('stay as they were when an import fails half-way', async () => {
@@ -125,10 +123,7 @@ describe('site categories', () => {
     const before = await listSiteCategories(database);
     const agency = before.find(({ name }) => name === 'Agence');
     const after = await setSiteCategories(database, ['Agence', 'Étude']);
-    assert.deepEqual(
-      after.map(({ name }) => name),
-      ['Agence', 'Étude'],
-    );
+    assert.deepEqual(valuesOf(after, 'name'), ['Agence', 'Étude']);
     assert.equal(after[0]?.id, agency?.id);
   });
 

@@ -8,6 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { BODY_BYTES_MAX } from '../../src/rest/json-body.ts';
 import { VIOLATIONS_MAX } from '../../src/rest/problem.ts';
 import { startTestApi } from '../support/api.ts';
+import { tuplesOf } from '../support/lists.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const api = await startTestApi({ after });
@@ -97,10 +98,7 @@ describe('violations', () => {
 
   it('name what is wrong with valid JSON that has __proto__', async () => {
     const { violations } = await violationsOf('{"title": "x", "__proto__": {"budgetMax": 1}}');
-    assert.deepEqual(
-      violations.map(({ propertyPath, code }) => [propertyPath, code]),
-      [['__proto__', 'unknown_member']],
-    );
+    assert.deepEqual(tuplesOf(violations, 'propertyPath', 'code'), [['__proto__', 'unknown_member']]);
   });
 });
 

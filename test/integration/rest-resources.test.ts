@@ -11,6 +11,7 @@ import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
 import type { SingleDelivery } from '../../src/rest/dependencies.ts';
 import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
+import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
 import { seedMatch, seedProperty } from '../support/seeded-matches.ts';
 import { untilIs } from '../support/until.ts';
@@ -81,7 +82,7 @@ describe('matches', () => {
     ids.splice(2, 0, await newMatch(number, await newProperty(), '2026-03-01T12:00:00Z', false));
     const list = await get(`${iri}/matches`);
     assert.deepEqual(
-      list['hydra:member'].map((one: { '@id': string }) => one['@id']),
+      valuesOf(list['hydra:member'], '@id'),
       ids.map((id) => `/matches/${id}`),
     );
     assert.equal(list['hydra:totalItems'], 4);
@@ -116,10 +117,7 @@ describe('property documents', () => {
     assert.equal(document.city.insee, '83137');
     assert.ok(document.adverts[0].events.some((event: { fieldName: string }) => event.fieldName === 'price'));
     const found = await get(`/documents/properties?uuid[]=${b}&uuid[]=${randomUUID()}&uuid[]=${a.toUpperCase()}`);
-    assert.deepEqual(
-      found['hydra:member'].map((one: { uuid: string }) => one.uuid),
-      [b, a],
-    );
+    assert.deepEqual(valuesOf(found['hydra:member'], 'uuid'), [b, a]);
     for (const query of ['?uuid[]=x', `?${'uuid[]='.concat(a, '&').repeat(101)}`]) {
       assert.equal((await api.call('GET', `/documents/properties${query}`)).status, 400);
     }
@@ -146,10 +144,7 @@ describe('deliveries', () => {
       [id],
     );
     const list = await get(`${iri}/deliveries`);
-    assert.deepEqual(
-      list['hydra:member'].map((one: { status: string }) => one.status),
-      ['queued', 'failed'],
-    );
+    assert.deepEqual(valuesOf(list['hydra:member'], 'status'), ['queued', 'failed']);
     assert.deepEqual((await get(`/deliveries?search=${iri}`))['hydra:member'], list['hydra:member']);
     const failed = await get(`${iri}/deliveries?status=FAILED`);
     assert.equal(failed['hydra:totalItems'], 1);
@@ -158,13 +153,10 @@ describe('deliveries', () => {
     assert.deepEqual(await get(`/deliveries/${id}`), { ...delivery, body: null, headers: null, withheld: false });
     assert.equal(delivery.exhausted, true);
     assert.equal(delivery.dueAt, null);
-    assert.deepEqual(
-      delivery.attempts.map((one: { number: number; statusCode: number | null }) => [one.number, one.statusCode]),
-      [
-        [1, null],
-        [2, 500],
-      ],
-    );
+    assert.deepEqual(tuplesOf(delivery.attempts, 'number', 'statusCode'), [
+      [1, null],
+      [2, 500],
+    ]);
     assert.equal((await api.call('GET', `${iri}/deliveries?status=lost`)).status, 400);
     assert.equal(delivery.endpointHealth, null, 'nothing was ever sent there');
   });

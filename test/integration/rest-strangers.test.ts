@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { randomUuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import { createConnectionLimits } from '../../src/roles/api.ts';
 import { CONNECTIONS_MAX, startTestApi } from '../support/api.ts';
+import { valuesOf } from '../support/lists.ts';
 
 const STRANGERS_MAX = 64;
 const CLIENT_ID = uuidOf('00000000-0000-4000-8000-000000000000');
@@ -113,14 +114,11 @@ test('keys that are asked for together are told apart', async (t) => {
   const keys = clients.flatMap((key, n) => [key, `vigie_${n.toString(16).padStart(8, '0')}_${'k'.repeat(43)}`]);
   const answers = await Promise.all(keys.map((key) => api.call('POST', '/searches', { title: key }, { key })));
   assert.deepEqual(
-    answers.map(({ status }) => status),
+    valuesOf(answers, 'status'),
     keys.map((_, n) => (n % 2 === 0 ? 201 : 401)),
   );
   for (const key of clients) {
     const { body } = await api.call('GET', '/searches', undefined, { key });
-    assert.deepEqual(
-      body['hydra:member'].map(({ title }: { title: string }) => title),
-      [key],
-    );
+    assert.deepEqual(valuesOf(body['hydra:member'], 'title'), [key]);
   }
 });

@@ -8,6 +8,7 @@ import { MIGRATION_LOCK } from '../../src/engine/store/schema.ts';
 import { PLANS, SESSION_SETTINGS } from '../../src/engine/store/session-settings.ts';
 import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase, openTestDatabase, queryOnce } from '../support/database.ts';
+import { assertNone } from '../support/lists.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres, type TestPostgres } from '../support/servers.ts';
@@ -73,10 +74,7 @@ async function alter({ url, superuserUrl }: TestPostgres, place: (typeof PLACES)
 }
 
 test('every setting that the program relies on is tried', () => {
-  assert.deepEqual(
-    Object.keys(SESSION_SETTINGS).filter((name) => !(name in FOREIGN)),
-    [],
-  );
+  assertNone(Object.keys(SESSION_SETTINGS).filter((name) => !(name in FOREIGN)));
 });
 
 for (const place of PLACES) {

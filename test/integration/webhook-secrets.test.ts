@@ -8,6 +8,7 @@ import { readSigningSecrets, rememberWebhookSecrets } from '../../src/engine/sto
 import { createWebhookSecret, deleteWebhookSecret } from '../../src/features/secrets/secrets.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
+import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { SEEDED_TOKEN, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -44,10 +45,7 @@ describe('the context of a search', () => {
     assert.equal((await api.call('POST', '/searches', fits)).status, 201);
     const refused = await api.call('POST', '/searches', { title: 'context', context: `${'é'.repeat(1_023)}a` });
     assert.equal(refused.status, 422);
-    assert.deepEqual(
-      refused.body.violations.map(({ propertyPath, code }: Record<string, string>) => [propertyPath, code]),
-      [['context', 'too_long']],
-    );
+    assert.deepEqual(tuplesOf(refused.body.violations, 'propertyPath', 'code'), [['context', 'too_long']]);
   });
 });
 
@@ -77,10 +75,7 @@ describe('webhook secrets', () => {
     const only = await call('POST', '/webhook-secrets', { overlapHours: 0 });
     assert.equal(only.status, 201, 'the older ones have made room');
     const { body: left } = await call('GET', '/webhook-secrets');
-    assert.deepEqual(
-      left['hydra:member'].map(({ id }: { id: string }) => id),
-      [only.body.id],
-    );
+    assert.deepEqual(valuesOf(left['hydra:member'], 'id'), [only.body.id]);
     assert.equal((await call('GET', first.body['@id'])).status, 404, 'expired');
     assert.equal((await call('DELETE', only.body['@id'])).status, 204);
     assert.equal((await call('DELETE', only.body['@id'])).status, 404);

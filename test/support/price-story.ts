@@ -10,6 +10,7 @@ import type { RunningService } from './daemon.ts';
 import { connectDatabase } from './database.ts';
 import { auditDeliveries } from './delivery-auditor.ts';
 import { numberedUuid, upsert } from './intake.ts';
+import { assertNone } from './lists.ts';
 import { restClient } from './rest-client.ts';
 import type { Cleanup } from './servers.ts';
 import { until, untilIs } from './until.ts';
@@ -120,10 +121,7 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
       const faults = await auditDeliveries({ database, posts, retryDelayMs: RETRY_DELAY_MS, expected, keyOf, order });
       const lost = faults.filter((fault) => fault.endsWith('do not exist'));
       assert.ok(lost.length <= forgotten.size, lost.join('\n'));
-      assert.deepEqual(
-        faults.filter((fault) => !lost.includes(fault)),
-        [],
-      );
+      assertNone(faults.filter((fault) => !lost.includes(fault)));
     },
   };
 }
