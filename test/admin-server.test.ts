@@ -5,44 +5,25 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type ChannelCredentials, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { generate } from 'selfsigned';
 import type { Activity } from '../src/engine/domain/activity.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
-import type { AdminDependencies } from '../src/grpc/dependencies.ts';
-import { type AdminServerSettings, startAdminServer } from '../src/grpc/server.ts';
 import { readOrMakeToken, readToken } from '../src/local/data-directory.ts';
-import { AdminStub, type WatchedActivity } from './support/admin.ts';
+import type { WatchedActivity } from './support/admin.ts';
+import { type AdminClient, startAdmin } from './support/admin-server.ts';
+import { assertNone } from './support/lists.ts';
 import { emptyDirectory } from './support/servers.ts';
 
-const TOKEN = 'token-of-this-test';
-const PLAIN: AdminServerSettings = {
-  host: '127.0.0.1',
-  port: 0,
-  token: TOKEN,
-  certificate: null,
-  privateKey: null,
-  clientAuthorities: null,
-};
 const WATCH = { kinds: [], search: '', property: '', endpoint: '', failuresOnly: false };
 
 test('with client authorities a certificate of theirs is needed, and no token', async (t) => {
-  const pem = await certificates(t);
-  const server = await startAdminServer(
-    {
-      ...PLAIN,
-      token: null,
-      certificate: pem.certificate,
-      privateKey: pem.privateKey,
-      clientAuthorities: pem.certificate,
-    },
-    dependencies(),
-  );
-  t.after(() => server.stop());
-  const { cert, key } = pem;
-  const known = await resultOf(server.address, credentials.createSsl(cert, key, cert));
+  const { certificate, privateKey, cert, key } = await certificates(t);
+  const settings = { token: null, certificate, privateKey, clientAuthorities: certificate };
+  const { connect } = await startAdmin(t, {}, settings);
+  const known = await resultOf(connect(credentials.createSsl(cert, key, cert)));
   assert.equal(known?.code, status.INVALID_ARGUMENT, 'the call arrived');
-  const stranger = await resultOf(server.address, credentials.createSsl(cert));
+  const stranger = await resultOf(connect(credentials.createSsl(cert)));
   assert.equal(stranger?.code, status.UNAVAILABLE);
 });
 
@@ -56,15 +37,13 @@ test('a token that nobody gave is made once, for its owner alone', async (t) => 
 
 test('a watcher that is too slow is told how much it missed, and gets the newest', async (t) => {
   let tell: (activities: readonly Activity[]) => void = () => undefined;
-  const server = await startAdminServer(
-    PLAIN,
-    dependencies((listener) => {
+  const { connect } = await startAdmin(t, {
+    watch: async (listener) => {
       tell = listener;
-    }),
-  );
-  t.after(() => server.stop());
-  const { stub, metadata } = client(server.address, credentials.createInsecure());
-  t.after(() => stub.close());
+      return () => undefined;
+    },
+  });
+  const { stub, metadata } = connect();
   const stream = stub.watchActivity(WATCH, metadata);
   await once(stream, 'metadata');
   tell(Array.from({ length: 3_000 }, (_, i) => change(i)));
@@ -74,17 +53,13 @@ test('a watcher that is too slow is told how much it missed, and gets the newest
     if (seen.length === 1_000) break;
   }
   assert.equal(seen[0]?.skippedCount, 2_000);
-  assert.deepEqual(
-    seen.slice(1).filter(({ skippedCount = 0 }) => skippedCount > 0),
-    [],
-  );
+  assertNone(seen.slice(1).filter(({ skippedCount = 0 }) => skippedCount > 0));
   assert.equal(seen.at(-1)?.change?.newValue, '2999');
 });
 
 test('at most sixteen watch at once, and a server that stops lets them go', async (t) => {
-  const server = await startAdminServer(PLAIN, dependencies());
-  const { stub, metadata } = client(server.address, credentials.createInsecure());
-  t.after(() => stub.close());
+  const { server, connect } = await startAdmin(t, { watch: async () => () => undefined });
+  const { stub, metadata } = connect();
   const streams = Array.from({ length: 16 }, () => stub.watchActivity(WATCH, metadata));
   const errors = streams.map((stream) => once(stream.resume(), 'error') as Promise<[ServiceError]>);
   await Promise.all(streams.map((stream) => once(stream, 'metadata')));
@@ -107,32 +82,9 @@ function change(number: number): Activity {
   };
 }
 
-/** No call of these tests reaches PostgreSQL or NATS. */
-function dependencies(onWatch: (listener: (activities: readonly Activity[]) => void) => void = () => undefined) {
-  return {
-    logger: { debug: () => undefined, info: () => undefined, error: () => undefined },
-    onCall: () => undefined,
-    watch: async (listener: (activities: readonly Activity[]) => void) => {
-      onWatch(listener);
-      return () => undefined;
-    },
-  } as unknown as AdminDependencies;
-}
-
-function client(address: string, channel: ChannelCredentials) {
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${TOKEN}`);
-  return { stub: new AdminStub(address, channel), metadata };
-}
-
 /** Of a call that is refused for its arguments, when it arrives at all. */
-async function resultOf(address: string, channel: ChannelCredentials): Promise<ServiceError | null> {
-  const { stub, metadata } = client(address, channel);
-  const error = await new Promise<ServiceError | null>((resolve) =>
-    stub.getDelivery({ name: '', includeBody: false }, metadata, resolve),
-  );
-  stub.close();
-  return error;
+function resultOf({ stub, metadata }: AdminClient): Promise<ServiceError | null> {
+  return new Promise((resolve) => stub.getDelivery({ name: '', includeBody: false }, metadata, resolve));
 }
 
 async function certificates(t: TestContext) {

@@ -9,44 +9,25 @@ import { gzipSync } from 'node:zlib';
 import {
   type ClientReadableStream,
   credentials,
-  Metadata,
   makeGenericClientConstructor,
   type ServiceError,
   status,
 } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
-import type { AdminDependencies } from '../src/grpc/dependencies.ts';
-import { type AdminServer, type AdminServerSettings, startAdminServer } from '../src/grpc/server.ts';
-import { AdminStub } from './support/admin.ts';
+import type { AdminServer, AdminServerSettings } from '../src/grpc/server.ts';
+import { type AdminScene, AUTHORIZATION, startAdmin } from './support/admin-server.ts';
 import { until, untilIs } from './support/until.ts';
 
-const TOKEN = 'token-of-this-test';
 const CHECK = '/grpc.health.v1.Health/Check';
 const MEBIBYTE = 1_024 * 1_024;
 /** What the clients of one test do before its server stops, which else would wait for them. */
 const leaving: (() => void)[] = [];
 
-async function startServer(t: TestContext, settings: Partial<AdminServerSettings> = {}): Promise<AdminServer> {
-  const server = await startAdminServer(
-    {
-      host: '127.0.0.1',
-      port: 0,
-      token: TOKEN,
-      certificate: null,
-      privateKey: null,
-      clientAuthorities: null,
-      ...settings,
-    },
-    {
-      logger: { debug: () => undefined, info: () => undefined, error: () => undefined },
-      onCall: () => undefined,
-    } as unknown as AdminDependencies,
-  );
-  t.after(async () => {
+async function startServer(t: TestContext, settings: Partial<AdminServerSettings> = {}): Promise<AdminScene> {
+  t.after(() => {
     for (const leave of leaving.splice(0)) leave();
-    await server.stop();
   });
-  return server;
+  return startAdmin(t, {}, settings);
 }
 
 interface HealthClient {
@@ -100,7 +81,7 @@ async function statusOfEnd(stream: ClientHttp2Stream): Promise<number> {
 }
 
 test('health is told to whoever asks, and to those who watch when it changes', async (t) => {
-  const server = await startServer(t);
+  const { server } = await startServer(t);
   const client = healthClient(server);
   assert.equal(await checkHealth(client, ''), 'SERVING');
   assert.equal(await checkHealth(client, 'vigie.admin.v1.AdminService'), 'SERVING');
@@ -118,7 +99,7 @@ test('health is told to whoever asks, and to those who watch when it changes', a
 });
 
 test('at most sixteen watch health at once, and who leaves makes room', async (t) => {
-  const client = healthClient(await startServer(t));
+  const client = healthClient((await startServer(t)).server);
   const watchMany = async () => {
     const watches = Array.from({ length: 16 }, (_, i) => client.watch({ service: `name ${i}` }));
     for (const watch of watches) watch.on('error', () => undefined);
@@ -137,20 +118,20 @@ test('at most sixteen watch health at once, and who leaves makes room', async (t
 });
 
 test('questions for health that are never sent are few, and end by themselves', async (t) => {
-  const patient = await startServer(t, { healthQuestionMs: 3_600_000 });
+  const { server: patient } = await startServer(t, { healthQuestionMs: 3_600_000 });
   const session = openSession(patient);
   const held = Array.from({ length: 32 }, () => beginCall(session, CHECK));
   assert.equal(await statusOfEnd(beginCall(session, CHECK)), status.RESOURCE_EXHAUSTED);
   for (const stream of held) stream.close(constants.NGHTTP2_CANCEL);
   await untilIs(() => checkHealth(healthClient(patient), '').catch(() => null), 'SERVING');
-  const impatient = openSession(await startServer(t, { healthQuestionMs: 1 }));
+  const impatient = openSession((await startServer(t, { healthQuestionMs: 1 })).server);
   assert.equal(await statusOfEnd(beginCall(impatient, CHECK)), status.DEADLINE_EXCEEDED);
 });
 
 test('a connection has at most 64 calls under way, whatever the other side believes', async (t) => {
-  const session = openSession(await startServer(t));
+  const session = openSession((await startServer(t)).server);
   // All are sent before the server's settings arrive, to which this client would keep.
-  const headers = { authorization: `Bearer ${TOKEN}` };
+  const headers = { authorization: AUTHORIZATION };
   const streams = Array.from({ length: 80 }, () =>
     beginCall(session, '/vigie.admin.v1.AdminService/GetStatus', headers),
   );
@@ -161,14 +142,11 @@ test('a connection has at most 64 calls under way, whatever the other side belie
 });
 
 test('strangers make room for each other, and never take the place of those who have a token', async (t) => {
-  const server = await startServer(t);
-  const operator = new AdminStub(server.address, credentials.createInsecure());
-  leaving.push(() => operator.close());
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${TOKEN}`);
+  const { server, connect } = await startServer(t);
+  const { stub, metadata } = connect();
   const ask = () =>
     new Promise<ServiceError | null>((resolve) =>
-      operator.getDelivery({ name: '', includeBody: false }, metadata, resolve),
+      stub.getDelivery({ name: '', includeBody: false }, metadata, resolve),
     );
   assert.equal((await ask())?.code, status.INVALID_ARGUMENT, 'the call arrived');
 
@@ -189,7 +167,7 @@ test('strangers make room for each other, and never take the place of those who 
 });
 
 test('a message may have four mebibytes, packed or not', async (t) => {
-  const server = await startServer(t);
+  const { server } = await startServer(t);
   const session = openSession(server);
   const long = beginCall(session, CHECK);
   long.end(framed(Buffer.alloc(4 * MEBIBYTE + 1)));

@@ -5,18 +5,15 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { migrate } from '../../src/engine/store/database.ts';
-import type { AdminDependencies } from '../../src/grpc/dependencies.ts';
-import { type AdminServer, startAdminServer } from '../../src/grpc/server.ts';
-import { AdminStub } from '../support/admin.ts';
+import { startAdmin } from '../support/admin-server.ts';
 import { connectDatabase, openTestDatabase } from '../support/database.ts';
 import { lastFirst, startTestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
 type ServerError = ServiceError | null;
 
-const TOKEN = 'token-of-this-test';
 const CONNECTIONS_MAX = 4;
 const CALLERS = 3 * CONNECTIONS_MAX;
 const LETTERS = { pageSize: 0, pageToken: '', filter: undefined };
@@ -29,31 +26,9 @@ const database = openTestDatabase(cleanup, url, CONNECTIONS_MAX);
 const outside = connectDatabase(cleanup, url);
 
 /** With the server's own limits so short that a test can wait for them. */
-async function startServer(usualMs: number): Promise<{ stub: AdminStub; metadata: Metadata }> {
-  const server: AdminServer = await startAdminServer(
-    {
-      host: '127.0.0.1',
-      port: 0,
-      token: TOKEN,
-      certificate: null,
-      privateKey: null,
-      clientAuthorities: null,
-      callTimeouts: { usualMs, longMs: usualMs },
-    },
-    {
-      database,
-      logger: { debug: () => undefined, info: () => undefined, error: () => undefined },
-      onCall: (code: string) => codes.push(code),
-    } as unknown as AdminDependencies,
-  );
-  const stub = new AdminStub(server.address, credentials.createInsecure());
-  cleanup.after(async () => {
-    stub.close();
-    await server.stop();
-  });
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${TOKEN}`);
-  return { stub, metadata };
+async function startServer(usualMs: number) {
+  const dependencies = { database, onCall: (code: string) => void codes.push(code) };
+  return (await startAdmin(cleanup, dependencies, { callTimeouts: { usualMs, longMs: usualMs } })).connect();
 }
 
 async function whileLocked(table: string, work: () => Promise<void>): Promise<void> {

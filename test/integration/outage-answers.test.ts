@@ -4,20 +4,17 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type AddressInfo, BlockList } from 'node:net';
 import { test } from 'node:test';
-import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import pg from 'pg';
 import { BrokerUnavailableError, isBrokerOutage } from '../../src/engine/broker/outage.ts';
 import { loadReference } from '../../src/engine/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { isDatabaseOutage, isPassingRefusal } from '../../src/engine/store/outage.ts';
 import { NO_LIMITS } from '../../src/engine/store/searches.ts';
-import type { AdminDependencies } from '../../src/grpc/dependencies.ts';
-import { startAdminServer } from '../../src/grpc/server.ts';
 import { createApi } from '../../src/rest/api.ts';
-import { AdminStub } from '../support/admin.ts';
+import { startAdmin } from '../support/admin-server.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 
-const TOKEN = 'token-of-operators-0123456789';
 /** As keys look; nobody can look it up. */
 const KEY = `vigie_01234567_${'k'.repeat(43)}`;
 const quiet = () => undefined;
@@ -53,19 +50,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
   );
   await new Promise<void>((listening) => api.listen(0, '127.0.0.1', listening));
   t.after(async () => void api.close());
-  const server = await startAdminServer(
-    {
-      ...{ host: '127.0.0.1', port: 0, token: TOKEN, certificate: null, privateKey: null, clientAuthorities: null },
-    },
-    { database, logger, isBrokerOutage, onCall: () => undefined } as unknown as AdminDependencies,
-  );
-  const stub = new AdminStub(server.address, credentials.createInsecure());
-  t.after(async () => {
-    stub.close();
-    await server.stop();
-  });
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${TOKEN}`);
+  const { stub, metadata } = (await startAdmin(t, { database, isBrokerOutage })).connect();
   const { port } = api.address() as AddressInfo;
   const [answer, error] = await Promise.all([
     fetch(`http://127.0.0.1:${port}/searches`, { headers: { 'X-API-KEY': KEY } }),
