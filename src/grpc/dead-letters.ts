@@ -4,12 +4,12 @@ import { isOvertaken } from '../engine/domain/change.ts';
 import { decodeIntakeMessage, type IntakeMessage, RejectedMessageError } from '../engine/domain/intake-message.ts';
 import type { Database } from '../engine/store/database.ts';
 import {
+  ALL_DEAD_LETTERS,
   countDeadLetters,
   type DeadLetterFilter,
   type DeadLetterRead,
   deleteDeadLetters,
   listDeadLetters as listRows,
-  readDeadLetter,
   readDeadLettersAbove,
 } from '../engine/store/dead-letter-reads.ts';
 import { readProperty } from '../engine/store/properties.ts';
@@ -45,8 +45,9 @@ export async function listDeadLetters(
 }
 
 export async function getDeadLetter(name: string, { database }: AdminDependencies): Promise<DeadLetter> {
-  const letter = await readDeadLetter(database, deadLetterIdOfName('name', name));
-  if (letter === null) throw notFound('DeadLetter', name);
+  const filter = { ...ALL_DEAD_LETTERS, ids: [deadLetterIdOfName('name', name)] };
+  const [letter] = await readDeadLettersAbove(database, filter, 0, 1);
+  if (letter === undefined) throw notFound('DeadLetter', name);
   return { ...letterMessage(letter), body: letter.body };
 }
 

@@ -9,10 +9,10 @@ import {
   ClientUnknownError,
   createApiKey,
   createClient,
-  KEY_STALENESS_MAX_MS,
   listApiKeys,
   revokeApiKey,
 } from '../../src/engine/store/clients.ts';
+import { STALENESS_MAX_MS } from '../../src/engine/store/gathered-reads.ts';
 import { startTestApi } from '../support/api.ts';
 
 const api = await startTestApi({ after });
@@ -34,7 +34,7 @@ describe('API keys', () => {
     assert.equal((await verify(key))?.clientId, api.clientId);
     assert.equal(await revokeApiKey(api.database, apiKey.id), true);
     assert.equal(await revokeApiKey(api.database, apiKey.id), false);
-    nowMs = KEY_STALENESS_MAX_MS;
+    nowMs = STALENESS_MAX_MS;
     assert.equal(await verify(key), null);
     const [newest] = await listApiKeys(api.database, api.clientId);
     assert.ok(newest?.revokedAt instanceof Date);

@@ -10,9 +10,9 @@ import { type Broker, listen } from './connection.ts';
 
 /**
  * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: what operators decide
- * about stages and the index changed.
+ * about stages and the index changed. `watchers`: an operator watches.
  */
-export type Changed = 'searches' | 'keys' | 'secrets' | 'controls';
+export type Changed = 'searches' | 'keys' | 'secrets' | 'controls' | 'watchers';
 
 const FEED_GREW = 'feed.grew';
 /** Clients in one announcement; an announcement about more clients names none and means all. */
@@ -113,7 +113,6 @@ function dueOf(lines: string): readonly DueDelivery[] {
 }
 
 const ACTIVITY = 'activity';
-const ACTIVITY_WANTED = 'activity.wanted';
 
 /** Sends one batch of activities, as bytes, to every watcher; a lost one is not shown. */
 export function publishActivity(broker: Broker, bytes: Uint8Array): void {
@@ -123,13 +122,4 @@ export function publishActivity(broker: Broker, bytes: Uint8Array): void {
 /** Returns a function that ends the subscription. */
 export function onActivity(broker: Broker, listener: (bytes: Uint8Array) => void): () => void {
   return listen(broker, subjectOf(broker, ACTIVITY), (message) => listener(message.data));
-}
-
-/** Notifies every instance that an operator watches. */
-export function announceWatcher(broker: Broker): void {
-  if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY_WANTED));
-}
-
-export function onWatcher(broker: Broker, listener: () => void): void {
-  listen(broker, subjectOf(broker, ACTIVITY_WANTED), listener);
 }

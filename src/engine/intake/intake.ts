@@ -7,7 +7,7 @@ import { startPull } from '../broker/pull.ts';
 import { startInOrder } from '../broker/replay.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../broker/topology.ts';
 import type { Term } from '../store/intake-leader.ts';
-import { raiseSequenceFloor, recordStart } from '../store/intake-position.ts';
+import { recordStart } from '../store/intake-position.ts';
 import { findIntakeStart, startPositionMarks } from './position.ts';
 import { type IntakeDependencies, startRecording } from './recording.ts';
 
@@ -30,8 +30,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
   await ensureIntake(broker);
   const start = await findIntakeStart(broker, database);
   onStart(start);
-  if (start.isRestored) await raiseSequenceFloor(database, term, start);
-  else await recordStart(database, term, start);
+  await recordStart(database, term, start);
   const recording = startRecording(term, start, dependencies);
   try {
     const ofConsumer = { stream: ADVERTS_STREAM, consumer: broker.names.intakeConsumer };

@@ -20,34 +20,27 @@ import { ADVERTS_STREAM } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import {
-  type ClockBehind,
+  type FoundStart,
   type HighWaterMark,
   type NumberedStream,
   type RecordedPosition,
-  raiseSequenceFloor,
   readIntakePosition,
+  recordStart,
   type StoredPosition,
   writeIntakePosition,
 } from '../store/intake-position.ts';
 
 /** What a term finds. */
-export interface IntakeStart {
-  /** Every message up to this one is recorded. */
-  readonly recordedUpTo: number;
+export interface IntakeStart extends FoundStart {
   readonly stream: NumberedStream & { readonly createdAt: string };
-  readonly clockBehind: ClockBehind;
   /** When the last recorded message was stored, as far as is known; milliseconds since the epoch. */
   readonly storedUpToMs: number;
   /** Messages that were acknowledged before and are taken in again. */
   readonly behind: number;
   /** False: the stream was restored or created anew, and only its timestamps show what was recorded. */
   readonly isKnownStream: boolean;
-  /** The database may have notified clients of matches that it no longer holds. */
-  readonly isRestored: boolean;
   /** Up to here, a message that changes the database was forgotten by it. */
   readonly handedOutUpTo: number;
-  /** How long no instance had taken adverts in, as far as the database knows. */
-  readonly unledSeconds: number;
 }
 
 export interface PositionMarks {
@@ -222,7 +215,7 @@ export function createRestoreDetector(
   let evidenceUpTo = start.isRestored ? 0 : start.handedOutUpTo;
   async function note(): Promise<void> {
     if (evidenceUpTo === 0) return;
-    await raiseSequenceFloor(database, term, start);
+    await recordStart(database, term, { ...start, isRestored: true });
     evidenceUpTo = 0;
     onRestored();
   }

@@ -5,7 +5,7 @@
 
 import { startTask } from '../actor/task.ts';
 import { inTime } from '../actor/waiting.ts';
-import { announceWatcher, onActivity, onWatcher, publishActivity } from '../broker/announcements.ts';
+import { announceChange, onActivity, onChange, publishActivity } from '../broker/announcements.ts';
 import type { Broker } from '../broker/connection.ts';
 import { BrokerSilentError } from '../broker/outage.ts';
 import type { Activity } from '../domain/activity.ts';
@@ -25,7 +25,7 @@ const ACTIVITIES_PER_MESSAGE = 500;
 
 export function createActivityFeed(broker: Broker): ActivityFeed {
   let watchedUntilMs = Number.NEGATIVE_INFINITY;
-  onWatcher(broker, () => {
+  onChange(broker, 'watchers', () => {
     watchedUntilMs = performance.now() + WATCHER_FORGOTTEN_MS;
   });
   return {
@@ -39,7 +39,7 @@ export function createActivityFeed(broker: Broker): ActivityFeed {
     },
     async watch(onActivities) {
       const end = onActivity(broker, (bytes) => onActivities(JSON.parse(Buffer.from(bytes).toString('utf8'))));
-      const work = (): void => announceWatcher(broker);
+      const work = (): void => announceChange(broker, 'watchers');
       const showing = startTask({ what: 'show a watcher', everyMs: WATCHER_SHOWN_EVERY_MS, work });
       const stop = (): void => {
         void showing.stop();

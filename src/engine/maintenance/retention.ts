@@ -9,17 +9,18 @@ import { startTask, type Task } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import { horizonsOf, type RetainedTable, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
 import type { Database } from '../store/database.ts';
+import { removeIdempotencyKeys } from '../store/idempotency-keys.ts';
+import { forgetInstances } from '../store/instances.ts';
 import { removeNotices } from '../store/match-notices.ts';
 import {
   type Batches,
+  fullBatches,
   type Removed,
   readClock,
   removeDeletedSearches,
   removeDeliveries,
   removeExpiredProperties,
   removeFeed,
-  removeGoneInstances,
-  removeOldIdempotencyKeys,
   removeRecorded,
   removeSnapshots,
   removeUnusedEndpoints,
@@ -95,7 +96,7 @@ async function* allBatches(
     yield* removeUnusedEndpoints(database, deliveries);
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired);
-  yield* removeNotices(database);
-  yield* removeOldIdempotencyKeys(database);
-  yield* removeGoneInstances(database);
+  yield* fullBatches('match_notices', (limit) => removeNotices(database, limit));
+  yield* fullBatches('idempotency_keys', (limit) => removeIdempotencyKeys(database, limit));
+  yield { instances: await forgetInstances(database) };
 }

@@ -1,8 +1,18 @@
 /** Array parameters without the client library's escaping of every element, which is most of the cost of a long one. */
 
-/** `{a,b,…}`. For what needs no quotes: identifiers, codes, numbers, instants as ISO 8601. */
-export function arrayLiteral(values: readonly (string | number | boolean | null)[]): string {
-  return `{${values.map((value) => value ?? 'null').join()}}`;
+/** Written without quotes: identifiers, codes, numbers, instants. */
+type Element = string | number | boolean | Date | null;
+
+/** `{a,b,…}`. */
+export function arrayLiteral(values: readonly Element[]): string {
+  return `{${values.map((value) => (value instanceof Date ? value.toISOString() : (value ?? 'null'))).join()}}`;
+}
+
+type ElementKey<T> = { readonly [K in keyof T]-?: T[K] extends Element ? K : never }[keyof T];
+
+/** The named members of all rows, an array for each. */
+export function memberArrays<T>(rows: readonly T[], ...names: readonly ElementKey<T>[]): readonly string[] {
+  return names.map((name) => arrayLiteral(rows.map((row) => row[name] as Element)));
 }
 
 /** No JSON text contains it (RFC 8259, section 7). */

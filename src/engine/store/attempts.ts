@@ -2,7 +2,7 @@
 
 import type { AfterAttempt, AttemptOutcome, DueDelivery, Lane } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
+import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
 import { laneOf } from './deliveries.ts';
 import { isAtEndpoint, isUndecidedOf, LANE, NEVER_DELIVERED } from './delivery-states.ts';
@@ -34,19 +34,16 @@ export async function recordAttempts(
   settled: readonly SettledAttempt[],
 ): Promise<readonly DueDelivery[]> {
   const rows = [...settled].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const outcomes = rows.map(({ outcome }) => outcome);
   const firsts = rows.filter(({ lane }) => lane === 'first');
   const settle = {
     name: 'settle',
     text: SETTLE,
     values: [
-      arrayLiteral(rows.map(({ id }) => id)),
-      arrayLiteral(rows.map(({ holder }) => holder)),
-      arrayLiteral(rows.map(({ attemptCount }) => attemptCount)),
-      arrayLiteral(rows.map(({ outcome }) => outcome.startedAt.toISOString())),
-      arrayLiteral(rows.map(({ outcome }) => Math.round(outcome.durationMs))),
-      arrayLiteral(rows.map(({ outcome }) => outcome.statusCode)),
-      arrayLiteral(rows.map(({ outcome }) => outcome.error)),
-      joinedJson(rows.map(({ outcome }) => JSON.stringify([outcome.reason, outcome.responseHead]))),
+      ...memberArrays(rows, 'id', 'holder', 'attemptCount'),
+      ...memberArrays(outcomes, 'startedAt', 'statusCode', 'error'),
+      arrayLiteral(outcomes.map(({ durationMs }) => Math.round(durationMs))),
+      joinedJson(outcomes.map(({ reason, responseHead }) => JSON.stringify([reason, responseHead]))),
       arrayLiteral(rows.map(({ after }) => after.state)),
       arrayLiteral(rows.map(({ retryInMs }) => Math.max(0, Math.ceil(retryInMs)))),
     ],
@@ -84,9 +81,9 @@ const SETTLE = `
   with settled as materialized (
     select id, holder, number, started_at, duration_ms, status_code, error, said ->> 0 as reason, said ->> 1 as response_head,
       state, retry_in_ms
-    from unnest($1::uuid[], $2::integer[], $3::smallint[], $4::timestamptz[], $5::integer[], $6::smallint[], $7::text[],
+    from unnest($1::uuid[], $2::integer[], $3::smallint[], $4::timestamptz[], $5::smallint[], $6::text[], $7::integer[],
       ${jsonTexts('$8')}::json[], $9::text[], $10::bigint[])
-      as row(id, holder, number, started_at, duration_ms, status_code, error, said, state, retry_in_ms)
+      as row(id, holder, number, started_at, status_code, error, duration_ms, said, state, retry_in_ms)
   ), delivered as (
     delete from open_deliveries where id = any(array(select id from settled where state = 'delivered')) and not is_resent
     returning id, attempt_count, claimed_by, claimed_at
@@ -128,8 +125,7 @@ export async function releaseHeld(client: Queryable, decided: readonly Decided[]
 }
 
 function releasing(decided: readonly Decided[]): Statement {
-  const columns = [decided.map(({ matchId }) => matchId), decided.map(({ endpointKey }) => endpointKey)];
-  return { name: 'release-held', text: RELEASE_HELD, values: columns.map(arrayLiteral) };
+  return { name: 'release-held', text: RELEASE_HELD, values: memberArrays(decided, 'matchId', 'endpointKey') };
 }
 
 const IS_HELD = `${isUndecidedOf('o', 'settled.match_id')} and lane <= ${LANE.held}`;
@@ -196,7 +192,7 @@ export async function recordLastAlertTimes(
       with alerted as materialized (
         select number, at from unnest($1::integer[], $2::timestamptz[]) as row(number, at)
       ), ${WRITE_LAST_ALERT_TIMES}`,
-    values: [arrayLiteral([...alertedAt.keys()]), arrayLiteral([...alertedAt.values()].map((at) => at.toISOString()))],
+    values: [arrayLiteral([...alertedAt.keys()]), arrayLiteral([...alertedAt.values()])],
   });
 }
 

@@ -1,15 +1,14 @@
 /**
  * Clients and their API keys. A key is shown once, when it is created; PostgreSQL stores only its SHA-256, which
  * suffices for 256 random bits. A verified key is cached for a few seconds, so that a busy client does not cost a query
- * per request; a revoked key is dropped at its announcement, and everywhere within `KEY_STALENESS_MAX_MS`.
+ * per request; a revoked key is dropped at its announcement, and everywhere within `STALENESS_MAX_MS`.
  */
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { randomUuid, type Uuid } from '../domain/ids.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
-import { gatherReads } from './gathered-reads.ts';
+import { type RememberedReads, rememberReads } from './gathered-reads.ts';
 
 /** Null: the configured default. */
 export interface ClientLimits {
@@ -60,10 +59,21 @@ export class ClientUnknownError extends Error {
   readonly code = 'CLIENT_UNKNOWN';
 }
 
-const LIMIT_COLUMNS = `rate_limit_per_second as "rateLimitPerSecond", rate_limit_burst as "rateLimitBurst",
-  write_limit_per_second as "writeLimitPerSecond", write_limit_burst as "writeLimitBurst",
-  searches_max as "searchesMax", polygon_corners_max as "polygonCornersMax", excluded_words_max as "excludedWordsMax",
-  matches_per_advert_max as "matchesPerAdvertMax"`;
+const LIMIT_COLUMN_NAMES = {
+  rateLimitPerSecond: 'rate_limit_per_second',
+  rateLimitBurst: 'rate_limit_burst',
+  writeLimitPerSecond: 'write_limit_per_second',
+  writeLimitBurst: 'write_limit_burst',
+  searchesMax: 'searches_max',
+  polygonCornersMax: 'polygon_corners_max',
+  excludedWordsMax: 'excluded_words_max',
+  matchesPerAdvertMax: 'matches_per_advert_max',
+} as const satisfies Record<keyof ClientLimits, string>;
+const SETTING_COLUMN_NAMES = { ...LIMIT_COLUMN_NAMES, noticeAddress: 'notice_address' };
+const SETTINGS = Object.keys(SETTING_COLUMN_NAMES) as readonly (keyof ClientSettings)[];
+const LIMIT_COLUMNS = Object.entries(LIMIT_COLUMN_NAMES)
+  .map(([setting, column]) => `${column} as "${setting}"`)
+  .join(', ');
 const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, notice_address as "noticeAddress", created_at as "createdAt"`;
 const KEY_COLUMNS = `id, client_id as "clientId", name, prefix, created_at as "createdAt", revoked_at as "revokedAt"`;
 
@@ -73,9 +83,8 @@ export type NewClient = Partial<ClientSettings> & { readonly name: string };
 export async function createClient(database: Queryable, { name, ...settings }: NewClient): Promise<Client> {
   // Served by the unique index on name.
   const { rows } = await database.query<Client>(
-    `insert into clients (id, name, rate_limit_per_second, rate_limit_burst, write_limit_per_second,
-       write_limit_burst, searches_max, polygon_corners_max, excluded_words_max, matches_per_advert_max, notice_address)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    `insert into clients (id, name, ${Object.values(SETTING_COLUMN_NAMES).join(', ')})
+     values ($1, $2, ${SETTINGS.map((_, i) => `$${i + 3}`).join(', ')})
      on conflict (name) do nothing returning ${CLIENT_COLUMNS}`,
     [randomUuid(), name, ...valuesOf(settings)],
   );
@@ -90,27 +99,15 @@ export async function updateClientSettings(
   id: Uuid,
   settings: Partial<ClientSettings>,
 ): Promise<Client | null> {
+  // Set to itself, an empty change answers the client.
+  const changed = SETTINGS.filter((setting) => settings[setting] !== undefined);
+  const assignments = changed.map((setting, i) => `${SETTING_COLUMN_NAMES[setting]} = $${i + 2}`);
   const { rows } = await database.query<Client>(
-    `update clients set
-       rate_limit_per_second = case when $11 then $2 else rate_limit_per_second end,
-       rate_limit_burst = case when $12 then $3 else rate_limit_burst end,
-       write_limit_per_second = case when $13 then $4 else write_limit_per_second end,
-       write_limit_burst = case when $14 then $5 else write_limit_burst end,
-       searches_max = case when $15 then $6 else searches_max end,
-       polygon_corners_max = case when $16 then $7 else polygon_corners_max end,
-       excluded_words_max = case when $17 then $8 else excluded_words_max end,
-       matches_per_advert_max = case when $18 then $9 else matches_per_advert_max end,
-       notice_address = case when $19 then $10 else notice_address end
-     where id = $1 returning ${CLIENT_COLUMNS}`,
-    [id, ...valuesOf(settings), ...SETTINGS.map((setting) => settings[setting] !== undefined)],
+    `update clients set ${['id = id', ...assignments].join(', ')} where id = $1 returning ${CLIENT_COLUMNS}`,
+    [id, ...changed.map((setting) => settings[setting])],
   );
   return rows[0] ?? null;
 }
-
-const SETTINGS = [
-  ...['rateLimitPerSecond', 'rateLimitBurst', 'writeLimitPerSecond', 'writeLimitBurst'],
-  ...['searchesMax', 'polygonCornersMax', 'excludedWordsMax', 'matchesPerAdvertMax', 'noticeAddress'],
-] as readonly (keyof ClientSettings)[];
 
 function valuesOf(settings: Partial<ClientSettings>): (number | string | null)[] {
   return SETTINGS.map((setting) => settings[setting] ?? null);
@@ -194,52 +191,23 @@ export async function revokeApiKey(database: Queryable, id: Uuid): Promise<boole
   return rowCount === 1;
 }
 
-/** How long a revoked key may still be accepted by a process that verified it just before. */
-export const KEY_STALENESS_MAX_MS = 5_000;
-const KEYS_REMEMBERED_MAX = 10_000;
 const KEY_PATTERN = /^vigie_[0-9a-f]{8}_[A-Za-z0-9_-]{43}$/;
 
 /** Null when the key is malformed, unknown or revoked. Immediate for a key that was verified recently. */
 export type VerifyApiKey = (key: string) => Principal | null | Promise<Principal | null>;
 
-export interface ApiKeyVerifier {
+/** `forget`: a key was revoked, or a client's limits changed. */
+export interface ApiKeyVerifier extends Pick<RememberedReads<Principal>, 'forget'> {
   readonly verify: VerifyApiKey;
-  /** Drops the cache: a key was revoked, or a client's limits changed. */
-  forget(): void;
 }
 
-/**
- * With its own cache; one per process. `nowMs` is any monotonic clock. Unknown keys are not cached: a key may be
- * created a moment later.
- */
-export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => performance.now()): ApiKeyVerifier {
-  const verified = new LRUCache<string, { readonly principal: Principal; readonly atMs: number }>({
-    max: KEYS_REMEMBERED_MAX,
-  });
-  let forgotten = 0;
-  const find = gatherReads((keyHashes) => findPrincipals(database, keyHashes));
-  const ask = async (keyHash: string, askedAtMs: number): Promise<Principal | null> => {
-    const before = forgotten;
-    const principal = await find(keyHash);
-    if (principal === null) verified.delete(keyHash);
-    // A verification that began before the change may be outdated.
-    else if (forgotten === before) verified.set(keyHash, { principal, atMs: askedAtMs });
-    return principal;
-  };
-  const verify: VerifyApiKey = (key) => {
-    // Cached by hash: the process's memory holds no usable key.
-    const keyHash = hash('sha256', key, 'base64');
-    const known = verified.get(keyHash);
-    const askedAtMs = nowMs();
-    if (known !== undefined && askedAtMs - known.atMs < KEY_STALENESS_MAX_MS) return known.principal;
-    return KEY_PATTERN.test(key) ? ask(keyHash, askedAtMs) : null;
-  };
+/** Unknown keys are not cached: a key may be created a moment later. */
+export function apiKeyVerifier(database: Queryable, nowMs?: () => number): ApiKeyVerifier {
+  const { read, forget } = rememberReads((keyHashes) => findPrincipals(database, keyHashes), nowMs);
   return {
-    verify,
-    forget() {
-      forgotten += 1;
-      verified.clear();
-    },
+    // Cached by hash: the process's memory holds no usable key.
+    verify: (key) => (KEY_PATTERN.test(key) ? read(hash('sha256', key, 'base64')) : null),
+    forget,
   };
 }
 

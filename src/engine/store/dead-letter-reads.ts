@@ -52,18 +52,6 @@ export async function listDeadLetters(
   return rows;
 }
 
-/** Null when there is none. Served by the primary key. */
-export async function readDeadLetter(
-  database: Queryable,
-  id: number,
-): Promise<(DeadLetterRead & { readonly body: Buffer }) | null> {
-  const { rows } = await database.query<DeadLetterRead & { body: Buffer }>(
-    `select ${COLUMNS}, body from dead_letters where id = $1`,
-    [id],
-  );
-  return rows[0] ?? null;
-}
-
 /** Those above `aboveId` with their bodies, oldest first. */
 export async function readDeadLettersAbove(
   database: Queryable,

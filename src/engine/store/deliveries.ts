@@ -5,7 +5,7 @@
 
 import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
+import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { isAtEndpoint, isInAnyLane, isInLane, isPaused, isUndecidedOf, LANE } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
@@ -29,18 +29,11 @@ export function insertDeliveries(
       name: 'insert-deliveries',
       text: INSERT,
       values: [
-        arrayLiteral(share.map(({ id }) => id)),
-        arrayLiteral(share.map(({ searchNumber }) => searchNumber)),
-        arrayLiteral(share.map(({ matchId }) => matchId)),
-        arrayLiteral(share.map(({ sequence }) => sequence)),
-        arrayLiteral(share.map(({ channel }) => channel)),
-        arrayLiteral(share.map(({ kind }) => kind)),
+        ...memberArrays(share, 'id', 'searchNumber', 'matchId', 'sequence', 'channel', 'kind', 'endpointKey'),
+        ...memberArrays(share, 'snapshotId', 'generation'),
         joinedJson(share.map(({ endpoint }) => endpoint)),
-        arrayLiteral(share.map(({ endpointKey }) => endpointKey)),
         joinedJson(share.map(({ head }) => head)),
-        arrayLiteral(share.map(({ snapshotId }) => snapshotId)),
         joinedJson(share.map(({ traceparent }) => traceparent ?? '')),
-        arrayLiteral(share.map(({ generation }) => generation)),
       ],
     }),
   );
@@ -48,10 +41,10 @@ export function insertDeliveries(
 
 const INSERT = `
   with written as materialized (
-    select * from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::integer[], $5::text[], $6::text[],
-      ${jsonTexts('$7')}, $8::text[], ${jsonTexts('$9')}, $10::uuid[], ${jsonTexts('$11')}, $12::integer[])
-      as row(id, search_number, match_id, sequence, channel, kind, endpoint, endpoint_key, head, snapshot_id, traceparent,
-        generation)
+    select * from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::integer[], $5::text[], $6::text[], $7::text[],
+      $8::uuid[], $9::integer[], ${jsonTexts('$10')}, ${jsonTexts('$11')}, ${jsonTexts('$12')})
+      as row(id, search_number, match_id, sequence, channel, kind, endpoint_key, snapshot_id, generation, endpoint, head,
+        traceparent)
   ), recorded as (
     insert into deliveries (id, search_number, match_id, sequence, channel, kind, endpoint, endpoint_key, head,
       snapshot_id, traceparent)
@@ -79,7 +72,7 @@ export async function readDue(client: Queryable, ranges: readonly BacklogRange[]
     name: 'read-due',
     text: `
       select due.id, range.key as "endpointKey", range.lane
-      from unnest($1::text[], $2::smallint[], $3::uuid[], $4::integer[]) as range(key, lane, position, count),
+      from unnest($1::text[], $2::uuid[], $3::integer[], $4::smallint[]) as range(key, position, count, lane),
         lateral (
           select id from open_deliveries
           where endpoint_key = any(array[range.key]) and lane = range.lane and id > range.position and claimed_by is null
@@ -87,10 +80,8 @@ export async function readDue(client: Queryable, ranges: readonly BacklogRange[]
           order by endpoint_key, lane, id limit range.count
         ) due`,
     values: [
-      arrayLiteral(ranges.map(({ endpointKey }) => endpointKey)),
+      ...memberArrays(ranges, 'endpointKey', 'position', 'count'),
       arrayLiteral(ranges.map(({ lane }) => LANES[lane])),
-      arrayLiteral(ranges.map(({ position }) => position)),
-      arrayLiteral(ranges.map(({ count }) => count)),
     ],
   });
   return rows.map(({ id, endpointKey, lane }) => ({ id, endpointKey, lane: laneOf(lane) }));

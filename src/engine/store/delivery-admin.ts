@@ -5,10 +5,18 @@
 
 import type { EventKind } from '../domain/codes.ts';
 import { type DeliveryChannel, type DeliveryState, isFinal } from '../domain/delivery.ts';
-import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
+import type { Uuid } from '../domain/ids.ts';
 import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
-import { type DeliveryTarget, readAnyTargets, targetColumns, type WantedSearches } from './delivery-filters.ts';
+import {
+  type DeliveryTarget,
+  deliveriesOfTargets,
+  readAnyTargets,
+  type SentMatch,
+  targetColumns,
+  targetOfMatch,
+  type WantedSearches,
+} from './delivery-filters.ts';
 import { ALL_DELIVERIES, LANE } from './delivery-states.ts';
 
 export interface AdminDelivery {
@@ -57,7 +65,7 @@ const FROM = `${ALL_DELIVERIES} d join searches s on s.number = d.search_number 
 
 /** Parameters from `$first` on. */
 function conditionsOf(
-  { endpointKey, state, kind, channel, from, before }: AdminFilter,
+  { endpointKey = null, state = null, kind = null, channel = null, from = null, before = null }: Partial<AdminFilter>,
   first: number,
 ): { readonly condition: string; readonly values: readonly unknown[] } {
   const [key, inState, ofKind, byChannel, since, until] = Array.from({ length: 6 }, (_, i) => `$${first + i}`);
@@ -110,25 +118,17 @@ async function listEverywhere(database: Queryable, filter: AdminFilter, belowId:
 async function listAt(
   database: Queryable,
   targets: readonly DeliveryTarget[],
-  filter: AdminFilter,
+  filter: Partial<AdminFilter>,
   belowId: Uuid | null,
   limit: number,
 ): Promise<readonly AdminDelivery[]> {
   const { condition, values } = conditionsOf(filter, 7);
+  const order = 'order by d.created_at desc, d.id desc limit $6';
+  const isBelow = `($5::uuid is null or
+    (d.created_at, d.id) < ((select one.created_at from ${ALL_DELIVERIES} one where one.id = $5), $5))`;
   const { rows } = await database.query<AdminDelivery>(
-    `select ${COLUMNS}
-     from unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as target(number, match_id, since, until)
-     join searches s on s.number = target.number
-     cross join lateral (
-       select d.* from ${ALL_DELIVERIES} d
-       where d.search_number = target.number and (target.match_id is null or d.match_id = target.match_id)
-         and d.created_at >= coalesce(target.since, '-infinity') and d.created_at <= coalesce(target.until, 'infinity')
-         and ($5::uuid is null or
-           (d.created_at, d.id) < ((select one.created_at from ${ALL_DELIVERIES} one where one.id = $5), $5))
-         and ${condition}
-       order by d.created_at desc, d.id desc limit $6
-     ) d left join matches m on m.id = d.match_id
-     order by d.created_at desc, d.id desc limit $6`,
+    `select ${COLUMNS} from ${deliveriesOfTargets(`${isBelow} and ${condition} ${order}`)}
+     left join matches m on m.id = d.match_id ${order}`,
     [...targetColumns(targets), belowId, limit, ...values],
   );
   return rows;
@@ -143,23 +143,9 @@ export async function readAdminDelivery(database: Queryable, id: Uuid): Promise<
 /** The deliveries of one pair at most; the listing by property shows more. */
 const PAIR_DELIVERIES_MAX = 1_000;
 
-/**
- * Deliveries of a pair, the newest ones, oldest first. Served by deliveries_search and mail_items_search: a delivery was
- * recorded after its pair was first notified, and not after the pair's last event.
- */
-export async function listPairDeliveries(
-  database: Queryable,
-  searchNumber: SearchNumber,
-  { matchId, updatedAt }: { readonly matchId: Uuid; readonly updatedAt: Date },
-): Promise<readonly AdminDelivery[]> {
-  const { rows } = await database.query<AdminDelivery>(
-    `select ${COLUMNS} from ${FROM}
-     where d.search_number = $1 and d.match_id = $2
-       and d.created_at between $3::timestamptz - interval '1 hour' and $4::timestamptz + interval '1 hour'
-     order by d.created_at desc, d.id desc limit ${PAIR_DELIVERIES_MAX}`,
-    [searchNumber, matchId, createdAtOf(matchId), updatedAt],
-  );
-  return rows.toReversed();
+/** Deliveries of a pair, the newest ones first. Served by deliveries_search and mail_items_search. */
+export function listPairDeliveries(database: Queryable, match: SentMatch): Promise<readonly AdminDelivery[]> {
+  return listAt(database, [targetOfMatch(match)], {}, null, PAIR_DELIVERIES_MAX);
 }
 
 /** The two parts of a webhook's body; null when there is no such delivery. Served by the primary keys. */

@@ -10,6 +10,7 @@ import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { isInState } from './cancellations.ts';
 import { LISTED_MAX } from './client-listings.ts';
 import type { Queryable } from './database.ts';
+import { ALL_DELIVERIES } from './delivery-states.ts';
 
 /** Null: any. */
 export interface DeliveryFilter {
@@ -89,7 +90,7 @@ export interface WantedMatches {
 /** The clocks of processes and of PostgreSQL differ by less. */
 const CLOCKS_APART_MS = 3_600_000;
 
-interface TargetRow {
+export interface SentMatch {
   readonly id: Uuid;
   readonly number: SearchNumber;
   readonly updatedAt: Date;
@@ -104,13 +105,21 @@ export async function readTargets(
   clientId: Uuid,
   { matchId, propertyUuid, searchNumber }: WantedMatches,
 ): Promise<readonly DeliveryTarget[]> {
-  const { rows } = await database.query<TargetRow>(
+  const condition = `s.client_id = $1 and s.deleted_at is null and ($2::uuid is null or m.id = $2)
+    and ($3::uuid is null or m.property_uuid = $3) and ($4::integer is null or m.search_number = $4)`;
+  return readTargetMatches(database, condition, [clientId, matchId, propertyUuid, searchNumber]);
+}
+
+/** Served as its callers say. */
+async function readTargetMatches(
+  database: Queryable,
+  condition: string,
+  values: unknown[],
+): Promise<readonly DeliveryTarget[]> {
+  const { rows } = await database.query<SentMatch>(
     `select m.id, s.number, m.updated_at as "updatedAt" from matches m join searches s on s.number = m.search_number
-     where s.client_id = $1 and s.deleted_at is null
-       and ($2::uuid is null or m.id = $2) and ($3::uuid is null or m.property_uuid = $3)
-       and ($4::integer is null or m.search_number = $4)
-     order by m.updated_at desc limit ${LISTED_MAX}`,
-    [clientId, matchId, propertyUuid, searchNumber],
+     where ${condition} order by m.updated_at desc limit ${LISTED_MAX}`,
+    values,
   );
   return rows.map(targetOfMatch);
 }
@@ -133,13 +142,9 @@ export async function readAnyTargets(
 ): Promise<readonly DeliveryTarget[] | null> {
   if (clientId === null && searchId === null && propertyUuid === null) return null;
   if (propertyUuid !== null) {
-    const { rows } = await database.query<TargetRow>(
-      `select m.id, s.number, m.updated_at as "updatedAt" from matches m join searches s on s.number = m.search_number
-       where m.property_uuid = $3 and ($1::uuid is null or s.client_id = $1) and ($2::uuid is null or s.id = $2)
-       order by m.updated_at desc limit ${LISTED_MAX}`,
-      [clientId, searchId, propertyUuid],
-    );
-    return rows.map(targetOfMatch);
+    const condition =
+      'm.property_uuid = $3 and ($1::uuid is null or s.client_id = $1) and ($2::uuid is null or s.id = $2)';
+    return readTargetMatches(database, condition, [clientId, searchId, propertyUuid]);
   }
   const { rows } = await database.query<{ number: SearchNumber }>(
     searchId === null
@@ -152,7 +157,7 @@ export async function readAnyTargets(
 }
 
 /** A delivery is recorded after its pair was first notified, and not after the pair's last event. */
-function targetOfMatch({ id, number, updatedAt }: TargetRow): DeliveryTarget {
+export function targetOfMatch({ id, number, updatedAt }: SentMatch): DeliveryTarget {
   return {
     searchNumber: number,
     matchId: id,
@@ -161,7 +166,21 @@ function targetOfMatch({ id, number, updatedAt }: TargetRow): DeliveryTarget {
   };
 }
 
-/** The columns of `unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[])`. */
+/**
+ * As SQL, the deliveries `d` of targets with their search `s`; `$1` to `$4` are `targetColumns`. `condition`: on a
+ * delivery of a target, with what follows it. Served by deliveries_search and
+ * mail_items_search, once for each target.
+ */
+export function deliveriesOfTargets(condition: string): string {
+  return `unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as target(number, match_id, since, until)
+    join searches s on s.number = target.number cross join lateral (
+      select d.* from ${ALL_DELIVERIES} d
+      where d.search_number = target.number and (target.match_id is null or d.match_id = target.match_id)
+        and d.created_at >= coalesce(target.since, '-infinity') and d.created_at <= coalesce(target.until, 'infinity')
+        and ${condition}
+    ) d`;
+}
+
 export function targetColumns(targets: readonly DeliveryTarget[]): unknown[] {
   return [
     targets.map(({ searchNumber }) => searchNumber),

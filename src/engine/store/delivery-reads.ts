@@ -19,6 +19,7 @@ import {
   ANY_DELIVERY,
   type DeliveryFilter,
   type DeliveryTarget,
+  deliveriesOfTargets,
   factConditions,
   filterConditions,
   isAnyDelivery,
@@ -72,13 +73,7 @@ export async function listDeliveries(
   { filter, range, direction, offset, limit }: DeliveryListQuery,
 ): Promise<DeliveryPage> {
   const { condition, values } = filterConditions(filter, 5);
-  const from = `unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as target(number, match_id, since, until)
-    cross join lateral (
-      select one.* from ${ALL_DELIVERIES} one
-      where one.search_number = target.number and (target.match_id is null or one.match_id = target.match_id)
-        and one.created_at >= coalesce(target.since, '-infinity') and one.created_at <= coalesce(target.until, 'infinity')
-        and ${timeCondition('one.created_at', range)}
-    ) d join searches s on s.number = d.search_number where ${condition}`;
+  const from = `${deliveriesOfTargets(timeCondition('d.created_at', range))} where ${condition}`;
   const wanted = [...targetColumns(targets), ...values];
   const listed = database.query<DeliveryRow>(
     `select ${COLUMNS} from ${from} order by d.created_at ${direction}, d.id ${direction} limit $9 offset $10`,

@@ -2,7 +2,7 @@
 
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { arrayLiteral } from './array-literal.ts';
+import { memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
@@ -13,24 +13,21 @@ export interface PropertyEvent {
 
 /** Bytes of a written event, about. Values are numbers, counts and flags: none needs quotes. */
 const ROW_LENGTH = 400;
+const UNCHANGED = { fieldName: null, fieldOldValue: null, fieldNewValue: null };
 
 export function insertEvents(events: readonly PropertyEvent[]): readonly Statement[] {
   return statementShares(events, () => ROW_LENGTH).map((share) => {
     const events = share.map(({ event }) => event);
-    const fields = events.map(({ field }) => field);
+    const fields = events.map(({ field }) => field ?? UNCHANGED);
     return {
       name: 'insert-events',
       text: `
-        insert into events (property_uuid, advert_uuid, kind, field_name, field_old_value, field_new_value, created_at)
-        select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])`,
+        insert into events (property_uuid, advert_uuid, kind, created_at, field_name, field_old_value, field_new_value)
+        select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::text[])`,
       values: [
-        arrayLiteral(share.map(({ propertyUuid }) => propertyUuid)),
-        arrayLiteral(events.map(({ advertUuid }) => advertUuid)),
-        arrayLiteral(events.map(({ kind }) => kind)),
-        arrayLiteral(fields.map((field) => field?.fieldName ?? null)),
-        arrayLiteral(fields.map((field) => field?.fieldOldValue ?? null)),
-        arrayLiteral(fields.map((field) => field?.fieldNewValue ?? null)),
-        arrayLiteral(events.map(({ createdAt }) => createdAt)),
+        ...memberArrays(share, 'propertyUuid'),
+        ...memberArrays(events, 'advertUuid', 'kind', 'createdAt'),
+        ...memberArrays(fields, 'fieldName', 'fieldOldValue', 'fieldNewValue'),
       ],
     };
   });

@@ -6,7 +6,7 @@
 import type { EventKind } from '../domain/codes.ts';
 import type { WebhookChannel } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import { arrayLiteral } from './array-literal.ts';
+import { memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
@@ -63,12 +63,7 @@ export function insertFeedBatches(entries: readonly FeedEntry[], epoch: number):
       insert into feed_batches (client_id, epoch, recorded_in, ids, search_numbers)
       select client_id, $4, pg_current_xact_id(), array_agg(id order by id), array_agg(search_number order by id)
       from unnest($1::uuid[], $2::uuid[], $3::integer[]) as told(client_id, id, search_number) group by client_id`,
-      values: [
-        arrayLiteral(entries.map(({ clientId }) => clientId)),
-        arrayLiteral(entries.map(({ id }) => id)),
-        arrayLiteral(entries.map(({ searchNumber }) => searchNumber)),
-        epoch,
-      ],
+      values: [...memberArrays(entries, 'clientId', 'id', 'searchNumber'), epoch],
     },
   ];
 }

@@ -1,7 +1,9 @@
 /**
- * Combines concurrent reads of single keys: one statement for all callers that arrived while the previous one was under
- * way. So a flood of requests costs one connection, and each caller waits for a statement or two.
+ * Combines concurrent reads of single keys: one statement for all callers of a tick, and for all that arrived while the
+ * previous one was under way. So a flood of requests costs one connection, and each caller waits for a statement or two.
  */
+
+import { LRUCache } from 'lru-cache';
 
 interface Asked<T> {
   readonly answer: Promise<T | null>;
@@ -20,6 +22,7 @@ export function gatherReads<T>(
 
   async function readWaiting(): Promise<void> {
     hasReader = true;
+    await Promise.resolve();
     while (waiting.size > 0) {
       const batch = new Map([...waiting].slice(0, KEYS_MAX));
       for (const key of batch.keys()) waiting.delete(key);
@@ -38,6 +41,46 @@ export function gatherReads<T>(
     waiting.set(key, asked);
     if (!hasReader) void readWaiting();
     return asked.answer;
+  };
+}
+
+/** How late a process may learn of a change whose announcement was lost. */
+export const STALENESS_MAX_MS = 5_000;
+const REMEMBERED_MAX = 10_000;
+
+export interface RememberedReads<T> {
+  /** Immediate for a key that was read recently; null when it is missing, which is not remembered. */
+  read(key: string): T | null | Promise<T | null>;
+  /** Drops the cache. */
+  forget(): void;
+}
+
+/** The same with a cache; one per process. `nowMs` is any monotonic clock. */
+export function rememberReads<T>(
+  read: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
+  nowMs: () => number = () => performance.now(),
+): RememberedReads<T> {
+  const remembered = new LRUCache<string, { readonly found: T; readonly atMs: number }>({ max: REMEMBERED_MAX });
+  const find = gatherReads(read);
+  let forgotten = 0;
+  const ask = async (key: string, askedAtMs: number): Promise<T | null> => {
+    const before = forgotten;
+    const found = await find(key);
+    if (found === null) remembered.delete(key);
+    // A read that began before the change may be outdated.
+    else if (forgotten === before) remembered.set(key, { found, atMs: askedAtMs });
+    return found;
+  };
+  return {
+    read(key) {
+      const askedAtMs = nowMs();
+      const known = remembered.get(key);
+      return known !== undefined && askedAtMs - known.atMs < STALENESS_MAX_MS ? known.found : ask(key, askedAtMs);
+    },
+    forget() {
+      forgotten += 1;
+      remembered.clear();
+    },
   };
 }
 

@@ -119,26 +119,12 @@ export async function noteClockBehind(database: Queryable, ms: number): Promise<
 export interface FoundStart {
   readonly stream: NumberedStream;
   readonly clockBehind: ClockBehind;
+  /** Every message up to this one is recorded. */
   readonly recordedUpTo: number;
-}
-
-/**
- * Recorded so that the next term recognises a copy of this database, and another stream. Without effect once the term
- * is over. Both tables have one row.
- */
-export async function recordStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
-  await database.query(`update intake_position set ${ASSIGN_START} from intake_leader where term = $1`, [
-    term,
-    ...valuesOf(start),
-  ]);
-}
-
-/** A known stream keeps its position. */
-const ASSIGN_START = `database_identity = ${DATABASE_IDENTITY}, stream_number = $2, stream_created = $3,
-  sequence = case when stream_number = $2 then sequence else $4 end, clock_behind_to = $5`;
-
-function valuesOf({ stream, recordedUpTo, clockBehind }: FoundStart): readonly unknown[] {
-  return [stream.number, stream.createdAt, recordedUpTo, clockBehind.upTo];
+  /** This database was restored to an older state: it may have sent what it has forgotten. */
+  readonly isRestored: boolean;
+  /** How long no instance had taken adverts in, as far as the database knows. */
+  readonly unledSeconds: number;
 }
 
 /** More notifications than a match gets between a copy of the database and its restoration. */
@@ -147,22 +133,22 @@ const RESTORED_ABOVE = 1_000_000;
 const RESTORED_ABOVE_PER_SECOND = 10;
 
 /**
- * This database was restored to an older state: its further notifications are numbered above everything that it may
- * have sent and forgotten. Once for each stream and each copy, since the finding is recorded with it. Without effect
- * once the term is over. Both tables have one row.
+ * Recorded so that the next term recognises a copy of this database, and another stream. A known stream keeps its
+ * position. A restored database numbers its further notifications above everything that it may have sent: once for each
+ * stream and each copy, since the finding is recorded with it. Without effect once the term is over. Both tables have
+ * one row.
  */
-export async function raiseSequenceFloor(
-  database: Queryable,
-  term: Term,
-  { unledSeconds, ...start }: FoundStart & { readonly unledSeconds: number },
-): Promise<void> {
+export async function recordStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
+  const { stream, clockBehind, recordedUpTo, isRestored, unledSeconds } = start;
   const above = RESTORED_ABOVE + Math.max(0, Math.floor(RESTORED_ABOVE_PER_SECOND * unledSeconds));
   await database.query(
     `with raised as (
        update intake_leader set sequence_floor = sequence_floor + $6 where term = $1 returning term
      )
-     update intake_position set ${ASSIGN_START} from raised`,
-    [term, ...valuesOf(start), above],
+     update intake_position set database_identity = ${DATABASE_IDENTITY}, stream_number = $2, stream_created = $3,
+       sequence = case when stream_number = $2 then sequence else $4 end, clock_behind_to = $5
+     from raised`,
+    [term, stream.number, stream.createdAt, recordedUpTo, clockBehind.upTo, isRestored ? above : 0],
   );
 }
 

@@ -2,9 +2,8 @@
 
 import { THRESHOLD_FIELDS, type ThresholdField } from '../domain/event-thresholds.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
+import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
-import type { Batches } from './retention.ts';
 
 /** Price and surface by advert, null where none was known. */
 export type NotifiedValues = Readonly<Record<Uuid, readonly [price: number | null, surface: number | null]>>;
@@ -43,19 +42,14 @@ export function writeNotices(notices: readonly MatchNotice[]): readonly Statemen
       text: `
       insert into match_notices (match_id, kept_since, notified, is_ended, ended_at, ended_by, resumed_at)
       select match_id, kept_since, nullif(notified, 'null')::json, is_ended, ended_at, ended_by, resumed_at
-      from unnest($1::uuid[], $2::bigint[], ${jsonTexts('$3')}, $4::boolean[], $5::timestamptz[], $6::text[],
-        $7::timestamptz[]) as written(match_id, kept_since, notified, is_ended, ended_at, ended_by, resumed_at)
+      from unnest($1::uuid[], $2::bigint[], $3::boolean[], $4::timestamptz[], $5::text[], $6::timestamptz[],
+        ${jsonTexts('$7')}) as written(match_id, kept_since, is_ended, ended_at, ended_by, resumed_at, notified)
       on conflict (match_id) do update set kept_since = excluded.kept_since, notified = excluded.notified,
         is_ended = excluded.is_ended, ended_at = excluded.ended_at, ended_by = excluded.ended_by,
         resumed_at = excluded.resumed_at`,
       values: [
-        arrayLiteral(notices.map(({ matchId }) => matchId)),
-        arrayLiteral(notices.map(({ keptSince }) => keptSince)),
+        ...memberArrays(notices, 'matchId', 'keptSince', 'isEnded', 'endedAt', 'endedBy', 'resumedAt'),
         joinedJson(notices.map(({ notified }) => JSON.stringify(notified))),
-        arrayLiteral(notices.map(({ isEnded }) => isEnded)),
-        arrayLiteral(notices.map(({ endedAt }) => endedAt?.toISOString() ?? null)),
-        arrayLiteral(notices.map(({ endedBy }) => endedBy)),
-        arrayLiteral(notices.map(({ resumedAt }) => resumedAt?.toISOString() ?? null)),
       ],
     },
   ];
@@ -103,17 +97,12 @@ export async function readFormerValues(
   return rows;
 }
 
-const ROWS_PER_BATCH = 2_000;
-
-/** Those whose match has gone. Reads each, in the order of the primary keys. */
-export async function* removeNotices(client: Queryable): Batches {
-  for (let isMore = true; isMore; ) {
-    const { rowCount } = await client.query(
-      `delete from match_notices where match_id in (
-         select match_id from match_notices n where not exists (select from matches where id = n.match_id) limit $1)`,
-      [ROWS_PER_BATCH],
-    );
-    yield { match_notices: rowCount ?? 0 };
-    isMore = rowCount === ROWS_PER_BATCH;
-  }
+/** Those whose match has gone. Reads each, in the order of the primary keys. Resolves with their number. */
+export async function removeNotices(client: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await client.query(
+    `delete from match_notices where match_id in (
+       select match_id from match_notices n where not exists (select from matches where id = n.match_id) limit $1)`,
+    [limit],
+  );
+  return rowCount ?? 0;
 }

@@ -6,7 +6,7 @@
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { WebhookChannel } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
+import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 
 /** The change that a match began with or, as long as it has no start, was first notified of. */
@@ -66,12 +66,8 @@ export function insertMatches(matches: readonly Match[]): readonly Statement[] {
         as written(id, search_number, property_uuid, has_begun, created_at, updated_at, last_sequence, last_delivery_id,
           channel, search_version, cause)`,
       values: [
-        arrayLiteral(matches.map(({ id }) => id)),
-        arrayLiteral(matches.map(({ searchNumber }) => searchNumber)),
-        arrayLiteral(matches.map(({ propertyUuid }) => propertyUuid)),
-        arrayLiteral(matches.map(({ hasBegun }) => hasBegun)),
-        arrayLiteral(matches.map(({ createdAt }) => createdAt.toISOString())),
-        ...notifiedOf(matches),
+        ...memberArrays(matches, 'id', 'searchNumber', 'propertyUuid', 'hasBegun', 'createdAt', 'updatedAt'),
+        ...memberArrays(matches, 'lastSequence', 'lastDeliveryId'),
         ...causesOf(matches),
       ],
     },
@@ -91,7 +87,7 @@ export function updateMatches(matches: readonly Match[]): readonly Statement[] {
       from unnest($1::uuid[], $2::timestamptz[], $3::integer[], $4::uuid[])
         as written(id, updated_at, last_sequence, last_delivery_id)
       where matches.id = any($1::uuid[]) and matches.id = written.id`,
-      values: [arrayLiteral(matches.map(({ id }) => id)), ...notifiedOf(matches)],
+      values: memberArrays(matches, 'id', 'updatedAt', 'lastSequence', 'lastDeliveryId'),
     },
   ];
 }
@@ -109,36 +105,21 @@ export function beginMatches(matches: readonly Match[]): readonly Statement[] {
       from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::integer[], ${jsonTexts('$5')})
         as written(id, created_at, channel, search_version, cause)
       where matches.id = any($1::uuid[]) and matches.id = written.id`,
-      values: [
-        arrayLiteral(matches.map(({ id }) => id)),
-        arrayLiteral(matches.map(({ createdAt }) => createdAt.toISOString())),
-        ...causesOf(matches),
-      ],
+      values: [...memberArrays(matches, 'id', 'createdAt'), ...causesOf(matches)],
     },
   ];
 }
 
-function notifiedOf(matches: readonly Match[]): readonly [at: string, sequences: string, ids: string] {
-  return [
-    arrayLiteral(matches.map(({ updatedAt }) => updatedAt.toISOString())),
-    arrayLiteral(matches.map(({ lastSequence }) => lastSequence)),
-    arrayLiteral(matches.map(({ lastDeliveryId }) => lastDeliveryId)),
-  ];
-}
-
 /** Matches of one change share its events, which are serialised once. */
-function causesOf(matches: readonly Match[]): readonly [channels: string, revisions: string, events: string] {
+function causesOf(matches: readonly Match[]): readonly string[] {
   const texts = new Map<readonly AdvertEvent[], string>();
   const textOf = (events: readonly AdvertEvent[]): string => {
     const text = texts.get(events) ?? JSON.stringify(events.map(causeOf));
     texts.set(events, text);
     return text;
   };
-  return [
-    arrayLiteral(matches.map(({ cause }) => (cause as MatchCause).channel)),
-    arrayLiteral(matches.map(({ cause }) => (cause as MatchCause).searchVersion)),
-    joinedJson(matches.map(({ cause }) => textOf((cause as MatchCause).events))),
-  ];
+  const causes = matches.map(({ cause }) => cause as MatchCause);
+  return [...memberArrays(causes, 'channel', 'searchVersion'), joinedJson(causes.map(({ events }) => textOf(events)))];
 }
 
 function causeOf({ kind, advertUuid, field }: AdvertEvent): object {

@@ -16,7 +16,7 @@ import {
   summaryOf,
   summaryText,
 } from '../domain/property-summary.ts';
-import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
+import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { readProperty } from './properties.ts';
 
@@ -42,22 +42,13 @@ function columnsOf(properties: readonly SummarizedProperty[]): readonly string[]
   const facts = summaries.map((summary) => summary.facts);
   const states = properties.map(({ reading }) => reading.state);
   return [
-    arrayLiteral(states.map(({ uuid }) => uuid)),
+    ...memberArrays(states, 'uuid'),
     arrayLiteral(states.map((state, i) => lookupKeys(state, facts[i] as (typeof facts)[number]).join(':'))),
-    arrayLiteral(facts.map(({ lat }) => lat)),
-    arrayLiteral(facts.map(({ lon }) => lon)),
+    ...memberArrays(facts, 'lat', 'lon'),
     arrayLiteral(states.map(({ uuid }) => sampleKeyOf(uuid))),
     arrayLiteral(summaries.map(({ adverts }) => adverts.length > 0)),
-    arrayLiteral(facts.map(({ departmentCode }) => departmentCode)),
-    arrayLiteral(facts.map(({ transactionType }) => transactionType)),
-    arrayLiteral(facts.map(({ propertyType }) => propertyType)),
-    arrayLiteral(facts.map(({ price }) => price)),
-    arrayLiteral(facts.map(({ pricePerMeter }) => pricePerMeter)),
-    arrayLiteral(facts.map(({ surface }) => surface)),
-    arrayLiteral(facts.map(({ landSurface }) => landSurface)),
-    arrayLiteral(facts.map(({ room }) => room)),
-    arrayLiteral(facts.map(({ bedroom }) => bedroom)),
-    arrayLiteral(facts.map(({ furnished }) => furnished)),
+    ...memberArrays(facts, 'departmentCode', 'transactionType', 'propertyType', 'price', 'pricePerMeter', 'surface'),
+    ...memberArrays(facts, 'landSurface', 'room', 'bedroom', 'furnished'),
     joinedJson(summaries.map(summaryText)),
   ];
 }

@@ -17,8 +17,6 @@ import type { RetainedTable } from '../domain/retention.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane } from './delivery-states.ts';
 import { forgetFeed, readForgetfulClients, removeFeedItems } from './feed-batches.ts';
-import { removeIdempotencyKeys } from './idempotency-keys.ts';
-import { forgetInstances } from './instances.ts';
 
 /** Rows removed by one batch. */
 export type Removed = Partial<Readonly<Record<RetainedTable, number>>>;
@@ -82,17 +80,10 @@ const SNAPSHOT_TO_DELIVERY_MAX_MS = 60_000;
 /** Recorded before `before`: each client's feed, in order. */
 export async function* removeFeed(client: Queryable, before: Date): Batches {
   for (const clientId of await readForgetfulClients(client, before)) {
-    for (let isMore = true; isMore; ) {
-      const count = await forgetFeed(client, clientId, before, ROWS_PER_BATCH);
-      yield { feed_batches: count };
-      isMore = count === ROWS_PER_BATCH;
-    }
+    yield* fullBatches('feed_batches', (limit) => forgetFeed(client, clientId, before, limit));
   }
-  for (let isMore = true; isMore; ) {
-    const count = await removeFeedItems(client, { below: firstUuidAt(before), before, limit: ROWS_PER_BATCH });
-    yield { feed_items: count };
-    isMore = count === ROWS_PER_BATCH;
-  }
+  const below = firstUuidAt(before);
+  yield* fullBatches('feed_items', (limit) => removeFeedItems(client, { below, before, limit }));
 }
 
 /** Snapshots created before `before` without references: remove deliveries and feed items first. */
@@ -168,16 +159,9 @@ export async function* removeDeletedSearches(client: Queryable, before: Date): B
     );
     if (rows.length === 0) return;
     const numbers = rows.map(({ number }) => number);
-    for (let isMore = true; isMore; ) {
-      const matches = await countOf(
-        client,
-        `delete from matches where id in (
-           select id from matches where search_number = any($1::integer[]) limit $2)`,
-        [numbers, ROWS_PER_BATCH],
-      );
-      yield { matches };
-      isMore = matches === ROWS_PER_BATCH;
-    }
+    const removeMatches = `delete from matches where id in (
+      select id from matches where search_number = any($1::integer[]) limit $2)`;
+    yield* fullBatches('matches', (limit) => countOf(client, removeMatches, [numbers, limit]));
     const changes = 'delete from search_changes where search_number = any($1::integer[])';
     yield { search_changes: await countOf(client, changes, [numbers]) };
     yield { searches: await countOf(client, 'delete from searches where number = any($1::integer[])', [numbers]) };
@@ -200,18 +184,12 @@ export async function* removeUnusedEndpoints(client: Queryable, before: Date): B
   yield { endpoints };
 }
 
-/** Older than a day. */
-export async function* removeOldIdempotencyKeys(client: Queryable): Batches {
-  for (let isMore = true; isMore; ) {
-    const count = await removeIdempotencyKeys(client, ROWS_PER_BATCH);
-    yield { idempotency_keys: count };
-    isMore = count === ROWS_PER_BATCH;
+/** Batches of the table's rows until `remove` has removed fewer than it may. */
+export async function* fullBatches(table: RetainedTable, remove: (limit: number) => Promise<number>): Batches {
+  for (let count = ROWS_PER_BATCH; count === ROWS_PER_BATCH; ) {
+    count = await remove(ROWS_PER_BATCH);
+    yield { [table]: count };
   }
-}
-
-/** Processes without a heartbeat for an hour. A few rows. */
-export async function* removeGoneInstances(client: Queryable): Batches {
-  yield { instances: await forgetInstances(client) };
 }
 
 /**

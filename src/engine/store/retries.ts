@@ -2,7 +2,7 @@
 
 import type { DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { arrayLiteral } from './array-literal.ts';
+import { memberArrays } from './array-literal.ts';
 import type { Queryable } from './database.ts';
 import { isInLane, LANE } from './delivery-states.ts';
 
@@ -27,11 +27,7 @@ export async function releaseRetries(
       where o.id = any($1::uuid[]) and o.id = retry.id and o.lane = ${LANE.waiting_retry}
         and o.attempt_count = retry.number and o.claimed_at = retry.started_at
       returning o.id, o.endpoint_key as "endpointKey"`,
-    values: [
-      arrayLiteral(retries.map(({ id }) => id)),
-      arrayLiteral(retries.map(({ attemptCount }) => attemptCount)),
-      arrayLiteral(retries.map(({ startedAt }) => startedAt.toISOString())),
-    ],
+    values: memberArrays(retries, 'id', 'attemptCount', 'startedAt'),
   });
   return rows.map((row) => ({ ...row, lane: 'retry' }));
 }

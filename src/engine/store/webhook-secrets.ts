@@ -1,12 +1,12 @@
 /**
  * Secrets of a client that sign all its webhooks, beside the token of each search (decisions, section 11). The couriers
  * need them for every attempt, so each caches them for a few seconds; a change is announced, like that of a key, and
- * known everywhere within `SECRET_STALENESS_MAX_MS`.
+ * known everywhere within `STALENESS_MAX_MS`.
  */
 
-import { LRUCache } from 'lru-cache';
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
+import { rememberReads } from './gathered-reads.ts';
 
 /** In the form of the index, so that expired ones are not read. */
 export const IS_SECRET_ALIVE = `coalesce(expires_at, 'infinity') > now()`;
@@ -15,9 +15,6 @@ interface HeldSecret {
   readonly value: string;
   readonly expiresAt: Date | null;
 }
-
-const SECRET_STALENESS_MAX_MS = 5_000;
-const CLIENTS_REMEMBERED_MAX = 10_000;
 
 /** The secrets that sign a client's webhooks at a moment, the oldest first. */
 export type SecretsAt = (sentAt: Date) => readonly string[];
@@ -30,35 +27,11 @@ export interface WebhookSecrets {
 }
 
 /** With its own cache; one per process. `nowMs` is any monotonic clock. */
-export function rememberWebhookSecrets(
-  database: Queryable,
-  nowMs: () => number = () => performance.now(),
-): WebhookSecrets {
-  const remembered = new LRUCache<Uuid, { readonly secretsAt: SecretsAt; readonly atMs: number }>({
-    max: CLIENTS_REMEMBERED_MAX,
-  });
-  let forgotten = 0;
+export function rememberWebhookSecrets(database: Queryable, nowMs?: () => number): WebhookSecrets {
+  const { read, forget } = rememberReads((clientIds) => readSecrets(database, clientIds as readonly Uuid[]), nowMs);
   return {
-    async read(clientIds) {
-      const askedAtMs = nowMs();
-      const present = (id: Uuid): SecretsAt | undefined => {
-        const known = remembered.get(id);
-        return known !== undefined && askedAtMs - known.atMs < SECRET_STALENESS_MAX_MS ? known.secretsAt : undefined;
-      };
-      const missing = clientIds.filter((id) => present(id) === undefined);
-      if (missing.length === 0) return clientIds.map((id) => [id, present(id) as SecretsAt]);
-      const before = forgotten;
-      const read = await readSecrets(database, missing);
-      // A read that began before the change may be outdated.
-      if (forgotten === before) {
-        for (const [id, secretsAt] of read) remembered.set(id, { secretsAt, atMs: askedAtMs });
-      }
-      return clientIds.map((id) => [id, read.get(id) ?? present(id) ?? NO_SECRETS]);
-    },
-    forget() {
-      forgotten += 1;
-      remembered.clear();
-    },
+    read: (clientIds) => Promise.all(clientIds.map(async (id) => [id, (await read(id)) ?? NO_SECRETS] as const)),
+    forget,
   };
 }
 

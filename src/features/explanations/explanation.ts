@@ -82,7 +82,8 @@ export async function explainPair(
   const { members } = search.versions.at(-1) as RecordedVersion;
   const evaluations = evaluate(criteriaOf(members, siteCategoryName), facts);
   const match = await readPair(database, number, held.state.uuid);
-  const deliveries = match === null ? [] : (await listPairDeliveries(database, number, match)).toReversed();
+  const pair = match && { id: match.matchId, number, updatedAt: match.updatedAt };
+  const deliveries = pair === null ? [] : await listPairDeliveries(database, pair);
   const paused = await readPausedOnes(database, deliveries);
   const kept = horizonsOf(retentionDays, now());
   const reasons = pairReasons({

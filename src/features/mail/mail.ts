@@ -7,7 +7,7 @@ import { horizonsOf } from '../../engine/domain/retention.ts';
 import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
 import type { Requeued } from '../../engine/store/resends.ts';
-import { type Batches, type Removed, ranges } from '../../engine/store/retention.ts';
+import { type Batches, fullBatches, type Removed, ranges } from '../../engine/store/retention.ts';
 import { statementShares } from '../../engine/store/statement-share.ts';
 import type { Feature } from '../../feature.ts';
 import type { Log } from '../../log.ts';
@@ -233,17 +233,15 @@ export async function* removeMailRecipients(client: Queryable): Batches {
   yield { mail_recipients: rowCount ?? 0 };
 }
 
-const TOKENS_PER_BATCH = 2_000;
-
 /** A link to unsubscribe works for a year. Served by mail_tokens_created. */
-export async function* removeMailTokens(client: Queryable): Batches {
-  let count: number | null;
-  do {
-    ({ rowCount: count } = await client.query(
+export function removeMailTokens(client: Queryable): Batches {
+  return fullBatches('mail_tokens', async (limit) => {
+    const { rowCount } = await client.query(
       `delete from mail_tokens where hash in (
          select hash from mail_tokens where created_at < statement_timestamp() - interval '1 year'
-         order by created_at limit ${TOKENS_PER_BATCH})`,
-    ));
-    yield { mail_tokens: count ?? 0 };
-  } while (count === TOKENS_PER_BATCH);
+         order by created_at limit $1)`,
+      [limit],
+    );
+    return rowCount ?? 0;
+  });
 }
