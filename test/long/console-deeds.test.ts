@@ -57,6 +57,13 @@ async function describeHome({ page, rest, go, picture }: ConsoleScene): Promise<
   await picture('home-chips');
   await page.do('click', { selector: '.chip-static button' });
   await page.do('until', { expression: `${chips} === 'Energy class: A|With: Balcony'` });
+  const categories = await rest.request<{ 'hydra:member': { name: string }[] }>('GET', '/site_categories');
+  const press = `document.querySelector('[aria-label="Categories of site"] button').click()`;
+  await page.do('evaluate', { expression: press });
+  const category = `Categories of site: ${categories.body['hydra:member'][0]?.name}`;
+  await page.do('until', { expression: `${chips} === 'Energy class: A|With: Balcony|${category}'` });
+  await page.do('evaluate', { expression: press });
+  await page.do('until', { expression: `${chips} === 'Energy class: A|With: Balcony'` });
   await page.do('evaluate', { expression: SAVE });
   await page.do('wait', { selector: 'a[href^="#/deliveries/"]' });
   const id = (await page.do<string>('evaluate', { expression: 'location.hash' })).split('/').at(-1);

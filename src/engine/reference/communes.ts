@@ -101,7 +101,7 @@ async function readReference(): Promise<Reference> {
  * requests.
  */
 export function sortPlaces({ findCities, completePlaces }: Reference): void {
-  findCities({}, { offset: 0, limit: 0 });
+  findCities({}, { order: 'id', offset: 0, limit: 0 });
   completePlaces('', { offset: 0, limit: 0 });
 }
 

@@ -155,6 +155,7 @@ interface FoldedProps extends FieldsProps {
 function FoldedCriteria({ draft, change, violations, title, members, children }: FoldedProps) {
   const words = useWords();
   const formats = useFormats();
+  const siteCategories = new Map(useValue(useModel().siteCategories).map(({ '@id': iri, name }) => [iri, name]));
   const set = members.filter((member) => !isUnset(draft, [member]));
   return (
     <>
@@ -165,7 +166,7 @@ function FoldedCriteria({ draft, change, violations, title, members, children }:
         label={title}
         places={set.map((member) => ({
           value: member,
-          label: words.named(memberName(member, words), memberText(draft, member, words, formats)),
+          label: words.named(memberName(member, words), memberText(draft, member, { words, formats, siteCategories })),
         }))}
         violation={undefined}
         onChange={(left) => {

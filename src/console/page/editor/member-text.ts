@@ -4,7 +4,6 @@ import { FLAG_CRITERIA, RANGE_MEMBERS } from '../generated/documents.ts';
 import type { Formats } from '../words/formats.ts';
 import type { Words } from '../words/language.ts';
 import type { Draft, FlagMember, RangeMember } from './draft.ts';
-import { sentenceOf } from './word-fields.tsx';
 
 export function memberName(member: keyof Draft, words: Words): string {
   if (member === 'shapes') return words.polygons;
@@ -23,35 +22,27 @@ function isRange(member: keyof Draft): member is RangeMember {
   return (RANGE_MEMBERS as readonly string[]).includes(member);
 }
 
-/** Empty: not set. */
-export function memberText(draft: Draft, member: keyof Draft, words: Words, formats: Formats): string {
-  const coded = (names: readonly string[], codes: readonly (string | number)[]): string =>
-    codes.flatMap((code) => (code === '' ? [] : (names[Number(code)] ?? []))).join(', ');
-  const special: Partial<Record<keyof Draft, () => string>> = {
-    shapes: () => (draft.shapes.length === 0 ? '' : words.polygonCount(draft.shapes.length)),
-    groups: () => sentenceOf(draft.groups, words),
-    transactionType: () => coded(words.transactions, [draft.transactionType]),
-    propertyTypes: () => coded(words.propertyTypes, draft.propertyTypes),
-    publisherTypes: () => coded(words.publisherTypes, draft.publisherTypes),
-    notificationConsent: () => draft.notificationConsent?.source ?? '',
-    includedFeatures: () => draft.includedFeatures.map((name) => words.features[name]).join(', '),
-    excludedFeatures: () => draft.excludedFeatures.map((name) => words.features[name]).join(', '),
-    orMissing: () => draft.orMissing.map((name) => words.criteria[name]).join(', '),
-    notificationFrequency: () => words.frequencies[draft.notificationFrequency as keyof Words['frequencies']],
-    eventThresholds: () => (draft.eventThresholds === null ? '' : JSON.stringify(draft.eventThresholds)),
-    subscribedEvents: () =>
-      draft.subscribedEvents.map((kind) => words.events[kind as keyof Words['events']]).join(', '),
-  };
+/** The value of a member that is set, of those that are folded. `siteCategories`: their names by IRI. */
+export function memberText(
+  draft: Draft,
+  member: keyof Draft,
+  { words, formats, siteCategories }: { words: Words; formats: Formats; siteCategories: ReadonlyMap<string, string> },
+): string {
   const value = draft[member];
   if (isFlag(member)) return value === '' ? words.either : value === 'true' ? words.yes : words.no;
   const isNumber = isRange(member) && value !== '' && Number.isFinite(Number(value));
   if (isNumber) return formats.number(Number(value));
   if (typeof value === 'boolean') return value ? words.yes : words.no;
-  return (
-    special[member]?.() ??
-    [value]
-      .flat()
-      .map((one) => (typeof one === 'object' && one !== null ? ('label' in one ? one.label : '') : one))
-      .join(', ')
-  );
+  const names: Partial<Record<keyof Draft, (value: string) => string | undefined>> = {
+    publisherTypes: (code) => words.publisherTypes[Number(code)],
+    includedFeatures: (name) => words.features[name as keyof Words['features']],
+    excludedFeatures: (name) => words.features[name as keyof Words['features']],
+    includedSiteCategories: (iri) => siteCategories.get(iri),
+    excludedSiteCategories: (iri) => siteCategories.get(iri),
+  };
+  return [value]
+    .flat()
+    .filter((each) => typeof each !== 'object')
+    .map((each) => names[member]?.(String(each)) ?? String(each))
+    .join(', ');
 }

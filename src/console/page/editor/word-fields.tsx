@@ -97,7 +97,7 @@ function WordField({ entry, onChange }: { readonly entry: Word; onChange(entry: 
 }
 
 /** `The text contains “sea view” exactly and does not contain “works”, or contains “terrace” in any form.` */
-export function sentenceOf(groups: readonly (readonly Word[])[], words: Words): string {
+function sentenceOf(groups: readonly (readonly Word[])[], words: Words): string {
   const stated = groups
     .map((group) => group.filter(({ word }) => word.trim() !== ''))
     .filter((group) => group.length > 0)
