@@ -16,7 +16,7 @@ import {
 import { floodOf } from '../src/console/page/editor/flood.ts';
 import { violationsOf } from '../src/console/page/editor/violations.ts';
 import { decoded } from '../src/console/page/fragment.ts';
-import { worldLength, worldX, worldY } from '../src/console/page/map/projection.ts';
+import { distanceKm as pageDistanceKm, worldLength, worldX, worldY } from '../src/console/page/map/projection.ts';
 import { createPinTable, PINS_MAX } from '../src/console/page/pins.ts';
 import { safeLink } from '../src/console/page/safe-link.ts';
 import { pricesOf } from '../src/console/page/views/price-history.ts';
@@ -156,13 +156,16 @@ test('links of adverts are of the web, or none', () => {
 });
 
 test('the map measures as the service does', () => {
-  const toulon = { lat: 43.1258, lon: 5.9306 };
+  const [toulon, paris] = [
+    { lat: 43.1258, lon: 5.9306 },
+    { lat: 48.8566, lon: 2.3522 },
+  ];
+  assert.ok(Math.abs(pageDistanceKm(toulon, paris) - distanceKm(toulon.lat, toulon.lon, paris.lat, paris.lon)) < 1e-6);
   assert.deepEqual([worldX(-180), worldX(0), worldX(180)], [0, 0.5, 1]);
   assert.ok(Math.abs(worldY(0) - 0.5) < 1e-12 && Math.abs(worldY(85.0511287798)) < 1e-9);
-  const north = toulon.lat + 0.09;
-  const drawn = worldY(toulon.lat) - worldY(north);
-  const km = distanceKm(toulon.lat, toulon.lon, north, toulon.lon);
-  assert.ok(Math.abs(drawn / worldLength(km, toulon.lat) - 1) < 0.002);
+  const north = { lat: toulon.lat + 0.09, lon: toulon.lon };
+  const drawn = worldY(toulon.lat) - worldY(north.lat);
+  assert.ok(Math.abs(drawn / worldLength(pageDistanceKm(toulon, north), toulon.lat) - 1) < 0.002);
 });
 
 test('the newest matches are kept, and no more than the map shows', () => {

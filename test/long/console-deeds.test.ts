@@ -23,6 +23,7 @@ test('what is done in the console is done in the service', { timeout: 600_000 },
   await t.test('map and list show the search, the kind and the time that are chosen', () => filterMatches(scene));
   await t.test('a property tells how its price went, and what was sent where', () => readProperty(scene));
   await t.test('the time until the next attempt counts down', () => countDown(scene));
+  await t.test('a webhook that is refused is shown with its answer', () => testWebhook(scene));
 });
 
 interface Saved {
@@ -382,7 +383,7 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
   await shows(['Vendu mardi', 'Vendu ce jour']);
 }
 
-/** Of all searches in the page, of one by the service. */
+/** Of all searches in the page, of one by the service; what is found of one is exported as the service writes it. */
 async function sortResults(
   { page, chooseSearch, picture }: ConsoleScene,
   shows: (titles: readonly string[]) => Promise<void>,
@@ -403,10 +404,23 @@ async function sortResults(
     await shows(['Vendu mardi']);
     await page.do('fill', { selector: 'input[name=results]', text: ' ' });
     await shows(['Vendu mardi', 'Vendu ce jour']);
+    if (search === '') continue;
+    await page.do('evaluate', { expression: KEEP_EXPORT });
+    await page.do('click', { selector: '#results button' });
+    await page.do('until', { expression: `window.exported?.split('\\r\\n').length === 4` });
+    assert.match(await page.do<string>('evaluate', { expression: 'window.exported' }), /Vendu mardi,.*210000/);
   }
   await picture('results');
   await chooseSearch('');
 }
+
+const KEEP_EXPORT = `(() => {
+  window.exported = null;
+  URL.createObjectURL = (blob) => {
+    blob.text().then((text) => (window.exported = text));
+    return '#/map';
+  };
+})()`;
 
 async function readProperty({ page, receiver, publish, picture }: ConsoleScene): Promise<void> {
   const property = randomUUID();
@@ -443,4 +457,18 @@ async function countDown({ page, receiver, publish, go, picture }: ConsoleScene)
   await page.do('evaluate', { expression: ahead(61 * 60_000) });
   await page.do('until', { expression: `${told} === 'due now'` });
   await page.do('evaluate', { expression: ahead(0) });
+}
+
+async function testWebhook({ page, receiver, go }: ConsoleScene): Promise<void> {
+  await go('endpoints');
+  receiver.script('/nowhere', { type: 'answer', status: 404, body: 'no such <b>path</b>' });
+  await page.do('fill', { selector: 'input[name=endpoint]', text: receiver.urlOf('/nowhere') });
+  await page.do('click', { selector: 'form .primary' });
+  await page.do('wait', { selector: '.outcome[data-outcome=false]' });
+  assert.match(await page.do<string>('text', { selector: '.outcome' }), /HTTP 404[^]*no such <b>path<\/b>/);
+  await page.do('fill', { selector: 'input[name=endpoint]', text: 'nowhere' });
+  await page.do('click', { selector: 'form .primary' });
+  await page.do('wait', { selector: '.problem' });
+  await page.do('gone', { selector: '.outcome' });
+  assert.match(await page.do<string>('text', { selector: '.problem' }), /must be an absolute URL/);
 }

@@ -2,8 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
+import { runVigie } from '../support/daemon.ts';
+import { emptyDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 /** A screen, a tablet, a phone, and one on its side; light in English, dark in French. */
@@ -22,7 +26,7 @@ test('a client signs in, draws a search, sees what it finds and where it goes', 
   await t.test('its match appears on the map, its webhook is shown', () => seeMatch(scene));
   await t.test('a delivery that failed is sent again', () => resend(scene));
   await t.test('why an advert did not match is told in three clicks', () => askWhy(scene));
-  await t.test('endpoints are shown, and a secret on request', () => showEndpoints(scene));
+  await t.test('points of interest, a webhook test and its code are shown', (t) => lookAround(t, scene));
   await t.test('the page goes on by itself when the service comes back', () => surviveRestart(scene));
   await t.test('every view is accessible, light and in English, dark and in French, however wide', (t) =>
     showViews(t, scene),
@@ -197,16 +201,53 @@ async function askWhy({ page, rest, publish, picture }: ConsoleScene): Promise<v
   await picture('why');
 }
 
-async function showEndpoints({ page, picture }: ConsoleScene): Promise<void> {
+/** By kind and distance: north of where the apartments are. */
+const POINTS = [
+  ['school', 'École du Port', 0.0009],
+  ['school', 'Lycée', 0.004],
+  ['hospital', 'Sainte-Musse', 0.02],
+] as const;
+
+async function lookAround(t: TestContext, { page, rest, servers, receiver, picture }: ConsoleScene): Promise<void> {
+  const file = join(await emptyDirectory(t), 'points.geojson');
+  const features = POINTS.map(([amenity, name, north]) => {
+    return { properties: { amenity, name }, geometry: { type: 'Point', coordinates: [5.9306, 43.1258 + north] } };
+  });
+  await writeFile(file, JSON.stringify({ type: 'FeatureCollection', features }));
+  const { code, stderr } = await runVigie(['import', 'points-of-interest', file], servers);
+  assert.equal(code, 0, stderr);
+  const near = '/indicators/points_of_interest?lat=43.1258&lon=5.9306&radius=5';
+  await until(
+    () => rest.request<{ 'hydra:totalItems': number }>('GET', near),
+    ({ body }) => body['hydra:totalItems'] === POINTS.length,
+  );
   // Where the page of places was, the map is.
   await page.do('evaluate', { expression: `location.hash = '#/places'; 0` });
   await page.do('wait', { selector: 'nav a[data-view=map][aria-current]' });
+  await page.do('click', { selector: '[data-list=matches] a' });
+  const around = `document.querySelector('.around')?.innerText.replace(/\\s+/g, ' ')`;
+  const marks = `document.querySelectorAll('path.poi').length`;
+  await page.do('until', { expression: `/2 points of interest Schools 2 École du Port · 0\\.1 km$/.test(${around})` });
+  await page.do('until', { expression: `${marks} === 2` });
+  await page.do('fill', { selector: '.around input', text: '3' });
+  await page.do('until', {
+    expression: `/3 points.*Schools 2 École du Port · 0\\.1 km Hospitals 1 Sainte-Musse · 2.\\d+ km$/.test(${around})`,
+  });
+  await page.do('until', { expression: `${marks} === 3` });
+  await picture('around');
+  await page.do('click', { selector: '.back' });
+  await page.do('until', { expression: `${marks} === 0` });
   await page.do('click', { selector: 'nav a[data-view=endpoints]' });
   await page.do('wait', { selector: '.tag[data-state=healthy]' });
-  const secret = `document.querySelector('code.secret').innerText`;
-  assert.equal(await page.do('evaluate', { expression: secret }), 'whsec_…');
+  receiver.script('/matches', { type: 'answer', status: 200, body: 'thank you' });
+  await page.do('fill', { selector: 'input[name=endpoint]', text: receiver.urlOf('/matches') });
+  await page.do('click', { selector: 'form .primary' });
+  await page.do('wait', { selector: '.outcome[data-outcome=true]' });
+  assert.match(await page.do<string>('text', { selector: '.outcome' }), /HTTP 200[^]*thank you/);
+  const sample = `document.querySelector('pre.code').innerText`;
+  await page.do('until', { expression: `${sample}.includes('whsec_…')` });
   await page.do('click', { selector: '::-p-text(Show the secret)' });
-  await page.do('until', { expression: `/^whsec_[\\w+/]{42}/.test(${secret})` });
+  await page.do('until', { expression: `/whsec_[\\w+/]{42}/.test(${sample})` });
   await picture('endpoints');
 }
 

@@ -1,11 +1,19 @@
 /** Types of the answers that the page reads: those of `/openapi.json`, and details that it leaves open. */
 
-import type { AdEvent, Match, FeedItem as OpenFeedItem, PropertyCity, Search } from './generated/documents.ts';
+import type {
+  AdEvent,
+  Match,
+  FeedItem as OpenFeedItem,
+  PointOfInterest,
+  PropertyCity,
+  Search,
+} from './generated/documents.ts';
 
 export type {
   Advert as AdvertDocument,
   Attempt as AttemptDocument,
   City as CityDocument,
+  Coordinates as Place,
   Delivery as DeliveryDocument,
   Endpoint as EndpointDocument,
   Explanation as ExplanationDocument,
@@ -16,6 +24,7 @@ export type {
   PropertyDocument,
   Search as SearchDocument,
   SiteCategory,
+  WebhookTest as WebhookTestDocument,
 } from './generated/documents.ts';
 
 export interface Collection<Member> {
@@ -34,6 +43,10 @@ export interface FeedItem extends OpenFeedItem {
 export interface FeedPage {
   readonly items: readonly FeedItem[];
   readonly next: string;
+}
+
+export interface PointDocument extends PointOfInterest {
+  readonly attributes: Readonly<Record<string, string>> | readonly [];
 }
 
 /** The first arrondissement of cities whose zip codes belong to arrondissements, by INSEE code. */

@@ -2,8 +2,8 @@
  * Parts that all views share: a field with its violation, notices, a confirmation before irreversible actions.
  */
 
-import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import type { ComponentChildren, JSX, RefObject } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useWords } from './words/language.ts';
 
 export interface FieldProps {
@@ -156,5 +156,39 @@ export function Confirmation({ question, confirm, onConfirm, onLeave }: Confirma
         </button>
       </div>
     </dialog>
+  );
+}
+
+interface CopyButtonProps {
+  readonly label: string;
+  readonly text: string;
+  /** The element with the text. */
+  readonly beside: RefObject<HTMLElement | null>;
+}
+
+/** Copies the text beside it; without TLS, where browsers forbid that, it selects the text. */
+export function CopyButton({ label, text, beside }: CopyButtonProps) {
+  const words = useWords();
+  const [done, setDone] = useState<{ readonly text: string; readonly said: 'copied' | 'selected' } | null>(null);
+  const select = (): void => {
+    if (beside.current === null) return;
+    getSelection()?.selectAllChildren(beside.current);
+    setDone({ text, said: 'selected' });
+  };
+  const copy = (): void => {
+    // Absent without TLS, against its type.
+    const clipboard = navigator.clipboard as Clipboard | undefined;
+    if (clipboard === undefined) return select();
+    clipboard.writeText(text).then(() => setDone({ text, said: 'copied' }), select);
+  };
+  return (
+    <>
+      <button type="button" onClick={copy}>
+        {label}
+      </button>
+      <span class="hint" role="status">
+        {done?.text === text ? words[done.said] : ''}
+      </span>
+    </>
   );
 }

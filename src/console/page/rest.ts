@@ -50,6 +50,8 @@ export interface Rest {
   readonly key: string;
   /** Rejects with `Refusal` and `Unreachable`, and with the signal's reason. */
   ask<Body>(method: Method, path: string, options?: RequestOptions): Promise<Answer<Body>>;
+  /** Requests another media type than JSON. */
+  readText(path: string, query: Query, type: string): Promise<string>;
   read<Body>(path: string, query?: Query, signal?: AbortSignal): Promise<Body>;
 }
 
@@ -84,6 +86,7 @@ export function createRest(key: string, onUnknownKey: () => void): Rest {
   return {
     key,
     ask,
+    readText: async (path, query, type) => (await send('GET', path, { query, headers: { Accept: type } })).text(),
     read: async <Body>(path: string, query: Query = {}, signal?: AbortSignal) => {
       return (await ask<Body>('GET', path, { query, ...(signal === undefined ? {} : { signal }) })).body;
     },

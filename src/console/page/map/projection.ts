@@ -21,3 +21,11 @@ export function worldY(lat: number): number {
 export function worldLength(km: number, lat: number): number {
   return km / (2 * Math.PI * EARTH_RADIUS_KM * Math.cos((latitudeOf(lat) * Math.PI) / 180));
 }
+
+/** Great-circle, as the service measures (decisions, section 3). */
+export function distanceKm(a: { lat: number; lon: number }, b: { lat: number; lon: number }): number {
+  const radians = (degrees: number): number => (degrees * Math.PI) / 180;
+  const half = (from: number, to: number): number => Math.sin(radians(to - from) / 2) ** 2;
+  const chord = half(a.lat, b.lat) + Math.cos(radians(a.lat)) * Math.cos(radians(b.lat)) * half(a.lon, b.lon);
+  return 2 * EARTH_RADIUS_KM * Math.asin(Math.sqrt(chord));
+}

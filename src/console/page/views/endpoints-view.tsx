@@ -1,17 +1,17 @@
-/** The endpoints of webhooks: their state and pauses, and the secrets that sign their requests. */
+/** The endpoints of webhooks: their state and pauses, a test, and code that verifies signatures. */
 
-import { useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useMutation } from '../answer.ts';
-import { SelectField } from '../controls.tsx';
+import { Chips, SelectField } from '../controls.tsx';
 import type { Collection, EndpointDocument, SearchDocument } from '../documents.ts';
-import { Empty, Problem } from '../elements.tsx';
+import { CopyButton, Empty, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { randomId } from '../random-id.ts';
-import { BASE } from '../session.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
+import { WebhookTest } from './webhook-test.tsx';
 
 const CHECK_EVERY_MS = 10_000;
 const ENDPOINTS_MAX = 100;
@@ -20,11 +20,12 @@ export function EndpointsView() {
   const words = useWords();
   const { rest, searches } = useModel();
   const { list } = useValue(searches);
+  const named = useMemo(() => endpointsOf(list), [list]);
   const beat = useNow(CHECK_EVERY_MS);
   const read = useAnswer(
     (signal) => rest.read<Collection<EndpointDocument>>('/endpoints', { itemsPerPage: ENDPOINTS_MAX }, signal),
     [],
-    [list, beat],
+    [named, beat],
   );
   const endpoints = read.value?.['hydra:member'] ?? [];
   const more = (read.value?.['hydra:totalItems'] ?? 0) - endpoints.length;
@@ -46,9 +47,15 @@ export function EndpointsView() {
         </ul>
         {more > 0 && <p class="hint">{words.andMore(more)}</p>}
       </section>
-      <Secret searches={list} />
+      <WebhookTest endpoints={named} />
+      <Verification searches={list} />
     </div>
   );
+}
+
+function endpointsOf(searches: readonly SearchDocument[]): readonly string[] {
+  const named = searches.flatMap(({ endpointRecipient, eventEndpoint }) => [endpointRecipient, eventEndpoint]);
+  return [...new Set(named.filter((endpoint) => endpoint !== null))].sort();
 }
 
 interface EndpointProps {
@@ -108,32 +115,54 @@ function errorOf(lastError: string | null, { attemptErrors }: Words): string {
   return lastError === null ? '' : (attemptErrors[lastError as keyof Words['attemptErrors']] ?? lastError);
 }
 
-/** The secret that signs the webhooks of a search; the documentation has code that verifies with it. */
-function Secret({ searches }: { readonly searches: readonly SearchDocument[] }) {
+/** The code samples of the documentation. */
+const VERIFIERS = {
+  'Node.js': 'verify.mjs',
+  Python: 'verify.py',
+  Go: 'verify.go',
+  Java: 'verify.java',
+  PHP: 'verify.php',
+} as const;
+const LANGUAGES = (Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[]).map((one) => [one, one] as const);
+
+function Verification({ searches }: { readonly searches: readonly SearchDocument[] }) {
   const words = useWords();
-  const [chosen, setChosen] = useState('');
+  const { rest } = useModel();
+  const [chosen, setChosen] = useState<keyof typeof VERIFIERS>('Node.js');
+  const [search, setSearch] = useState('');
   const [isShown, setShown] = useState(false);
-  const search = searches.find(({ '@id': iri }) => iri === chosen) ?? searches[0];
-  if (search === undefined) return null;
+  const code = useRef<HTMLPreElement>(null);
+  const secret = (searches.find(({ '@id': iri }) => iri === search) ?? searches[0])?.token ?? 'whsec_…';
+  const read = useAnswer(() => rest.readText(`/docs/${VERIFIERS[chosen]}`, {}, 'text/plain'), [chosen]);
+  const withSecret = (text: string): string => (read.value ?? '').replace('SECRET', () => text);
   return (
-    <section class="card">
+    <section class="card" aria-labelledby="verify">
+      <h2 id="verify">{words.verify}</h2>
+      <p class="hint">{searches.length === 0 ? words.verifyWithoutSearch : words.verifyHint}</p>
       <div class="line">
-        <SelectField
-          label={words.secretOf}
-          value={search['@id']}
-          choices={searches.map(({ '@id': iri, title }) => [iri, title])}
-          onChoose={setChosen}
+        {searches.length > 0 && (
+          <SelectField
+            label={words.secretOf}
+            value={search || searches[0]?.['@id']}
+            choices={searches.map(({ '@id': iri, title }) => [iri, title])}
+            onChoose={setSearch}
+          />
+        )}
+        <Chips
+          label={words.programmingLanguage}
+          choices={LANGUAGES}
+          chosen={[chosen]}
+          onPress={(one) => setChosen(one)}
         />
+        <CopyButton label={words.copyCode} text={withSecret(secret)} beside={code} />
         <button type="button" class="quiet" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
           {words.showSecret}
         </button>
       </div>
-      <p>
-        <code class="secret">{isShown ? search.token : 'whsec_…'}</code>
-      </p>
-      <a href={new URL('docs', BASE).href} target="_blank" rel="noopener">
-        {words.verify}
-      </a>
+      <Problem text={read.problem} again={read.again} />
+      <pre ref={code} class="code" role="group" tabIndex={0} aria-label={words.codeIn(chosen)}>
+        {withSecret(isShown ? secret : 'whsec_…')}
+      </pre>
     </section>
   );
 }

@@ -24,6 +24,7 @@ import { SETTINGS } from '../session.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useFormats } from '../words/formats.ts';
 import { language, useWords, type Words } from '../words/language.ts';
+import { Around } from './around.tsx';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { pricesOf } from './price-history.ts';
 
@@ -71,6 +72,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
   const formats = useFormats();
   const sharedMap = useSharedMap();
   const { city, locations } = document;
+  const place = placeOf(document);
   return (
     <>
       <h1>{document.title ?? words.untitled}</h1>
@@ -103,6 +105,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
       <PriceHistory document={document} />
       <ForWhom document={document} />
       {match !== null && <Sent match={match['@id']} />}
+      {place !== null && <Around place={place} />}
     </>
   );
 }

@@ -5,7 +5,9 @@
 
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMutation } from '../answer.ts';
 import { Select } from '../controls.tsx';
+import { Problem } from '../elements.tsx';
 import { type Filters, filters, RESULT_ORDERS, type ResultOrder } from '../filters.ts';
 import type { FoundList } from '../found.ts';
 import { kindOf } from '../map/pin-painter.ts';
@@ -20,6 +22,7 @@ import { SETTINGS } from '../session.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
 import { Chunks, watchNear } from './chunks.tsx';
+import { downloadCsv } from './result-csv.ts';
 
 interface Result {
   readonly pin: Pin;
@@ -39,11 +42,13 @@ interface ResultsProps {
 export function Results({ pins, titleOf, isReading = false, found, onClose }: ResultsProps) {
   const words = useWords();
   const chosen = useValue(filters);
+  const { rest } = useModel();
   const results = useMemo(
     () => (found === undefined ? ordered(groupedByProperty(pins), chosen.order) : groupedByProperty(pins)),
     [pins, chosen.order, found === undefined],
   );
   const held = useHeld(results, isReading || found !== undefined, chosen);
+  const mutation = useMutation();
   const freshCount = found?.fresh.length ?? held.freshCount;
   // Nothing was found only once all is read.
   const isUnknown = isReading && held.shown.length === 0;
@@ -51,6 +56,11 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
     <section class="results" aria-labelledby="results" aria-busy={isReading}>
       <h2 id="results">
         {isUnknown ? words.loading : titleOf(held.shown.length)}
+        {found !== undefined && (
+          <button type="button" class="quiet" onClick={() => mutation.run(() => downloadCsv(rest, found))}>
+            {words.asCsv}
+          </button>
+        )}
         {onClose !== undefined && (
           <button type="button" class="quiet" onClick={onClose}>
             {words.close}
@@ -58,6 +68,7 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
         )}
       </h2>
       {onClose === undefined && <ResultTools chosen={chosen} />}
+      <Problem text={mutation.problem} />
       {isReading && !isUnknown && <p class="hint">{words.loading}</p>}
       <p class="fresh" role="status">
         {freshCount > 0 && (

@@ -105,6 +105,13 @@ export const enTerms: typeof frTerms = {
     areas: 'Place',
     expressions: 'Words',
   },
+  facilities: {
+    kindergarten: 'Kindergartens',
+    school: 'Schools',
+    restaurant: 'Restaurants',
+    hospital: 'Hospitals',
+    parking: 'Parkings',
+  },
   attemptErrors: {
     dns: 'name not found',
     connect: 'no connection',

@@ -112,6 +112,13 @@ export const frTerms = {
     areas: 'Lieu',
     expressions: 'Mots',
   },
+  facilities: {
+    kindergarten: 'Crèches',
+    school: 'Écoles',
+    restaurant: 'Restaurants',
+    hospital: 'Hôpitaux',
+    parking: 'Parkings',
+  },
   attemptErrors: {
     dns: 'nom introuvable',
     connect: 'connexion impossible',

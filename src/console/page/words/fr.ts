@@ -68,6 +68,7 @@ export const fr = {
   },
   filterResults: 'Titre, ville…',
   rooms: (count: number) => plural(count, 'pièce', 'pièces'),
+  asCsv: 'Exporter (CSV)',
   foundNow: (count: number, isEstimated: boolean) =>
     `${plural(count, 'bien trouvé', 'biens trouvés')} à présent${isEstimated ? ', parmi les derniers modifiés' : ''}`,
   atThisPlace: (count: number) => `${plural(count, 'bien', 'biens')} à cet endroit`,
@@ -228,6 +229,11 @@ export const fr = {
   holds: 'Rempli :',
   holdsNot: 'Non rempli :',
 
+  around: 'Alentours',
+  radiusKm: 'Rayon (km)',
+  pointCount: (count: number) => plural(count, 'point d’intérêt', 'points d’intérêt'),
+  unnamed: 'Sans nom',
+
   health: 'Santé des adresses',
   noEndpoint: 'Aucune adresse de webhook',
   noEndpointHint: 'Donnez-en une à une recherche : ses nouveaux biens y arriveront.',
@@ -236,9 +242,24 @@ export const fr = {
   pause: 'Mettre en pause',
   resume: 'Reprendre',
   sendFailedAgain: 'Ce qui avait échoué : le renvoyer',
+  test: 'Essayer un webhook',
+  endpoint: 'Adresse',
+  signedAs: 'Signé avec le secret de',
+  signedByTest: 'l’essai lui-même',
+  sendTest: 'Envoyer un essai',
+  sending: 'Envoi…',
+  answered: 'Réponse',
+  testToken: (token: string) => `Signé par ${token}`,
   whatWasSent: 'Ce qui a été envoyé',
   verify: 'Vérifier la signature',
+  verifyHint: 'Le code ci-dessous porte déjà le secret de la recherche choisie.',
+  verifyWithoutSearch: 'Le code ci-dessous portera le secret d’une recherche dès qu’il y en aura une.',
   secretOf: 'Secret de la recherche',
+  programmingLanguage: 'Langage',
+  copyCode: 'Copier le code',
+  copied: 'Copié',
+  selected: 'Sélectionné : Ctrl+C le copie',
+  codeIn: (language: string) => `Code de vérification en ${language}`,
 };
 
 export type Words = typeof fr;

@@ -1,0 +1,78 @@
+/** Points of interest around a property: their number and the nearest one of each kind; all of them on the map. */
+
+import { circle, circleMarker, layerGroup } from 'leaflet';
+import { useEffect, useState } from 'preact/hooks';
+import { useAnswer } from '../answer.ts';
+import { TextField } from '../controls.tsx';
+import type { Collection, Place, PointDocument } from '../documents.ts';
+import { Loading, Problem } from '../elements.tsx';
+import { distanceKm } from '../map/projection.ts';
+import { useModel } from '../model-context.ts';
+import { useSharedMap } from '../shared-map.ts';
+import { useFormats } from '../words/formats.ts';
+import { useWords } from '../words/language.ts';
+
+const FACILITIES = ['kindergarten', 'school', 'restaurant', 'hospital', 'parking'] as const;
+const RADIUS_KM_MAX = 50;
+const NONE: readonly PointDocument[] = [];
+
+export function Around({ place: { lat, lon } }: { readonly place: Place }) {
+  const words = useWords();
+  const formats = useFormats();
+  const { rest } = useModel();
+  const [radiusKm, setRadiusKm] = useState(1);
+  const asked = useAnswer(
+    (signal) =>
+      rest.read<Collection<PointDocument>>('/indicators/points_of_interest', { lat, lon, radius: radiusKm }, signal),
+    [lat, lon, radiusKm],
+  );
+  const points = asked.value?.['hydra:member'] ?? NONE;
+  usePointMarks(lat, lon, radiusKm, points);
+  return (
+    <section class="around">
+      <h2>{words.around}</h2>
+      <TextField
+        label={words.radiusKm}
+        type="number"
+        min="0.1"
+        max={RADIUS_KM_MAX}
+        step="0.1"
+        value={radiusKm}
+        onText={(text) => setRadiusKm(Math.min(RADIUS_KM_MAX, Number(text) || 1))}
+      />
+      <Problem text={asked.problem} again={asked.again} />
+      <Loading isShown={asked.isLoading} />
+      {asked.value !== null && <p class="hint">{words.pointCount(points.length)}</p>}
+      <ul class="list">
+        {FACILITIES.map((facility) => {
+          // The nearest first, as they are answered.
+          const [nearest, ...others] = points.filter(({ type }) => type === facility);
+          if (nearest === undefined) return null;
+          return (
+            <li key={facility} class="row">
+              <span class="dot" data-facility={facility} aria-hidden="true" />
+              <span class="row-title">{words.facilities[facility]}</span>
+              <span class="row-aside">{formats.number(others.length + 1)}</span>
+              <span class="row-more">
+                {`${nearest.name ?? words.unnamed} · ${formats.number(distanceKm({ lat, lon }, nearest))} km`}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+function usePointMarks(lat: number, lon: number, radiusKm: number, points: readonly PointDocument[]): void {
+  const sharedMap = useSharedMap();
+  useEffect(() => {
+    if (sharedMap === null || points.length === 0) return;
+    const reach = circle([lat, lon], { radius: radiusKm * 1_000, className: 'reach', interactive: false });
+    const marks = points.map((point) =>
+      circleMarker([point.lat, point.lon], { radius: 6, className: `poi poi-${point.type}`, interactive: false }),
+    );
+    const group = layerGroup([reach, ...marks]).addTo(sharedMap.map);
+    return () => void group.remove();
+  }, [sharedMap, lat, lon, radiusKm, points]);
+}
