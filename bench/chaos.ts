@@ -43,7 +43,7 @@ import { overloadAlone } from './chaos/overload.ts';
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
 
-/** Faults listed in full. */
+/** Faults of a kind that are listed. */
 const LISTED_MAX = 40;
 const OVERLOAD = 'PostgreSQL is overloaded, and nothing else is wrong';
 const OVERLOAD_SECONDS_MAX = 600;
@@ -133,7 +133,8 @@ async function runSeed(seed: number): Promise<number> {
         `${crawler.messages.length} messages, ${crawler.retries} published again; ` +
         `${scene.hiccups.summary}; ${summary}; ${verdict} after ${elapsed().toFixed(0)} s`,
     );
-    for (const fault of found.slice(0, LISTED_MAX)) console.log(`  ${fault}`);
+    const listed = byKind(found).flatMap(([, faults]) => faults.slice(0, LISTED_MAX));
+    for (const fault of listed) console.log(`  ${fault}`);
     return found.length;
   } finally {
     await closeAll();
@@ -251,12 +252,18 @@ async function auditStream(crawler: ChaosCrawler): Promise<readonly string[]> {
 }
 
 function verdictOf(found: readonly string[]): string {
-  const counts = new Map<string, number>();
+  return byKind(found)
+    .map(([kind, { length }]) => `${length} ${kind}`)
+    .join(', ');
+}
+
+function byKind(found: readonly string[]): readonly (readonly [kind: string, faults: readonly string[]])[] {
+  const kinds = new Map<string, string[]>();
   for (const fault of found) {
     const kind = KINDS.find(([, rule]) => rule.test(fault))?.[0] ?? 'other';
-    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    kinds.set(kind, [...(kinds.get(kind) ?? []), fault]);
   }
-  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ');
+  return [...kinds];
 }
 
 /** What is opened meanwhile is closed too. */

@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { NatsError } from 'nats';
 import { connectBroker } from '../src/engine/broker/connection.ts';
+import { brokerUnreachable } from '../src/engine/broker/outage.ts';
 import { until } from './support/until.ts';
 
 test('a server without JetStream is refused, and no connection to it stays open', async (t) => {
@@ -21,6 +23,17 @@ test('a server without JetStream is refused, and no connection to it stays open'
   });
   const [socket] = await connected;
   if (!socket.closed) await once(socket, 'close');
+});
+
+test('a cluster that has lost its leader is not told to switch JetStream on', () => {
+  const refusal = Object.assign(new NatsError('503', '503'), {
+    api_error: { code: 503, err_code: 10_008, description: 'JetStream system temporarily unavailable' },
+  });
+  assert.equal(
+    brokerUnreachable('nats://a:4222,nats://b', refusal).message,
+    'NATS at a:4222, b:4222 cannot be used (its JetStream has no leader). ' +
+      'Most servers of the cluster have to run and reach each other.',
+  );
 });
 
 test('a connection on which no server spoke in time is closed when the next one is tried', async (t) => {

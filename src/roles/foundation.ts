@@ -108,7 +108,7 @@ async function openParts(
   });
   closing('broker', () => broker.close());
   const jetStream = watchJetStream(base, broker);
-  await untilElected(broker);
+  await untilElected(broker, (error) => onTransientError('wait for JetStream', error));
   const supervisor = openSupervisor(base, onFailure);
   const databaseLocation = {
     databaseIdentity: await readDatabaseIdentity(database),

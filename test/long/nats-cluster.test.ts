@@ -8,7 +8,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { StreamInfo } from 'nats';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
-import { ensureAdvertsStream } from '../../src/engine/broker/topology.ts';
+import { isBrokerOutage } from '../../src/engine/broker/outage.ts';
+import { ensureAdvertsStream, untilElected } from '../../src/engine/broker/topology.ts';
 import { VERSION } from '../../src/version.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { type ClusterNode, startNatsCluster } from '../support/nats-cluster.ts';
@@ -178,4 +179,16 @@ test('a first start on a cluster that has just lost a server waits for it', asyn
   await nodes[0]?.restart();
   await made;
   assert.equal((await broker.manager.streams.info('ADVERTS')).config.num_replicas, 3);
+
+  // So does a later start on one that has lost most of its servers.
+  await Promise.all(nodes.slice(1).map((node) => node.kill()));
+  const reasons: Error[] = [];
+  const elected = untilElected(broker, (reason) => void reasons.push(reason));
+  await until(
+    async () => reasons.length,
+    (count) => count > 0,
+  );
+  assert.ok(reasons.every(isBrokerOutage));
+  await Promise.all(nodes.slice(1).map((node) => node.restart()));
+  await elected;
 });

@@ -14,7 +14,7 @@ import {
 } from 'nats';
 import { inTime, pause } from '../actor/waiting.ts';
 import { type BrokerNames, brokerNames, type DatabaseLabel } from '../domain/namespace.ts';
-import { BrokerUnavailableError, BrokerUnfitError, brokerUnreachable } from './outage.ts';
+import { BrokerUnavailableError, BrokerUnfitError, brokerUnreachable, isNatsError, NO_LEADER } from './outage.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
 export const REQUEST_TIMEOUT_MS = 5_000;
@@ -64,11 +64,10 @@ const RETRY_EVERY_MS = 500;
 const SILENCE: string = ErrorCode.Timeout;
 /** The pause before a subscription that the server has ended is renewed. */
 const LISTEN_AGAIN_MS = 2_000;
-/** Codes of JetStream: "temporarily unavailable", and "no suitable peers for placement". */
-const NO_LEADER = 10_008;
+/** JetStream's code for "no suitable peers for placement". */
 const NO_PEERS = 10_005;
 /** How long to wait for a server of the cluster that is away: the operator's service manager restarts it. */
-const PEERS_MAX_MS = 300_000;
+export const PEERS_MAX_MS = 300_000;
 
 /** Throws `BrokerUnreachableError` when no server can be reached, the credentials are refused or there is no JetStream. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
@@ -235,10 +234,6 @@ export async function onceElected<T>(ask: () => Promise<T>, electionMaxMs = ELEC
 function isElection(error: unknown): boolean {
   const isSilent = error instanceof NatsError && error.code === SILENCE;
   return isSilent || isNatsError(error, NO_LEADER) || isNatsError(error, NO_PEERS);
-}
-
-function isNatsError(error: unknown, code: number): boolean {
-  return error instanceof NatsError && error.api_error?.err_code === code;
 }
 
 async function followStatus(connection: NatsConnection, onStatus: BrokerOptions['onStatus']): Promise<void> {

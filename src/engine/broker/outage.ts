@@ -48,6 +48,13 @@ export function isBrokerOutage(error: unknown): boolean {
   return error.api_error !== undefined || CODES.has(error.code);
 }
 
+/** JetStream's code for "temporarily unavailable". */
+export const NO_LEADER = 10_008;
+
+export function isNatsError(error: unknown, code: number): boolean {
+  return error instanceof NatsError && error.api_error?.err_code === code;
+}
+
 class BrokerUnreachableError extends Error {
   readonly code = 'NATS_UNREACHABLE';
 }
@@ -77,6 +84,11 @@ const KNOWN: Readonly<Record<string, readonly [reason: string, remedy: string]>>
   [ErrorCode.ConnectionRefused]: ['connection refused', START_OR_CORRECT],
 };
 
+const WITHOUT_LEADER = [
+  'its JetStream has no leader',
+  'Most servers of the cluster have to run and reach each other.',
+] as const;
+
 /** `url`: of one server or several. The message leaves out user and password. */
 export function brokerUnreachable(url: string, cause: ConnectionError): BrokerUnreachableError {
   const addresses = url.split(',').map((each) => {
@@ -89,6 +101,7 @@ export function brokerUnreachable(url: string, cause: ConnectionError): BrokerUn
 
 function explain(cause: ConnectionError): readonly [reason: string, remedy: string] {
   if (cause instanceof BrokerUnfitError) return [cause.message, cause.remedy];
+  if (isNatsError(cause, NO_LEADER)) return WITHOUT_LEADER;
   const { code, message, chainedError } = cause;
   return KNOWN[code ?? ''] ?? [chainedError?.message ?? message, START_OR_CORRECT];
 }

@@ -22,7 +22,7 @@ import {
 import type { Uuid } from '../domain/ids.ts';
 import { type DatabaseLabel, labelOf, labelText } from '../domain/namespace.ts';
 import { ADVERTS, REJECTED } from '../domain/streams.ts';
-import { type Broker, onceElected } from './connection.ts';
+import { type Broker, onceElected, PEERS_MAX_MS } from './connection.ts';
 
 export const ADVERTS_STREAM = ADVERTS.name;
 export const RETRY_PARTITIONS = 8;
@@ -185,15 +185,18 @@ async function createIfMissing(info: () => Promise<unknown>, create: () => Promi
 
 /**
  * At a start: resolves when every existing stream and consumer has a leader. A cluster that has lost a server elects
- * new ones, which takes a while.
+ * new ones, which takes a while, and one that has lost most of them waits for the operator. `onWaiting`: called each
+ * time one of them has none.
  */
-export async function untilElected({ manager, names }: Broker): Promise<void> {
+export async function untilElected({ manager, names }: Broker, onWaiting: (error: Error) => void): Promise<void> {
   const lookAt = (info: () => Promise<unknown>): Promise<void> =>
     onceElected(async () => {
       await info().catch((error: Error) => {
-        if (!isMissing(error)) throw error;
+        if (isMissing(error)) return;
+        onWaiting(error);
+        throw error;
       });
-    });
+    }, PEERS_MAX_MS);
   for (const stream of [ADVERTS_STREAM, names.retriesStream]) await lookAt(() => manager.streams.info(stream));
   for (const { stream, durable_name } of consumersOf({ names })) {
     await lookAt(() => manager.consumers.info(stream, durable_name));
