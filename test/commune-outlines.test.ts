@@ -9,7 +9,7 @@ import { gunzipSync } from 'node:zlib';
 import { feature, meshArcs } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 import { createRandom } from '../bench/adverts/seeded-random.ts';
-import { distanceToEdgesKm, isInPolygon, type Polygon } from '../src/engine/domain/geo.ts';
+import { isInPolygon, type Polygon, type Position } from '../src/engine/domain/geo.ts';
 import { readCommuneOutlines } from '../src/engine/reference/commune-outlines.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
 import { SHARED_DATA } from './support/checkout.ts';
@@ -23,7 +23,7 @@ const NEIGHBOURS = new Set(
 );
 /** Natural Earth is right to about a kilometre. */
 const COARSE_KM = 3;
-const KM_PER_DEGREE = 111;
+const KM_PER_DEGREE = 111.195;
 
 interface Area {
   readonly code: string;
@@ -54,6 +54,26 @@ const isIn = (area: Area, lat: number, lon: number): boolean =>
   isNear(area, lat, lon, 0) && area.polygons.some((polygon) => isInPolygon(polygon, lat, lon));
 const distanceKm = (area: Area, lat: number, lon: number): number =>
   isIn(area, lat, lon) ? 0 : Math.min(...area.polygons.map((polygon) => distanceToEdgesKm(polygon, lat, lon)));
+
+/** On a plane that touches the sphere at the place: right to a metre within two kilometres. */
+function distanceToEdgesKm(polygon: Polygon, lat: number, lon: number): number {
+  const onPlane = ([cornerLon, cornerLat]: Position): Position => [
+    (cornerLon - lon) * KM_PER_DEGREE * Math.cos((lat * Math.PI) / 180),
+    (cornerLat - lat) * KM_PER_DEGREE,
+  ];
+  let nearest = Number.POSITIVE_INFINITY;
+  for (const ring of polygon) {
+    const corners = ring.map(onPlane);
+    for (const [at, [x, y]] of corners.entries()) {
+      const [fromX, fromY] = corners[Math.max(0, at - 1)] as Position;
+      const [alongX, alongY] = [x - fromX, y - fromY];
+      const share = -(fromX * alongX + fromY * alongY) / (alongX ** 2 + alongY ** 2 || 1);
+      const inside = Math.min(1, Math.max(0, share));
+      nearest = Math.min(nearest, Math.hypot(fromX + inside * alongX, fromY + inside * alongY));
+    }
+  }
+  return nearest;
+}
 
 const arcOf = (signed: number): number => (signed < 0 ? ~signed : signed);
 

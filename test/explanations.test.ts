@@ -10,14 +10,12 @@ import {
   failuresOf,
   removableCriteria,
   satisfies,
-  shortValues,
   withoutCriterion,
 } from '../src/engine/domain/criteria.ts';
 import { CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
 import { EXPRESSIONS, foundWords } from '../src/engine/domain/expression-criterion.ts';
 import { formatExpressions } from '../src/engine/domain/expressions.ts';
 import { propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
-import { NOTHING_KNOWN } from '../src/engine/domain/property-facts.ts';
 import {
   factsOf,
   lookupKey,
@@ -75,29 +73,6 @@ test('every evaluation has a whole sentence in both languages', () => {
       assert.doesNotMatch(french + english, /undefined|null|NaN|Infinity/);
     }
   }
-});
-
-test('how far outside a drawn area a property lies is a sentence and a figure', () => {
-  const at = (lat: number) => ({ ...NOTHING_KNOWN, lat, lon: 5.93, inseeCodes: ['83137'] });
-  const told = (members: object, property: ReturnType<typeof at>) => {
-    const search = criteriaOf({ ...SEARCH_DEFAULTS, title: 'x', ...members }, () => null);
-    const evaluation = evaluate(search, property).find(({ criterion }) => criterion === 'areas') ?? assert.fail();
-    const sentences = (['fr', 'en'] as const).map((language) => criterionReason(evaluation, language));
-    return [...sentences, (shortValues(evaluation).actual as { outsideKm: number | null }).outsideKm];
-  };
-  const circle = { lat: '43.12', lon: '5.93', radius: '2' };
-  // A degree of latitude is 111.195 km.
-  const [french, english, km] = told(circle, at(43.12 + 5.2 / 111.195));
-  assert.deepEqual(
-    [french, english],
-    ['Le bien est à 3,2\u00a0km de la zone recherchée.', 'The property is 3.2\u00a0km outside the area searched.'],
-  );
-  assert.ok(Math.abs(Number(km) - 3.2) < 0.001);
-  assert.equal(told(circle, at(43.12 + 2.5 / 111.195))[1], 'The property is 500\u00a0m outside the area searched.');
-  assert.equal(told(circle, at(43.12))[2], 0);
-  // The edge of a town is not known, and may be nearer than the circle.
-  const [, outside, unknown] = told({ ...circle, includedInseeCodes: ['83126'] }, at(43.2));
-  assert.deepEqual([outside, unknown], ['The property is outside the area searched.', null]);
 });
 
 test('boxes of an area hold everything that is in it', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { distanceKm, distanceToEdgesKm, isInPolygon, type Polygon, type Position } from '../src/engine/domain/geo.ts';
+import { distanceKm, isInPolygon, type Polygon, type Position } from '../src/engine/domain/geo.ts';
 
 const SQUARE: Polygon = [
   [
@@ -98,32 +98,4 @@ test('a polygon that goes on past the date line is met from the other side', () 
   assert.ok(isInPolygon(across, -17, -179.5));
   assert.ok(isInPolygon(across, -17, -180));
   assert.ok(!isInPolygon(across, -17, -178.9));
-});
-
-test('how far outside a polygon a place lies is the least distance to any point of its edges', () => {
-  const degrees = (min: number, max: number) => fc.double({ min, max, noNaN: true });
-  const corners = fc.array(fc.tuple(degrees(-4, 9), degrees(42, 51)), { minLength: 3, maxLength: 8 });
-  const STEPS = 2_000;
-  fc.assert(
-    fc.property(corners, degrees(-5, 10), degrees(41, 52), (ring, lon, lat) => {
-      const closed = [...ring, ring[0] as Position];
-      let [least, longest] = [Infinity, 0];
-      for (const [at, [lonB, latB]] of closed.entries()) {
-        const [lonA, latA] = closed[Math.max(0, at - 1)] as Position;
-        longest = Math.max(longest, distanceKm(latA, lonA, latB, lonB) / STEPS);
-        for (let step = 0; step <= STEPS; step++) {
-          const share = step / STEPS;
-          least = Math.min(least, distanceKm(lat, lon, latA + share * (latB - latA), lonA + share * (lonB - lonA)));
-        }
-      }
-      const km = distanceToEdgesKm([closed], lat, lon);
-      assert.ok(Math.abs(km - least) <= longest + 0.005 * least, `${km} and ${least}`);
-    }),
-    { numRuns: 200, seed: 52 },
-  );
-  // A hole's edge, a corner's, and across the date line.
-  assert.ok(Math.abs(distanceToEdgesKm(SQUARE, 48.5, 2.5) - distanceKm(48.5, 2.5, 48.5, 2.4)) < 0.01);
-  assert.ok(Math.abs(distanceToEdgesKm(SQUARE, 47, 1) - distanceKm(47, 1, 48, 2)) < 1e-6);
-  const beyond = SQUARE.map((ring) => ring.map(([lon, lat]): Position => [lon + 177, lat]));
-  assert.ok(Math.abs(distanceToEdgesKm(beyond, 48.5, -179) - distanceKm(48.5, -179, 48.5, 180)) < 0.5);
 });

@@ -1,8 +1,8 @@
 /** The places of a search (decisions, section 3): inside any of the included areas, then not in an excluded city. */
 
 import { type Considered, type Evaluated, keyed, member, type Stored, verdictReason } from './criterion-kinds.ts';
-import { type InLanguages, type Language, shownNumber } from './criterion-words.ts';
-import { type Circle, distanceKm, distanceToEdgesKm, isInCircle, isInPolygon, type Polygon } from './geo.ts';
+import type { InLanguages, Language } from './criterion-words.ts';
+import { type Circle, isInCircle, isInPolygon, type Polygon } from './geo.ts';
 import type { PropertyFacts } from './property-facts.ts';
 
 /** Inside any of them; all empty means everywhere. */
@@ -44,20 +44,6 @@ export const NOWHERE_CODE = '';
 
 export function isNowhere({ lat, inseeCodes, zipcodes, departmentCode }: Omit<Place, 'lon'>): boolean {
   return lat === null && inseeCodes.length === 0 && zipcodes.length === 0 && departmentCode === null;
-}
-
-/**
- * Kilometres from a place outside to the nearest edge; null where that is not known: of towns, zip codes and departments
- * there are no edges.
- */
-export function outsideKm(
-  { circle, polygons, ...listed }: Areas,
-  { lat, lon }: Pick<Place, 'lat' | 'lon'>,
-): number | null {
-  if (lat === null || lon === null || Object.values(listed).some(({ length }) => length > 0)) return null;
-  const distances = polygons.map((polygon) => distanceToEdgesKm(polygon, lat, lon));
-  if (circle !== null) distances.push(distanceKm(circle.lat, circle.lon, lat, lon) - circle.radiusKm);
-  return distances.length === 0 ? null : Math.min(...distances);
 }
 
 /** Lists longer than this are looked up: a search may name every commune, and be held against thousands of properties. */
@@ -106,9 +92,9 @@ export const AREAS = {
     return { lat, lon, inseeCodes, zipcodes, departmentCode };
   },
   reason: areasReason,
-  shown: ({ holds, expected, actual }: AreasEvaluated) => ({
+  shown: ({ expected, actual }: AreasEvaluated) => ({
     expected: { ...expected, polygons: expected.polygons.length },
-    actual: { ...actual, outsideKm: holds ? 0 : outsideKm(expected, actual) },
+    actual,
   }),
 } as const;
 
@@ -159,7 +145,6 @@ function union(some: readonly string[], others: readonly string[]): readonly str
 interface Words {
   readonly inside: string;
   readonly outside: string;
-  readonly tooFar: (length: string) => string;
   readonly placeUnknown: string;
 }
 
@@ -167,26 +152,18 @@ const WORDS: InLanguages<Words> = {
   fr: {
     inside: 'Le bien est dans la zone recherchée.',
     outside: 'Le bien est en dehors de la zone recherchée.',
-    tooFar: (length) => `Le bien est à ${length} de la zone recherchée.`,
     placeUnknown: "L'emplacement du bien n'est pas connu.",
   },
   en: {
     inside: 'The property is in the area searched.',
     outside: 'The property is outside the area searched.',
-    tooFar: (length) => `The property is ${length} outside the area searched.`,
     placeUnknown: 'The place of the property is unknown.',
   },
 };
 
-function areasReason({ holds, expected, actual }: AreasEvaluated, language: Language): string {
+function areasReason({ holds, actual }: AreasEvaluated, language: Language): string {
   const words = WORDS[language];
   if (holds) return words.inside;
   if (actual.lat === null && actual.inseeCodes.length === 0) return words.placeUnknown;
-  const km = outsideKm(expected, actual);
-  return km === null ? words.outside : words.tooFar(lengthText(km, language));
-}
-
-/** `3,2 km`; in metres below one kilometre. */
-function lengthText(km: number, language: Language): string {
-  return km < 1 ? `${Math.max(1, Math.round(km * 1_000))}\u00a0m` : `${shownNumber(km, language, 1)}\u00a0km`;
+  return words.outside;
 }

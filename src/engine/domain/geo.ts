@@ -60,33 +60,6 @@ export function isInPolygon(polygon: Polygon, lat: number, lon: number): boolean
   return shiftsToTry(west, east, lon).some((shift) => isInRings(polygon, lat, lon + shift));
 }
 
-/** From a place to the nearest point of any ring, holes' rings included. Edges are straight in degrees. */
-export function distanceToEdgesKm(polygon: Polygon, lat: number, lon: number): number {
-  let nearest = Infinity;
-  for (const ring of polygon) {
-    for (let i = 1; i < ring.length; i++) {
-      nearest = Math.min(nearest, distanceToEdgeKm(ring[i - 1] as Position, ring[i] as Position, lat, lon));
-    }
-  }
-  return nearest;
-}
-
-/** Degrees of longitude are as long as halfway to where the edge is nearest, which is found step by step. */
-const NEARING_STEPS = 4;
-
-function distanceToEdgeKm([lonA, latA]: Position, [lonB, latB]: Position, lat: number, lon: number): number {
-  const [east, north] = [lonB - lonA, latB - latA];
-  const apart = lon - lonA - 360 * Math.round((lon - (lonA + lonB) / 2) / 360);
-  let share = 0.5;
-  for (let step = 0; step < NEARING_STEPS; step++) {
-    const squeezed = Math.cos(((lat + latA + share * north) / 2) * RADIANS) ** 2;
-    const length = squeezed * east * east + north * north;
-    const along = squeezed * east * apart + north * (lat - latA);
-    share = length === 0 ? 0 : Math.min(1, Math.max(0, along / length));
-  }
-  return distanceKm(lat, apart, latA + share * north, share * east);
-}
-
 /** Multiples of 360° to add to `lon` that may bring it between `west` and `east`, degrees. */
 export function shiftsToTry(west: number, east: number, lon: number): readonly number[] {
   return SHIFTS.filter(
