@@ -137,13 +137,13 @@ describe('the link to unsubscribe', () => {
       ...[
         'Prix : jusqu&#39;à 300 000 €',
         'Surface : à partir de 60 m²',
-        'Pièces : de 3 à 4 (ou non précisé)',
+        'Nombre de pièces : de 3 à 4 (ou non précisé)',
         'Non meublé',
       ],
       ...['Avec ascenseur (ou non précisé)', 'Classe énergie : A ou B (ou non précisé)'],
       'Annonceur : professionnel',
       'Texte de l&#39;annonce : « vue mer » et sans « travaux », ou exactement « &lt;i&gt; »',
-      'Sans les prix très éloignés du marché',
+      'Rien n&#39;indique que le prix s&#39;écarte du marché',
     ]) {
       assert.ok(page.includes(`${line}<`), `${line} in ${page}`);
     }

@@ -186,7 +186,7 @@ function askedOf(row: PlainRow): fc.Arbitrary<unknown> {
   const oneIn = ONE_IN[row.name] ?? 8;
   switch (row.kind) {
     case 'range':
-      return range(AMOUNTS[row.unit], oneIn);
+      return range(AMOUNTS[row.words.unit], oneIn);
     case 'code':
       return rarely(fc.nat({ max: row.names.length - 1 }), null, oneIn);
     case 'codes': {
@@ -216,7 +216,7 @@ function factsOf(of: 'property' | 'adverts'): Readonly<Record<string, fc.Arbitra
 function factOf(row: PlainRow): fc.Arbitrary<unknown> {
   switch (row.kind) {
     case 'range':
-      return fc.option(AMOUNTS[row.unit]);
+      return fc.option(AMOUNTS[row.words.unit]);
     case 'code':
     case 'codes':
       return fc.option(fc.oneof(fc.constant(0), fc.nat({ max: row.names.length - 1 })));

@@ -174,7 +174,7 @@ function within<Name extends string, const S extends Source<number | null>>(
     name,
     key: name,
     source,
-    unit: words.unit,
+    words,
     unset: keyed(name, UNBOUNDED),
     isSet: (criteria: Asked) => criteria[name].min !== null || criteria[name].max !== null,
     holds: (criteria: Asked, considered: Considered) =>

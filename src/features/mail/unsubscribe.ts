@@ -136,17 +136,6 @@ interface PlaceNames {
 /** The criteria of a search in words for the recipient of its e-mails, who has no key to read it with. */
 const FRENCH = {
   labels: {
-    budget: 'Prix',
-    advertPrice: "Prix d'une annonce",
-    pricePerMeter: 'Prix au m²',
-    surface: 'Surface',
-    landSurface: 'Terrain',
-    room: 'Pièces',
-    bedroom: 'Chambres',
-    floor: 'Étage',
-    constructionYear: 'Année de construction',
-    condominiumFees: 'Charges de copropriété par an',
-    rentalCharges: 'Charges locatives par mois',
     energy: 'Classe énergie',
     greenHouseGas: 'Classe gaz à effet de serre',
     includedFeatures: 'Avec',
@@ -159,11 +148,6 @@ const FRENCH = {
     expressions: "Texte de l'annonce",
   },
   publisherTypes: ['particulier', 'professionnel'],
-  required: {
-    withVirtualTour: 'Avec visite virtuelle',
-    lastFloor: 'Au dernier étage',
-    withCoherentPrice: 'Sans les prix très éloignés du marché',
-  } satisfies Readonly<Record<RowOf<'requirement'>['name'], string>>,
   anything: 'Tous les biens',
   or: 'ou',
   and: 'et',
@@ -184,17 +168,6 @@ type Label = keyof SearchWords['labels'];
 
 const ENGLISH: SearchWords = {
   labels: {
-    budget: 'Price',
-    advertPrice: 'Price of an advert',
-    pricePerMeter: 'Price per m²',
-    surface: 'Surface',
-    landSurface: 'Land',
-    room: 'Rooms',
-    bedroom: 'Bedrooms',
-    floor: 'Floor',
-    constructionYear: 'Year of construction',
-    condominiumFees: 'Condominium fees a year',
-    rentalCharges: 'Rental charges a month',
     energy: 'Energy class',
     greenHouseGas: 'Greenhouse gas class',
     includedFeatures: 'With',
@@ -207,11 +180,6 @@ const ENGLISH: SearchWords = {
     expressions: 'Text of the advert',
   },
   publisherTypes: ['individual', 'professional'],
-  required: {
-    withVirtualTour: 'With a virtual tour',
-    lastFloor: 'On the last floor',
-    withCoherentPrice: 'Without prices far from the market',
-  },
   anything: 'Any property',
   or: 'or',
   and: 'and',
@@ -246,14 +214,18 @@ function searchWords(members: SearchMembers, names: PlaceNames, language: Langua
     accepting(kindOf(members, list, language), 'transactionType', 'propertyTypes'),
     labelled('areas', areasOf(members, names, words, list)),
     labelled('excludedCities', list(members.excludedCities.map(names.city))),
-    ...plainCriteria('range').map((row) => labelled(row.name, boundsOf(row, members, language))),
+    ...plainCriteria('range').map((row) => {
+      const bounds = boundsOf(row, members, language);
+      return bounds === '' ? '' : accepting(`${labelOf(row.words.what[language])}${colon}${bounds}`, row.name);
+    }),
     ...plainCriteria('flag').map((row) => {
       const asked = members[row.name];
       return asked === null ? '' : accepting(row.words[language].asked[asked ? 1 : 0], row.name);
     }),
-    ...plainCriteria('requirement').map(({ name }) =>
-      members[name] === true ? accepting(words.required[name], name) : '',
-    ),
+    ...plainCriteria('requirement').map(({ name, reason }) => {
+      const fulfilled = reason({ holds: true, expected: true, actual: true }, language);
+      return members[name] === true ? accepting(fulfilled.replace(/\.$/, ''), name) : '';
+    }),
     ...plainCriteria('letters').map((row) => labelled(row.name, list(listOf(members[row.memberName])))),
     labelled('includedFeatures', featureLabels(members.includedFeatures, language)),
     labelled('excludedFeatures', featureLabels(members.excludedFeatures, language)),
@@ -263,6 +235,12 @@ function searchWords(members: SearchMembers, names: PlaceNames, language: Langua
     labelled('expressions', textsOf(members, words)),
   ];
   return lines.filter((line) => line !== '').map(cleanText);
+}
+
+/** Without its article: `Le prix` is `Prix`. */
+function labelOf(what: string): string {
+  const label = what.replace(/^(?:Les? |La |L'|The )/, '');
+  return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
 }
 
 type List = (texts: readonly (string | null)[], last?: string) => string;
@@ -295,7 +273,7 @@ function areasOf(members: SearchMembers, names: PlaceNames, words: SearchWords, 
 function boundsOf(row: RowOf<'range'>, members: SearchMembers, language: Language): string {
   const words = WORDS[language];
   const { min, max } = rangeAsked(row, members);
-  const show = (value: number): string => shownQuantity(value, row.unit, language);
+  const show = (value: number): string => shownQuantity(value, row.words.unit, language);
   if (min === null) return max === null ? '' : words.upTo(show(max));
   return max === null ? words.from(show(min)) : words.between(show(min), show(max));
 }
