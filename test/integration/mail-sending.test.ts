@@ -8,7 +8,7 @@ import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/engine/domain/mail.ts';
 import { deleteClient } from '../../src/engine/store/clients.ts';
-import { migrate } from '../../src/engine/store/database.ts';
+import { migrate, transaction } from '../../src/engine/store/database.ts';
 import { deleteSearch, readSearch, updateSearch } from '../../src/engine/store/searches.ts';
 import { type ClaimedMail, claimMail, giveBackMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
@@ -57,6 +57,17 @@ test('two instances send each recipient one e-mail', async (t) => {
   assert.deepEqual(new Set(await scene.ended()), new Set(['delivered 1']));
   assert.equal(scene.smtp.mails.length, 36);
   assert.equal(new Set(scene.smtp.mails.map(({ to }) => to)).size, 36);
+});
+
+test('no e-mail waits for a recipient that is held, by an erasure for one', { timeout: 60_000 }, async (t) => {
+  const scene = await openMailScene(t);
+  await scene.record(await scene.newSearch(await scene.newClient('a'), JO), 1);
+  await giveBackMail(scene.database, (await scene.claim()) ?? assert.fail());
+  await transaction(scene.database, async (held) => {
+    await held.query('select from mail_recipients for update');
+    assert.equal(await scene.claim(), null);
+  });
+  assert.notEqual(await scene.claim(), null);
 });
 
 test('a 4yz answer is tried again with the same Message-ID, and six times at most', async (t) => {
@@ -191,7 +202,7 @@ test('a new e-mail that is given back takes up what came since, a retried one ke
   const claim = async () => (await scene.claim()) ?? assert.fail();
   const keep = (mail: ClaimedMail, bytes: Buffer) => {
     const items = mail.items.map(({ id }) => id);
-    const written = { mailId: mail.id, bytes, items, notified: new Map(), postponed: [], obsolete: [], settled: [] };
+    const written = { mailId: mail.id, bytes, items, notified: new Map(), leaving: new Map() };
     return keepMail(scene.database, written, 0);
   };
   await scene.record(search, 1);

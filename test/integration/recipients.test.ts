@@ -55,11 +55,7 @@ async function claim(search: Search) {
   if (!mail) return null;
   const items = mail.items.map(({ id }) => id);
   const bytes = Buffer.from(`To: ${mail.address}`);
-  await keepMail(
-    database,
-    { mailId: mail.id, bytes, items, notified: new Map(), postponed: [], obsolete: [], settled: [] },
-    0,
-  );
+  await keepMail(database, { mailId: mail.id, bytes, items, notified: new Map(), leaving: new Map() }, 0);
   return mail;
 }
 

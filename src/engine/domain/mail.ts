@@ -31,11 +31,6 @@ export interface MailConsent {
 export const RECIPIENT_MAILS_MAX = 20;
 export const CLIENT_MAILS_MAX = 10_000;
 
-/** The destination of a delivery by e-mail, in the form of a URL (RFC 6068). */
-export function mailEndpointOf(address: string): string {
-  return `mailto:${address}`;
-}
-
 /** The stored facts about the e-mail of a search. */
 export interface MailStanding {
   /** Identifies the recipient; null without an address. */

@@ -6,22 +6,19 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
+import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, nextMorning, parisDayOf, RECIPIENT_MAILS_MAX } from '../../engine/domain/mail.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
 import { IS_OPPOSED } from '../../engine/store/search-routes.ts';
+import type { MailItem } from './mail-contents.ts';
 import type { MailReason } from './mail-items.ts';
 import { tokenHash } from './mail-recipients.ts';
 
-export interface ClaimedItem {
-  readonly id: Uuid;
-  readonly searchNumber: SearchNumber;
+export interface ClaimedItem extends MailItem {
   readonly matchId: Uuid;
-  readonly propertyUuid: Uuid;
   /** The number of e-mails in which it found no room. */
   readonly postponedCount: number;
-  readonly reason: MailReason;
 }
 
 export interface ClaimedMail {
@@ -54,8 +51,8 @@ const ITEMS_MAX = 5_000;
 const TOKEN_BYTES = 16;
 
 /**
- * Null when there is nothing to send: another instance has it, the recipient or the client has reached the daily limit
- * and is postponed to the next morning, or its items were cancelled.
+ * Null when there is nothing to send: another instance has it, the recipient or the client has reached the daily
+ * limit and is postponed to the next morning, or its items were cancelled.
  */
 export async function claimMail(
   database: Database,
@@ -63,36 +60,42 @@ export async function claimMail(
   { leaseMs, now, isConsentRequired = false }: MailClaimOptions,
 ): Promise<ClaimedMail | null> {
   return transaction(database, async (client) => {
-    const recipient = await lockRecipient(client, key, clientId);
-    if (recipient === null) return null;
     const today = parisDayOf(now);
-    const isNew = mailId === null;
-    const postponedUntil =
-      isNew && !(await isBelowLimit(client, recipient, clientId, today)) ? nextMorning('daily', now) : null;
+    const recipient = await lockRecipient(client, key, clientId, today);
+    if (recipient === null) return null;
+    const { isOpposed, mails } = recipient;
+    const countedOn = mailId === null ? today : null;
+    const isBelowLimit =
+      countedOn === null || (mails < RECIPIENT_MAILS_MAX && (await isClientBelowLimit(client, clientId, today)));
+    const postponedUntil = isBelowLimit ? null : nextMorning('daily', now);
     const id = mailId ?? timeOrderedUuid(now);
-    const claim = { key, mailId, id, leaseMs, postponedUntil, isConsentRequired, ...recipient };
+    const claim = { key, mailId, id, leaseMs, postponedUntil, isConsentRequired, isOpposed };
     const rows = await claimItems(client, claim);
     const [first] = rows;
     if (first === undefined) return null;
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const { address, attempt, startedAt } = first;
     const letter = first.letterItems === rows.length ? first.letter : null;
+    await countMail(client, { key, clientId, countedOn }, 1);
     // The link of a repeated e-mail has been recorded.
-    await countMail(client, { key, clientId, today, isNew, token: letter === null ? token : null });
+    if (letter === null) await insertToken(client, token, key);
     const items = rows.map(({ reason, ...item }) => ({ ...item, reason: JSON.parse(reason) as MailReason }));
-    const countedOn = isNew ? today : null;
     return { id, clientId, key, address, attempt, startedAt, token, letter, items, countedOn };
   });
 }
 
+async function insertToken(client: Queryable, token: string, key: string): Promise<void> {
+  await client.query('insert into mail_tokens (hash, recipient_key) values ($1, $2)', [tokenHash(token), key]);
+}
+
 interface Recipient {
   readonly isOpposed: boolean;
-  readonly day: string | null;
+  /** E-mails that began today. */
   readonly mails: number;
 }
 
-/** Null when another instance holds it. Served by the primary key. */
-async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Promise<Recipient | null> {
+/** Null when another one holds it: an erasure may be long, and no slot waits for it. Served by the primary key. */
+async function lockRecipient(client: Queryable, key: string, clientId: Uuid, today: string): Promise<Recipient | null> {
   await client.query({
     name: 'insert-mail-recipient',
     text: 'insert into mail_recipients (key, client_id) values ($1, $2) on conflict do nothing',
@@ -100,16 +103,17 @@ async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Pr
   });
   const { rows } = await client.query<Recipient>({
     name: 'lock-mail-recipient',
-    text: `select ${IS_OPPOSED} as "isOpposed", day::text, mails from mail_recipients
-      where key = $1 for update skip locked`,
-    values: [key],
+    text: `
+      with mine as materialized (select key from mail_recipients where key = $1 for update skip locked)
+      update mail_recipients set mails = case when day = $2 then mails else 0 end, day = $2
+      where key = (select key from mine) returning ${IS_OPPOSED} as "isOpposed", mails`,
+    values: [key, today],
   });
   return rows[0] ?? null;
 }
 
 /** The client's row stays locked, so that only one e-mail is the last one of the day. Served by the primary key. */
-async function isBelowLimit(client: Queryable, recipient: Recipient, clientId: Uuid, today: string): Promise<boolean> {
-  if (recipient.day === today && recipient.mails >= RECIPIENT_MAILS_MAX) return false;
+async function isClientBelowLimit(client: Queryable, clientId: Uuid, today: string): Promise<boolean> {
   const { rows } = await client.query<{ mails: number }>({
     name: 'lock-mail-client',
     text: `
@@ -122,7 +126,8 @@ async function isBelowLimit(client: Queryable, recipient: Recipient, clientId: U
   return (rows[0]?.mails ?? 0) < CLIENT_MAILS_MAX;
 }
 
-interface ItemClaim extends Recipient {
+interface ItemClaim {
+  readonly isOpposed: boolean;
   readonly key: string;
   /** Null for a new e-mail. */
   readonly mailId: Uuid | null;
@@ -215,45 +220,29 @@ async function claimItems(client: Queryable, claim: ItemClaim): Promise<readonly
   return rows;
 }
 
-/** Counts an e-mail that begins, and records the proof in its link. Served by the primary keys. */
-async function countMail(
-  client: Queryable,
-  mail: { readonly key: string; clientId: Uuid; today: string; isNew: boolean; token: string | null },
-): Promise<void> {
-  const { key, clientId, today, isNew, token } = mail;
-  await client.query({
-    name: 'count-mail',
-    text: `
-      with counted as (
-        update mail_recipients set mails = case when day = $3 then mails + 1 else 1 end, day = $3 where key = $1 and $4
-      ), counted_too as (
-        update mail_clients set mails = mails + 1 where client_id = $2 and $4
-      )
-      insert into mail_tokens (hash, recipient_key) select $5, $1 where $5::bytea is not null`,
-    values: [key, clientId, today, isNew, token === null ? null : tokenHash(token)],
-  });
+type Counted = Pick<ClaimedMail, 'key' | 'clientId' | 'countedOn'>;
+
+/** Adds to the e-mails of a recipient and a client on their day. Served by the primary keys. */
+async function countMail(client: Queryable, { key, clientId, countedOn }: Counted, added: 1 | -1): Promise<void> {
+  if (countedOn === null) return;
+  const change = 'set mails = mails + $3 where day = $2 and';
+  await client.query(`update mail_recipients ${change} key = $1`, [key, countedOn, added]);
+  await client.query(`update mail_clients ${change} client_id = $1`, [clientId, countedOn, added]);
 }
 
-/** Before the items are locked. Served by the primary keys. */
-export async function lockMailCounts(
-  client: Queryable,
-  { key, clientId }: Pick<ClaimedMail, 'key' | 'clientId'>,
-): Promise<void> {
-  await client.query('select from mail_recipients where key = $1 for update', [key]);
-  await client.query('select from mail_clients where client_id = $1 for update', [clientId]);
-}
-
-/** An e-mail that began and is not sent does not count for its day. Served by the primary keys. */
+/**
+ * An e-mail that began and is not sent does not count for its day, if `work` says so. The counts are locked before the
+ * items that `work` changes. Served by the primary keys.
+ */
 export async function uncountMail(
-  client: Queryable,
-  { key, clientId, countedOn }: Pick<ClaimedMail, 'key' | 'clientId' | 'countedOn'>,
+  database: Database,
+  mail: Counted,
+  work: (client: Queryable) => Promise<boolean>,
 ): Promise<void> {
-  await client.query({
-    name: 'uncount-mail',
-    text: `
-      with uncounted as (update mail_recipients set mails = mails - 1 where key = $1 and day = $3)
-      update mail_clients set mails = mails - 1 where client_id = $2 and day = $3`,
-    values: [key, clientId, countedOn],
+  await transaction(database, async (client) => {
+    await client.query('select from mail_recipients where key = $1 for update', [mail.key]);
+    await client.query('select from mail_clients where client_id = $1 for update', [mail.clientId]);
+    if (await work(client)) await countMail(client, mail, -1);
   });
 }
 
@@ -264,8 +253,7 @@ export async function uncountMail(
  */
 export async function giveBackMail(database: Database, mail: ClaimedMail): Promise<void> {
   const { id, startedAt, countedOn } = mail;
-  await transaction(database, async (client) => {
-    await lockMailCounts(client, mail);
+  await uncountMail(database, mail, async (client) => {
     const { rowCount } = await client.query({
       name: 'give-back-mail',
       text: `
@@ -278,7 +266,7 @@ export async function giveBackMail(database: Database, mail: ClaimedMail): Promi
         where mail_id = $1 and state = 'sending' and date_trunc('milliseconds', attempt_started_at) = $2`,
       values: [id, startedAt, countedOn !== null],
     });
-    if (rowCount !== 0) await uncountMail(client, mail);
+    return rowCount !== 0;
   });
 }
 
@@ -329,7 +317,7 @@ export async function readMailTurns(client: Queryable, limit: number): Promise<r
 }
 
 export interface AbandonedMail {
-  readonly mailId: Uuid;
+  readonly id: Uuid;
   readonly key: string;
   /** Counted within the present series, from 1. */
   readonly attempt: number;
@@ -342,7 +330,7 @@ export async function readAbandonedMails(client: Queryable, limit: number): Prom
   const { rows } = await client.query<AbandonedMail>({
     name: 'read-abandoned-mails',
     text: `
-      select mail_id as "mailId", min(endpoint_key) as key, max(attempt_count - attempts_spent)::integer as attempt,
+      select mail_id as id, min(endpoint_key) as key, max(attempt_count - attempts_spent)::integer as attempt,
         min(attempt_started_at) as "startedAt",
         extract(epoch from clock_timestamp() - min(attempt_started_at))::float8 * 1000 as "startedAgoMs"
       from mail_items where state = 'sending' and due_at <= statement_timestamp() group by mail_id limit $1`,
@@ -351,23 +339,10 @@ export async function readAbandonedMails(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** Items that are not final, by state, and when the most overdue one was due. Reads each of them. */
-export async function countOpenMailItems(database: Queryable): Promise<{
-  readonly counts: ReadonlyMap<string, number>;
-  readonly oldestDueAt: Date | null;
-}> {
-  // Served by mail_items_due.
-  const waiting = database.query<{ state: string; count: number; oldest: Date }>(
-    `select state, count(*)::integer as count, min(due_at) as oldest
-     from mail_items where state in ${WAITING} group by state`,
+/** When the most overdue item was due; null without one. Reads each that waits, by mail_items_due. */
+export async function readOldestDue(database: Queryable): Promise<Date | null> {
+  const { rows } = await database.query<{ dueAt: Date | null }>(
+    `select min(due_at) as "dueAt" from mail_items where state in ${WAITING}`,
   );
-  // Served by mail_items_sending and mail_items_failed.
-  const others = database.query<{ sending: number; failed: number }>(
-    `select (select count(*) from mail_items where state = 'sending')::integer as sending,
-       (select count(*) from mail_items where state = 'failed')::integer as failed`,
-  );
-  const [{ rows }, { rows: counted }] = await Promise.all([waiting, others]);
-  const due = rows.map(({ oldest }) => oldest).sort((a, b) => a.getTime() - b.getTime());
-  const counts = [...rows.map(({ state, count }) => [state, count] as const), ...Object.entries(counted[0] ?? {})];
-  return { counts: new Map(counts), oldestDueAt: due[0] ?? null };
+  return rows[0]?.dueAt ?? null;
 }

@@ -8,12 +8,12 @@ import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
-import { type Database, transaction } from '../../engine/store/database.ts';
+import type { Database } from '../../engine/store/database.ts';
 import { readMembers } from '../../engine/store/pairs.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
-import { type ClaimedItem, type ClaimedMail, lockMailCounts, uncountMail } from './mail-claims.ts';
+import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
 import { itemsByProperty, type MailEntry, mailEntry, type Notified, news } from './mail-contents.ts';
-import { keepMail, readNotified } from './mail-outcomes.ts';
+import { keepMail, type Leaves, readNotified } from './mail-outcomes.ts';
 import { entryBytes, type MailFoot, type MailText, mailText, roomFor } from './mail-text.ts';
 
 /** Database work that is retried until it succeeds. */
@@ -53,7 +53,7 @@ export async function writeLetter(
   const searches = await retrying(() =>
     readMembers(database, [...new Set(mail.items.map(({ searchNumber }) => searchNumber))]),
   );
-  const { entries, shown, notified, rest, ...unsaid } = await fill(mail, foot, searches, dependencies, retrying);
+  const { entries, shown, notified, leaving, rest } = await fill(mail, foot, searches, dependencies, retrying);
   const counted = rest.filter((items) => items.every((item) => isLastTime(item, searches)));
   const items = [...shown, ...counted.flat()].sort((a, b) => (a.id < b.id ? -1 : 1));
   let bytes: Buffer | null = null;
@@ -62,16 +62,14 @@ export async function writeLetter(
     const text = mailText({ entries, moreCount: counted.length, searchTitles }, foot, language);
     bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
   }
-  const postponed = rest.filter((each) => !counted.includes(each)).flatMap(idsOf);
-  const written = { mailId: mail.id, bytes, items: idsOf(items), notified, postponed, ...unsaid };
-  await retrying(() =>
-    transaction(database, async (client) => {
-      if (bytes === null) await lockMailCounts(client, mail);
-      const isKept = await keepMail(client, written, gatherMs);
-      if (isKept && bytes === null) await uncountMail(client, mail);
-    }),
-  );
-  return bytes === null ? null : { bytes, itemCount: items.length };
+  for (const { id } of rest.filter((each) => !counted.includes(each)).flat()) leaving.set(id, 'postponed');
+  const written = { mailId: mail.id, bytes, items: items.map(({ id }) => id), notified, leaving };
+  if (bytes === null) {
+    await retrying(() => uncountMail(database, mail, (client) => keepMail(client, written, gatherMs)));
+    return null;
+  }
+  await retrying(() => keepMail(database, written, gatherMs));
+  return { bytes, itemCount: items.length };
 }
 
 /** E-mails of a morning that postpone a property; the next one only counts it. */
@@ -82,10 +80,6 @@ function isLastTime(
   searches: ReadonlyMap<SearchNumber, SearchMembers>,
 ): boolean {
   return postponedCount >= POSTPONED_MAX && searches.get(searchNumber)?.notificationFrequency !== 'instant';
-}
-
-function idsOf(items: readonly ClaimedItem[]): readonly Uuid[] {
-  return items.map(({ id }) => id);
 }
 
 /** Properties read at once: each may be large. */
@@ -103,8 +97,7 @@ async function fill(
   const entries: MailEntry[] = [];
   const shown: ClaimedItem[] = [];
   const notified = new Map<Uuid, Notified>();
-  const obsolete: Uuid[] = [];
-  const settled: Uuid[] = [];
+  const leaving = new Map<Uuid, Leaves>();
   let rest: readonly (readonly ClaimedItem[])[] = [];
   let room = roomFor(foot, language);
   const isOld = ({ matchId }: ClaimedItem): boolean => createdAtOf(matchId) < (keptSince() ?? new Date(0));
@@ -122,20 +115,21 @@ async function fill(
       const sources = { resolvePlace, notified: before, isAnnounced, searches, language };
       const entry = held === undefined ? null : mailEntry(items, { held, ...sources });
       if (entry === null) {
-        (news(items).length === 0 ? settled : obsolete).push(...idsOf(items));
+        const leaves = news(items).length === 0 ? 'settled' : 'obsolete';
+        for (const { id } of items) leaving.set(id, leaves);
         continue;
       }
       room -= entryBytes(entry, language);
       if (room < 0 && entries.length > 0) {
         rest = properties.slice(start + index).map(([, each]) => each);
-        return { entries, shown, notified, obsolete, settled, rest };
+        return { entries, shown, notified, leaving, rest };
       }
       entries.push(entry);
       shown.push(...items);
       notified.set((items.at(-1) as ClaimedItem).id, entry.notified);
     }
   }
-  return { entries, shown, notified, obsolete, settled, rest };
+  return { entries, shown, notified, leaving, rest };
 }
 
 export interface Mailbox {

@@ -92,6 +92,12 @@ export async function readNotified(
   return new Map(rows.map(({ uuid, notified }) => [uuid, notified]));
 }
 
+/**
+ * Why an item leaves its e-mail: its property found no room and goes into the next one; it says nothing that the recipient
+ * does not know; or its match ended and returned, which needs no words, and it counts as delivered.
+ */
+export type Leaves = 'postponed' | 'obsolete' | 'settled';
+
 export interface WrittenMail {
   readonly mailId: Uuid;
   /** Null when there is nothing to send. */
@@ -100,12 +106,7 @@ export interface WrittenMail {
   readonly items: readonly Uuid[];
   /** By item, the last one of each property that it shows. */
   readonly notified: ReadonlyMap<Uuid, Notified>;
-  /** Items of properties that found no room: they go into the next e-mail. */
-  readonly postponed: readonly Uuid[];
-  /** Items that say nothing that the recipient does not know. */
-  readonly obsolete: readonly Uuid[];
-  /** Items of matches that ended and returned: they need no words, and count as delivered. */
-  readonly settled: readonly Uuid[];
+  readonly leaving: ReadonlyMap<Uuid, Leaves>;
 }
 
 /**
@@ -113,34 +114,34 @@ export interface WrittenMail {
  * it, and its attempt does not count. False when that was done before. Served by mail_items_mail.
  */
 export async function keepMail(client: Queryable, written: WrittenMail, gatherMs: number): Promise<boolean> {
-  const { mailId, bytes, items, notified, postponed, obsolete, settled } = written;
+  const { mailId, bytes, items, notified, leaving } = written;
   const { rowCount } = await client.query({
     name: 'keep-mail',
     text: `
       with open as materialized (
-        select id, case when id = any($7::uuid[]) then 'postponed' when id = any($8::uuid[]) then 'obsolete'
-            when id = any($10::uuid[]) then 'settled' end as leaves
-        from mail_items where mail_id = $1 and state = 'sending' order by id for update
-      ), shown as (select * from unnest($5::uuid[], $6::jsonb[]) as shown(id, notified))
+        select id from mail_items where mail_id = $1 and state = 'sending' order by id for update
+      ), kept as (
+        select id, leaves, leaves is not distinct from 'postponed' as is_postponed,
+          clock_timestamp() + $7 * interval '1 millisecond' as next_at
+        from open, lateral (select $6::jsonb ->> id::text as leaves) as decided
+      )
       update mail_items set
         letter = case when mail_items.id = $2 then $3::bytea end,
         letter_items = case when mail_items.id = $2 then $4::integer end,
-        notified = (select shown.notified from shown where shown.id = mail_items.id),
+        notified = $5::jsonb -> mail_items.id::text,
         state = case leaves when 'postponed' then 'queued' when 'obsolete' then 'cancelled' when 'settled' then 'delivered'
           else state end,
         mail_id = case when leaves is null then mail_id end,
         attempt_count = attempt_count - (leaves is not null)::integer,
         attempts_spent = case when leaves is null then attempts_spent else attempt_count - 1 end,
-        postponed_count = postponed_count + (leaves = 'postponed' and leaves is not null)::integer,
-        gathers_from = case leaves when 'postponed' then clock_timestamp() + $9 * interval '1 millisecond'
-          else gathers_from end,
-        due_at = case leaves when 'postponed' then clock_timestamp() + $9 * interval '1 millisecond' else due_at end,
+        postponed_count = postponed_count + is_postponed::integer,
+        gathers_from = case when is_postponed then next_at else gathers_from end,
+        due_at = case when is_postponed then next_at else due_at end,
         finished_at = case when leaves in ('obsolete', 'settled') then clock_timestamp() end
-      from open where mail_items.id = any(array(select id from open)) and mail_items.id = open.id`,
+      from kept where mail_items.id = any(array(select id from open)) and mail_items.id = kept.id`,
     values: [
       ...[mailId, items[0] ?? null, bytes, items.length],
-      ...[[...notified.keys()], [...notified.values()].map((each) => JSON.stringify(each))],
-      ...[postponed, obsolete, gatherMs, settled],
+      ...[JSON.stringify(Object.fromEntries(notified)), JSON.stringify(Object.fromEntries(leaving)), gatherMs],
     ],
   });
   return rowCount !== 0;

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
-import { type MailFrequency, type MailLanguage, mailEndpointOf, nextMorning } from '../../engine/domain/mail.ts';
+import { type MailLanguage, nextMorning } from '../../engine/domain/mail.ts';
 import { horizonsOf } from '../../engine/domain/retention.ts';
 import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
@@ -13,7 +13,7 @@ import type { Feature } from '../../feature.ts';
 import type { Log } from '../../log.ts';
 import { keptForScrapes, type Metrics } from '../../metrics.ts';
 import { startEndpointNotices } from './endpoint-notices.ts';
-import { countOpenMailItems } from './mail-claims.ts';
+import { readOldestDue } from './mail-claims.ts';
 import { mailReasonsOf, type NewMailItem, newMailItems } from './mail-items.ts';
 import type { SettledMail } from './mail-outcomes.ts';
 import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS, type MailSenderOptions } from './mail-sender.ts';
@@ -104,23 +104,12 @@ function serverOf({ url, authoritiesFile, isTlsInsecure }: ServerSettings): Mail
   };
 }
 
-const MAIL_STATES = ['queued', 'sending', 'retry_wait', 'failed'] as const;
-
 /** Every instance reads the same: take the maximum over instances. */
 function measureMail(metrics: Metrics, database: Database): void {
-  const read = keptForScrapes(() => countOpenMailItems(database));
-  metrics.labelledGauge(
-    'vigie_mail_items',
-    'Items of e-mails that are not final, and failed ones',
-    'state',
-    async () => {
-      const { counts } = await read();
-      return MAIL_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
-    },
-  );
+  const read = keptForScrapes(() => readOldestDue(database));
   metrics.gauge('vigie_mail_oldest_due_seconds', 'How long the most overdue item of an e-mail has waited', async () => {
-    const { oldestDueAt } = await read();
-    return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
+    const dueMs = (await read())?.getTime() ?? Date.now();
+    return Math.max(0, (Date.now() - dueMs) / 1_000);
   });
 }
 
@@ -134,44 +123,25 @@ function reportMail(metrics: Metrics, log: Log, { id, attempt, outcome, after }:
   log[error === null ? 'debug' : 'info'](line, 'mail');
 }
 
-/** Estimated bytes of an item beyond its reason. */
-const ROW_LENGTH = 768;
-
 /**
  * Recorded at `now`. Instant ones gather for `gatherMs`, by PostgreSQL's clock; the others wait for their morning, when
  * they begin to gather as well.
  */
 export function insertMailItems(items: readonly NewMailItem[], now: Date, gatherMs: number): readonly Statement[] {
-  const mornings = new Map<MailFrequency, Date>();
-  const morningOf = (frequency: MailFrequency): Date | null => {
-    if (frequency === 'instant') return null;
-    const morning = mornings.get(frequency) ?? nextMorning(frequency, now);
-    mornings.set(frequency, morning);
-    return morning;
-  };
-  const rows = items.map(({ route: { address, key, frequency }, ...item }) => ({
-    id: item.id,
-    client_id: item.clientId,
-    search_number: item.searchNumber,
-    match_id: item.matchId,
-    property_uuid: item.propertyUuid,
-    kind: item.reason.kind,
-    endpoint: mailEndpointOf(address),
-    endpoint_key: key,
-    reason: JSON.stringify(item.reason),
-    generation: item.generation,
-    morning: morningOf(frequency),
-  }));
-  return statementShares(rows, ({ reason }) => reason.length + ROW_LENGTH).map((share) => ({
+  const mornings = JSON.stringify({ daily: nextMorning('daily', now), weekly: nextMorning('weekly', now) });
+  const rows = items.map((item) => JSON.stringify(item));
+  return statementShares(rows, ({ length }) => length).map((share) => ({
     name: 'insert-mail-items',
     text: `
       insert into mail_items (id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason,
         generation, gathers_from, due_at)
-      select id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason,
-        generation, coalesce(morning, now()), coalesce(morning, now() + $2 * interval '1 millisecond')
-      from json_to_recordset($1) as written(id uuid, client_id uuid, search_number integer, match_id uuid, property_uuid uuid,
-        kind text, endpoint text, endpoint_key text, reason text, generation integer, morning timestamptz)`,
-    values: [JSON.stringify(share), gatherMs],
+      select id, "clientId", "searchNumber", "matchId", "propertyUuid", reason ->> 'kind', 'mailto:' || (route ->> 'address'),
+        route ->> 'key', reason::text, generation, coalesce(morning, now()),
+        coalesce(morning, now() + $2 * interval '1 millisecond')
+      from json_to_recordset($1) as written(id uuid, "clientId" uuid, "searchNumber" integer, "matchId" uuid,
+          "propertyUuid" uuid, route json, reason json, generation integer),
+        lateral (select ($3::json ->> (route ->> 'frequency'))::timestamptz as morning) as due`,
+    values: [`[${share.join()}]`, gatherMs, mornings],
   }));
 }
 

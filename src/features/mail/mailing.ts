@@ -14,7 +14,7 @@ import {
 import { startTask } from '../../engine/actor/task.ts';
 import { endsWithin, InFlight } from '../../engine/actor/waiting.ts';
 import type { PauseGate } from '../../engine/broker/pause-gate.ts';
-import { type AfterAttempt, afterAttempt } from '../../engine/domain/delivery.ts';
+import { type AfterAttempt, abortedOutcome, afterAttempt } from '../../engine/domain/delivery.ts';
 import {
   type AbandonedMail,
   type ClaimedMail,
@@ -24,7 +24,7 @@ import {
   readAbandonedMails,
   readMailTurns,
 } from './mail-claims.ts';
-import { type LetterDependencies, type Retrying, type WrittenLetter, writeLetter } from './mail-letter.ts';
+import { type LetterDependencies, type Retrying, writeLetter } from './mail-letter.ts';
 import { recordMail, type SettledMail } from './mail-outcomes.ts';
 import type { MailOutcome, MailSender } from './mail-sender.ts';
 
@@ -70,76 +70,62 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
   const budget = retryUntilAborted(draining.signal);
   const retrying: Retrying = (work) => retryUntilDone(work, watch, budget);
   const report = (error: Error) => void (error instanceof RetryAbandonedError || onTransientError('mail', error));
-  /** Until when recipients that a bug blocks are skipped, so that they take no slot from others. */
-  const resting = new Map<string, number>();
-  const slots = createSlots((key, error) => {
-    report(error);
-    resting.set(key, performance.now() + BROKEN_REST_MS);
-  });
+  const attempts = new InFlight();
+  /** Until when no e-mail of a recipient begins: for ever while one is under way, for a time after a bug stopped one. */
+  const blockedUntil = new Map<string, number>();
 
   /** Whether an e-mail was started. */
   async function startDue(): Promise<boolean> {
     for (const abandoned of await readAbandonedMails(database, ABANDONED_MAX)) {
       await settleAbandoned(abandoned, dependencies);
     }
-    for (const [key, untilMs] of resting) if (untilMs < performance.now()) resting.delete(key);
+    for (const [key, untilMs] of blockedUntil) if (untilMs < performance.now()) blockedUntil.delete(key);
     let hasStarted = false;
     for (const turn of await readMailTurns(database, TURNS_MAX)) {
-      await slots.untilFree();
+      while (attempts.count >= SLOTS) await attempts.oneEnded();
       if (draining.signal.aborted || !gate.isOpen) return false;
-      if (resting.has(turn.key)) continue;
-      hasStarted = slots.start(turn.key, () => mailOnce(turn, dependencies, retrying)) || hasStarted;
+      if (blockedUntil.has(turn.key)) continue;
+      blockedUntil.set(turn.key, Number.POSITIVE_INFINITY);
+      attempts.add(serve(turn));
+      hasStarted = true;
     }
     return hasStarted;
+  }
+
+  async function serve(turn: MailTurn): Promise<void> {
+    try {
+      await mailOnce(turn, dependencies, retrying);
+      blockedUntil.delete(turn.key);
+    } catch (error) {
+      blockedUntil.set(turn.key, performance.now() + BROKEN_REST_MS);
+      report(error as Error);
+    }
   }
 
   /** Polls at once when one has ended; before, it would only find the same ones again. */
   async function poll(): Promise<number | void> {
     const hasStarted = gate.isOpen && (await retrying(startDue).catch(report)) === true;
     if (!hasStarted) return;
-    await slots.attempts.oneEnded();
+    await attempts.oneEnded();
     return 0;
   }
 
   const task = startTask({ what: 'mail', everyMs: CHECK_EVERY_MS, isDueAtOnce: true, work: poll, onTransientError });
   return {
     get inFlight() {
-      return slots.attempts.count;
+      return attempts.count;
     },
     async drain() {
       draining.abort();
       await task.stop();
-      await endsWithin(slots.attempts.ended(), dependencies.drainTimeoutMs);
+      await endsWithin(attempts.ended(), dependencies.drainTimeoutMs);
       watch.recovered();
     },
   };
 }
 
-/** E-mails under way: a limited number, and one per key. */
-function createSlots(onFailure: (key: string, error: Error) => void) {
-  const attempts = new InFlight();
-  const busy = new Set<string>();
-  return {
-    attempts,
-    untilFree: async (): Promise<void> => {
-      while (attempts.count >= SLOTS) await attempts.oneEnded();
-    },
-    /** False when the key has one under way. */
-    start(key: string, serve: () => Promise<void>): boolean {
-      if (busy.has(key)) return false;
-      busy.add(key);
-      attempts.add(
-        serve()
-          .catch((error: Error) => onFailure(key, error))
-          .finally(() => busy.delete(key)),
-      );
-      return true;
-    },
-  };
-}
-
 async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retrying: Retrying): Promise<void> {
-  const { database, attemptTimeoutMs, retryDelayMs, clock, onMail, onTransientError } = dependencies;
+  const { database, attemptTimeoutMs, retryDelayMs, clock, from, sender, onMail, onTransientError } = dependencies;
   const { nowMs = () => performance.now(), isConsentRequired = false } = dependencies;
   const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock(), isConsentRequired };
   let claimedAt = 0;
@@ -149,83 +135,48 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
     return claimMail(database, turn, options);
   });
   if (mail === null) return;
-  const isTooOld = () => nowMs() - claimedAt > CLAIM_USED_WITHIN_MS;
-  const attempted = await attempt(mail, dependencies, retrying, isTooOld);
-  if (attempted === null) {
+  const letter = await writeLetter(mail, dependencies, retrying).catch((error: Error) => {
+    if (error instanceof RetryAbandonedError) throw error;
+    onTransientError('write mail', error);
+    return 'unwritable' as const;
+  });
+  if (letter === null) return;
+  let outcome: MailOutcome;
+  if (letter === 'unwritable') {
+    // A failed attempt: the others continue, and this one is not retried for ever.
+    const reason = 'the e-mail could not be written';
+    outcome = { ...abortedOutcome(mail.startedAt, reason), error: 'protocol', ...OF_NO_SERVER };
+  } else if (nowMs() - claimedAt > CLAIM_USED_WITHIN_MS) {
+    // Its lease could end during the attempt, and another process send the e-mail as well.
     await retrying(() => giveBackMail(database, mail));
     const late = `not sent within ${CLAIM_USED_WITHIN_MS} ms of its claim, and given back: this machine is too busy`;
     return onTransientError('mail', new Error(late));
-  }
-  const { outcome, itemCount } = attempted;
-  if (outcome === null) return;
+  } else outcome = await sender.send({ from: from.address, to: mail.address, bytes: letter.bytes }, mail.startedAt);
   const settled = settledOf(mail, outcome, retryDelayMs);
   await retrying(() => recordMail(database, settled));
-  onMail(settled, itemCount);
+  onMail(settled, letter === 'unwritable' ? mail.items.length : letter.itemCount);
 }
 
-interface Attempted {
-  /** Null when nothing remained to be said. */
-  readonly outcome: MailOutcome | null;
-  readonly itemCount: number;
-}
+/** Of an attempt that no mail server has answered. */
+const OF_NO_SERVER = { isFinal: false, isRecipientRefused: false } as const;
 
-/**
- * An e-mail that cannot be written counts as a failed attempt: the others continue, and this one is not retried for
- * ever. Null when the claim has become too old: its lease could end during the attempt, and another process send the
- * e-mail as well.
- */
-async function attempt(
-  mail: ClaimedMail,
-  dependencies: MailingDependencies,
-  retrying: Retrying,
-  isTooOld: () => boolean,
-): Promise<Attempted | null> {
-  const { from, sender, onTransientError } = dependencies;
-  let letter: WrittenLetter | null;
-  try {
-    letter = await writeLetter(mail, dependencies, retrying);
-  } catch (error) {
-    if (error instanceof RetryAbandonedError) throw error;
-    onTransientError('write mail', error as Error);
-    const outcome: MailOutcome = {
-      startedAt: mail.startedAt,
-      durationMs: 0,
-      statusCode: null,
-      error: 'protocol',
-      reason: 'the e-mail could not be written',
-      responseHead: null,
-      isFinal: false,
-      isRecipientRefused: false,
-    };
-    return { outcome, itemCount: mail.items.length };
-  }
-  if (letter === null) return { outcome: null, itemCount: 0 };
-  if (isTooOld()) return null;
-  const { bytes, itemCount } = letter;
-  return { outcome: await sender.send({ from: from.address, to: mail.address, bytes }, mail.startedAt), itemCount };
-}
-
-function settledOf({ id, key, attempt }: ClaimedMail, outcome: MailOutcome, retryDelayMs: number): SettledMail {
+function settledOf(
+  { id, key, attempt }: Pick<ClaimedMail, 'id' | 'key' | 'attempt'>,
+  outcome: MailOutcome,
+  retryDelayMs: number,
+): SettledMail {
   const { isFinal, isRecipientRefused, ...logged } = outcome;
   const after: AfterAttempt = isFinal ? { state: 'failed', dueAt: null } : afterAttempt(attempt, outcome, retryDelayMs);
   return { id, key, attempt, outcome: logged, after, retryInMs: retryDelayMs, isRecipientRefused };
 }
 
 async function settleAbandoned(
-  { mailId, startedAgoMs, ...abandoned }: AbandonedMail,
+  abandoned: AbandonedMail,
   { database, retryDelayMs, onMail }: MailingDependencies,
 ): Promise<void> {
-  const outcome = {
-    startedAt: abandoned.startedAt,
-    durationMs: 0,
-    statusCode: null,
-    error: 'aborted' as const,
-    reason: 'the daemon stopped during the attempt; whether the mail server took it is unknown',
-    responseHead: null,
-  };
-  const after = afterAttempt(abandoned.attempt, outcome, retryDelayMs);
-  const retryInMs = retryDelayMs - startedAgoMs;
-  const settled = { id: mailId, ...abandoned, outcome, after, retryInMs, isRecipientRefused: false };
-  await recordMail(database, settled);
+  const reason = 'the daemon stopped during the attempt; whether the mail server took it is unknown';
+  const outcome = { ...abortedOutcome(abandoned.startedAt, reason), ...OF_NO_SERVER };
+  const settled = settledOf(abandoned, outcome, retryDelayMs);
+  await recordMail(database, { ...settled, retryInMs: retryDelayMs - abandoned.startedAgoMs });
   onMail(settled, 0);
 }
