@@ -713,17 +713,30 @@ test('digits before exactly three others: the mapping decides, else what the sou
   // One value that somebody typed otherwise, among many, is no evidence.
   const mixed = read(habits, [...Array.from({ length: 9 }, () => ['surface', '62,5'] as const), ['surface', '62.5']]);
   assert.deepEqual(mixed.numbers.learned(), habits);
-  const british = read(habits, [
-    ['surface', '62.5'],
-    ['price', '1,250,000'],
+  // Nor is it among none, of today: the others may have gone.
+  const stray = read(habits, [
+    ['energy.value', '120.5'],
+    ['price', '350.000'],
+    ['landSurface', '1.250'],
   ]);
+  assert.deepEqual([stray.found, stray.numbers.isOutdated()], [[120.5, 350_000, 1_250], false]);
+  // Ten are, for what has not been read by the habit before.
+  const lively = (value: string) => Array.from({ length: 10 }, () => ['surface', value] as const);
+  const british = read(stray.numbers.learned(), lively('62.5')).numbers.learned();
   assert.deepEqual(
-    read(british.numbers.learned(), [
-      ['price', '350,000'],
+    read(british, [
+      ['priceExcludingFees', '350,000'],
+      ['inventoryPrice', '1.250'],
       ['landSurface', '1.250'],
+      ['price', '350.000'],
     ]).found,
-    [350_000, 1.25],
+    [350_000, null, 1_250, 350_000],
   );
+  const grouped = read(habits, [
+    ...lively('62.5'),
+    ...Array.from({ length: 1_001 }, () => ['surface', '1.250'] as const),
+  ]);
+  assert.equal(grouped.numbers.learned().surface, ',');
   // No price has three decimals, whatever a source's surfaces show.
   assert.deepEqual(
     read({ '': '.' }, [

@@ -378,6 +378,12 @@ test('a price with grouped digits is read by what the source has shown, also whe
   await recorded(scene);
   assert.deepEqual(await pricesOf(scene, 'grouped'), [189_500, 250_000, 350_000]);
   assert.equal(await eventCount(scene, 'ad.update.price', 'grouped'), 0);
+  const other = await take(
+    scene,
+    'grouped',
+    polirisFile([row(1, '350.000'), row(2, '250000', '62.5'), row(3, '189.500 €')]),
+  );
+  assert.deepEqual([other.counts.unchanged, other.counts.changed, other.lost], [2, 1, {}]);
   const unknown = await take(scene, 'unfamiliar', polirisFile([row(1, '350.000')]));
   assert.deepEqual(unknown.lost, { price: 1 });
   assert.match(unknown.notices.join(), /price: 1 of 1 is no number for certain.*\(first: line 1, "350\.000"\)/);

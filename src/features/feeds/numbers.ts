@@ -26,7 +26,9 @@ export type NumberReader = ReturnType<typeof createNumberReader>;
 /** `decimal`: of the mapping; it decides alone. */
 export function createNumberReader(habits: DecimalHabits = {}, decimal?: DecimalSign) {
   const shown = new Map<string, { '.': number; ',': number }>();
-  const ambiguous = new Set<string>();
+  /** How often a member had an ambiguous value, and by which habit one was decided. */
+  const ambiguous = new Map<string, number>();
+  const decided = new Map<string, DecimalSign>();
   const show = (name: string, sign: DecimalSign): void => {
     const counts = shown.get(name) ?? { '.': 0, ',': 0 };
     counts[sign] += 1;
@@ -34,10 +36,11 @@ export function createNumberReader(habits: DecimalHabits = {}, decimal?: Decimal
   };
   const learned = (): DecimalHabits => {
     const changed = [...shown].flatMap(([name, counts]) => {
-      const sign = clearSign(counts);
+      const sign = clearSign(counts, habits[name], ambiguous.get(name));
       return sign === null ? [] : [[name, sign] as const];
     });
-    return { ...habits, ...Object.fromEntries(changed) };
+    // From now on the source's other numbers say nothing about a member that they have decided.
+    return { ...habits, ...Object.fromEntries(decided), ...Object.fromEntries(changed) };
   };
   return {
     /** A number, or why the text is none. */
@@ -50,10 +53,11 @@ export function createNumberReader(habits: DecimalHabits = {}, decimal?: Decimal
       }
       const { sign, grouped, parted } = parsed;
       if (decimal !== undefined) return decimal === sign ? parted : grouped;
-      ambiguous.add(member);
+      ambiguous.set(member, (ambiguous.get(member) ?? 0) + 1);
       const habit = habitOf(habits, member);
       // No price has three decimals: 350.000 is never 350 € because surfaces have decimals with a dot.
       if (habit === null || (habit === sign && MONEY.has(member))) return AMBIGUOUS;
+      decided.set(member, habit);
       return habit === sign ? parted : grouped;
     },
     /** The habits after the values that were read. */
@@ -61,7 +65,7 @@ export function createNumberReader(habits: DecimalHabits = {}, decimal?: Decimal
     /** By these, a value that was read would be another. */
     isOutdated: () => {
       const now = learned();
-      return [...ambiguous].some((member) => habitOf(now, member) !== habitOf(habits, member));
+      return [...ambiguous.keys()].some((member) => habitOf(now, member) !== habitOf(habits, member));
     },
   };
 }
@@ -72,10 +76,19 @@ function habitOf(habits: DecimalHabits, member: string): DecimalSign | null {
 
 const CLEAR_FROM = 10;
 
-/** A few values that somebody typed otherwise do not change the habit of a source. */
-function clearSign(counts: { readonly '.': number; readonly ',': number }): DecimalSign | null {
-  if (counts['.'] >= CLEAR_FROM * counts[',']) return '.';
-  return counts[','] >= CLEAR_FROM * counts['.'] ? ',' : null;
+/**
+ * A few values that somebody typed otherwise do not change the habit of a source, also when none shows it today: it counts
+ * as one value, or as a hundredth of those that are read by it.
+ */
+function clearSign(
+  counts: Readonly<Record<DecimalSign, number>>,
+  habit: DecimalSign | undefined,
+  readByHabit = 0,
+): DecimalSign | null {
+  const against = (sign: DecimalSign): number =>
+    counts[otherSign(sign)] + (habit === otherSign(sign) ? Math.max(1, readByHabit / 100) : 0);
+  const signs: readonly DecimalSign[] = ['.', ','];
+  return signs.find((sign) => counts[sign] > 0 && counts[sign] >= CLEAR_FROM * against(sign)) ?? null;
 }
 
 const SQUARE_METRES = /m²|m2|m\^2|qm|mq|sqm|sq\.? ?m\.?|m[èe]tres? carr[ée]s?|metros cuadrados/;
