@@ -295,9 +295,6 @@ describe('a preview from a sample', () => {
   }
 
   it('is within its margin of what there is, and another sample in each hour', async () => {
-    const { rows: before } = await api.database.query<{ uuid: string }>(
-      'select property_uuid as uuid from property_summaries',
-    );
     await copySummaries();
     const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: 'x', transactionType: 0, budgetMax: 300_000 }, () => null);
     const { rows } = await api.database.query<{ count: number }>(
@@ -318,8 +315,5 @@ describe('a preview from a sample', () => {
     // With a confidence of 95 % each.
     assert.ok(within >= (HOURS * 5) / 6, `${within} of ${HOURS}`);
     assert.ok(answers.size > HOURS / 4, `${answers.size} different answers`);
-    await api.database.query('delete from property_summaries where property_uuid <> all($1::uuid[])', [
-      before.map(({ uuid }) => uuid),
-    ]);
   });
 });

@@ -2,11 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
-import { test } from 'node:test';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { after, test } from 'node:test';
+import { startTestApi } from '../support/api.ts';
+import { lastFirst } from '../support/servers.ts';
 import { untilIs } from '../support/until.ts';
 
 const AT_ONCE = 400;
+
+const api = await startTestApi(lastFirst({ after }));
 
 interface Sent {
   readonly key: string;
@@ -17,7 +20,7 @@ interface Sent {
 }
 
 /** Without the checks of `call`, which would take the time of this process. */
-function sender(t: { after: (work: () => void) => void }, api: TestApi) {
+function sender(t: { after: (work: () => void) => void }) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1_000 });
   t.after(() => agent.destroy());
   return ({ key, method, path, body, headers }: Sent, onSent: () => void = () => undefined): Promise<number> =>
@@ -74,19 +77,22 @@ const WAITING: readonly {
 
 for (const { what, lock, sentOf } of WAITING) {
   test(`four hundred ${what} of one client at once keep no other client waiting`, async (t) => {
-    const api = await startTestApi(t);
-    const neighbour = await api.newClient('neighbour');
-    const send = sender(t, api);
+    const send = sender(t);
+    const neighbour = await api.newClient(`neighbour of ${what}`);
+    const key = await api.newClient(what);
     // A row in every part of the client's totals.
-    const made = await Promise.all(Array.from({ length: 60 }, () => api.call('POST', '/searches', { title: 'one' })));
+    const made = await Promise.all(
+      Array.from({ length: 60 }, () => api.call('POST', '/searches', { title: 'one' }, { key })),
+    );
     const id = String(made[0]?.body['@id']).replace('/searches/', '');
     const holder = await api.database.connect();
+    const { rows } = await holder.query('select id from clients where name = $1', [what]);
     await holder.query('begin');
-    await holder.query(lock, [api.clientId]);
+    await holder.query(lock, [rows[0].id]);
     let sent = 0;
     const flood = Array.from({ length: AT_ONCE }, (_, n) => {
       const { path = '/searches', method = 'POST', ...rest } = sentOf(n);
-      return send({ key: api.key, method, path: path.replace('{id}', id), ...rest }, () => void sent++);
+      return send({ key, method, path: path.replace('{id}', id), ...rest }, () => void sent++);
     });
     try {
       await untilIs(() => sent, AT_ONCE);

@@ -4,7 +4,7 @@
  */
 
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { GROUPS } from './groups.ts';
 
@@ -19,4 +19,7 @@ const filesIn = (folder: string): string[] =>
 const grouped = new Set<string>(Object.values(GROUPS).flat());
 const single = [...filesIn(''), ...filesIn('integration')].filter((path) => !grouped.delete(path.replace(ENDING, '')));
 if (grouped.size > 0) throw new Error(`groups name files that are not there: ${[...grouped].join(', ')}`);
-for (const path of [...filesIn('groups'), ...single]) console.log(join(TESTS, path));
+const order = Object.keys(GROUPS);
+const turnOf = (path: string): number => order.indexOf(basename(path).replace(ENDING, ''));
+const groups = filesIn('groups').toSorted((one, other) => turnOf(one) - turnOf(other));
+for (const path of [...groups, ...single]) console.log(join(TESTS, path));
