@@ -527,6 +527,32 @@ test('a row of a CSV that has more values than columns is not understood: which 
   );
 });
 
+test('a quotation mark within a value stops its row alone', async () => {
+  const mapping = { format: 'csv', reference: 'id', members: { title: 'title', price: 'price' } };
+  const rows = await mapped(
+    'id,title,price\n1,Flat "A",100\n2,"Flat "B" x",200\n3,"Flat ""C""",300\n4,"Flat, open,400\n5,"D",500\n6,E,600\n',
+    mapping,
+  );
+  const reason = 'a quotation mark within a value is not written twice';
+  assert.deepEqual(
+    rows
+      .toSorted((a, b) => a.line - b.line)
+      .map((row) => [row.line, row.reference, row.kind === 'advert' ? row.content.advert : row.reason]),
+    [
+      [2, null, reason],
+      [3, null, reason],
+      [4, '3', { title: 'Flat "C"', price: 300 }],
+      [6, null, reason],
+      [7, '6', { title: 'E', price: 600 }],
+    ],
+  );
+  await assert.rejects(
+    mapped('id,title,price\n1,A,1\n2,"Flat,100\n3,A,200\n', mapping),
+    /cannot be read as CSV: Quote Not Closed/,
+  );
+  await assert.rejects(mapped('id,ti"tle,price\n1,A,1\n', mapping), /cannot be read as CSV/);
+});
+
 test('columns of a CSV may have the same name, of which the first counts, or none', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title' } };
   const [row] = advertsOf(await mapped('id,title,,,title\n1,House,a,b,c\n', mapping));

@@ -2,7 +2,7 @@
 
 import { pipeline, Readable } from 'node:stream';
 import { JSONParser, TokenType } from '@streamparser/json';
-import { parse as parseCsv } from 'csv-parse';
+import { type CsvError, parse as parseCsv } from 'csv-parse';
 import { Parser } from 'htmlparser2';
 import { nearestName } from '../../engine/domain/nearest-name.ts';
 import { type ComplaintRow, type FeedRow, linesOf, NAMES_COLUMNS, SnapshotRefusedError } from './feed-row.ts';
@@ -74,14 +74,37 @@ const READERS: Readonly<Record<Mapping['format'], Read>> = {
   xml: readXml,
 };
 
+/** The lines with a quotation mark within a value: their rows are read to the end, and left out. */
+function createStrayQuotes() {
+  const rows = new Map<number, ComplaintRow>();
+  const reason = 'a quotation mark within a value is not written twice';
+  return {
+    /** Those since the last call. */
+    *take() {
+      yield* rows.values();
+      rows.clear();
+    },
+    /** Throws any other error, and one of the names of columns. */
+    skip(error: CsvError | undefined): undefined {
+      const isStray = error?.code === 'INVALID_OPENING_QUOTE' || error?.code === 'CSV_INVALID_CLOSING_QUOTE';
+      if (!isStray || error.records === 0) throw error;
+      const line = Number(error.lines);
+      rows.set(line, { kind: 'complaint', line, reference: null, reason });
+    },
+  };
+}
+
 async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping): ReturnType<Read> {
+  const strayQuotes = createStrayQuotes();
   const parser = parseCsv({
     bom: true,
     delimiter: delimiter ?? ',',
     info: true,
     max_record_size: RECORD_LENGTH_MAX,
+    on_skip: strayQuotes.skip,
     relax_column_count: true,
     skip_empty_lines: true,
+    skip_records_with_error: true,
   });
   let columns: readonly string[] = [];
   let short: ComplaintRow | null = null;
@@ -94,6 +117,7 @@ async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping):
         if (missing.length > 0) throw wrongPaths(missing, values);
         continue;
       }
+      yield* strayQuotes.take();
       if (short !== null) yield short;
       short = null;
       const reason = `it has ${values.length} values for ${columns.length} columns`;
@@ -108,6 +132,7 @@ async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping):
         yield { line: info.lines, at: (path) => values[columns.indexOf(path)], names: columns, fault };
       }
     }
+    yield* strayQuotes.take();
     if (short !== null) throw new SnapshotRefusedError(`it is cut off: of the last row, ${short.reason}`);
   } catch (error) {
     throw asRefused(error, 'CSV');
