@@ -150,7 +150,6 @@ const FRENCH = {
   publisherTypes: ['particulier', 'professionnel'],
   anything: 'Tous les biens',
   or: 'ou',
-  and: 'et',
   without: 'sans',
   orUnknown: '(ou non précisé)',
   exactly: 'exactement',
@@ -182,7 +181,6 @@ const ENGLISH: SearchWords = {
   publisherTypes: ['individual', 'professional'],
   anything: 'Any property',
   or: 'or',
-  and: 'and',
   without: 'without',
   orUnknown: '(or not stated)',
   exactly: 'exactly',
@@ -208,7 +206,7 @@ function searchWords(members: SearchMembers, names: PlaceNames, language: Langua
     line !== '' && criteria.some((name) => members.orMissing.includes(name)) ? `${line} ${words.orUnknown}` : line;
   const labelled = (label: Label, text: string): string =>
     text === '' ? '' : accepting(`${words.labels[label]}${colon}${text}`, label);
-  const list = (texts: readonly (string | null)[], last = words.or): string => listed(texts, last, words);
+  const list: List = (texts) => listed(texts, 'disjunction', language);
   const categories = (ids: readonly number[]): string => list(ids.map(names.siteCategory));
   const lines = [
     accepting(kindOf(members, list, language), 'transactionType', 'propertyTypes'),
@@ -232,7 +230,7 @@ function searchWords(members: SearchMembers, names: PlaceNames, language: Langua
     labelled('publisherTypes', list(listOf(members.publisherTypes).map((type) => words.publisherTypes[type] ?? null))),
     labelled('includedSiteCategories', categories(members.includedSiteCategories)),
     labelled('excludedSiteCategories', categories(members.excludedSiteCategories)),
-    labelled('expressions', textsOf(members, words)),
+    labelled('expressions', textsOf(members, words, language)),
   ];
   return lines.filter((line) => line !== '').map(cleanText);
 }
@@ -243,13 +241,14 @@ function labelOf(what: string): string {
   return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
 }
 
-type List = (texts: readonly (string | null)[], last?: string) => string;
+type Texts = readonly (string | null)[];
+type List = (texts: Texts) => string;
 
-function listed(texts: readonly (string | null)[], last: string, words: SearchWords): string {
-  const known = texts.filter((text) => text !== null && text !== '');
+function listed(texts: Texts, type: 'conjunction' | 'disjunction', language: Language): string {
+  const known = texts.flatMap((text) => text || []);
   const shown = known.slice(0, LISTED_MAX);
-  if (known.length > shown.length) return `${shown.join(', ')} ${last} ${words.more(known.length - shown.length)}`;
-  return [shown.slice(0, -1).join(', '), shown.at(-1) ?? ''].filter((part) => part !== '').join(` ${last} `);
+  if (known.length > shown.length) shown.push(WORDS[language].more(known.length - shown.length));
+  return new Intl.ListFormat(MAIL_WORDS[language].locale, { type }).format(shown);
 }
 
 function kindOf({ propertyTypes, transactionType }: SearchMembers, list: List, language: Language): string {
@@ -278,11 +277,11 @@ function boundsOf(row: RowOf<'range'>, members: SearchMembers, language: Languag
   return max === null ? words.from(show(min)) : words.between(show(min), show(max));
 }
 
-function textsOf({ expressions }: SearchMembers, words: SearchWords): string {
+function textsOf({ expressions }: SearchMembers, words: SearchWords, language: Language): string {
   const entryOf = ({ word, includes, strict }: ExpressionEntry): string =>
     [includes ? '' : words.without, strict ? words.exactly : '', words.quote(word)]
       .filter((part) => part !== '')
       .join(' ');
-  const groups = parseExpressions(expressions).map((group) => listed(group.map(entryOf), words.and, words));
-  return listed(groups, `, ${words.or}`, words).replaceAll(' , ', ', ');
+  const groups = parseExpressions(expressions).map((group) => listed(group.map(entryOf), 'conjunction', language));
+  return groups.join(`, ${words.or} `);
 }
