@@ -15,7 +15,7 @@ import { isFaultOfItsOwn, isHalfDead } from '../../engine/store/endpoints.ts';
 import type { FeatureTask } from '../../feature.ts';
 import { messageBytes } from './mail-letter.ts';
 import type { MailOutcome } from './mail-sender.ts';
-import { cleanText } from './mail-words.ts';
+import { cleanText, MAIL_WORDS } from './mail-words.ts';
 import type { MailingDependencies } from './mailing.ts';
 
 type Shared = 'database' | 'sender' | 'from' | 'language' | 'gate' | 'drainTimeoutMs' | 'onTransientError';
@@ -79,15 +79,18 @@ interface DueNotice {
   readonly readAt: Date;
 }
 
-/** Reads all endpoints, where a client has a notice address and an hour has passed. */
+/** A client has an address for notices, and none was tried within the last hour. */
+const IS_NOTICE_DUE = `notice_address is not null
+  and coalesce(notice_tried_at, '-infinity') < statement_timestamp() - interval '1 hour'`;
+
+/** Reads all endpoints, where a notice of a client is due. */
 async function readDueNotices(database: Queryable, pauseDays: number): Promise<readonly DueNotice[]> {
   const { rows } = await database.query<DueNotice>(
     `select c.id as "clientId", c.name as "clientName", c.notice_address as address, e.key, e.url,
        e.failures_paused_at as "pausedAt", e.failing_since as "failingSince", e.last_error as "lastError",
        statement_timestamp() as "readAt"
      from clients c join endpoints e on length(e.key) = 32 and substr(e.key, 17, 8) = right(c.id::text, 8)
-     where c.notice_address is not null
-       and (c.notice_tried_at is null or c.notice_tried_at < statement_timestamp() - interval '1 hour')
+     where ${IS_NOTICE_DUE}
        and (e.failures_paused_at > coalesce(e.noticed_at, '-infinity')
          or e.paused_at is null and e.failing_since > coalesce(e.noticed_at, '-infinity')
            and ${isHalfDead('e', '$1')} and ${isFaultOfItsOwn('e')})
@@ -101,9 +104,7 @@ async function readDueNotices(database: Queryable, pauseDays: number): Promise<r
 /** False when another instance has sent one, or the address was removed. Served by the primary key. */
 async function claimNotice(database: Queryable, clientId: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
-    `update clients set notice_tried_at = clock_timestamp()
-     where id = $1 and notice_address is not null
-       and (notice_tried_at is null or notice_tried_at < statement_timestamp() - interval '1 hour')`,
+    `update clients set notice_tried_at = clock_timestamp() where id = $1 and ${IS_NOTICE_DUE}`,
     [clientId],
   );
   return rowCount === 1;
@@ -119,7 +120,6 @@ async function markNoticed(database: Queryable, endpoints: readonly DueNotice[])
 
 const WORDS = {
   fr: {
-    locale: 'fr-FR',
     subject: (client: string, hasPaused: boolean) =>
       `Webhooks de ${client} : adresses ${hasPaused ? 'suspendues' : 'en échec'}`,
     paused: (at: string) => `suspendue depuis le ${at} ; rien n’y est envoyé, rien n’est perdu`,
@@ -130,7 +130,6 @@ const WORDS = {
       'Corrigez l’adresse, puis reprenez-la dans la console ou par PATCH /endpoints : ce qui attend part alors, dans son ordre.',
   },
   en: {
-    locale: 'en-GB',
     subject: (client: string, hasPaused: boolean) =>
       `Webhooks of ${client}: endpoints ${hasPaused ? 'are paused' : 'fail'}`,
     paused: (at: string) => `paused since ${at}; nothing is sent to it, nothing is lost`,
@@ -146,8 +145,9 @@ const DAY_MS = 86_400_000;
 
 function noticeText(client: string, endpoints: readonly DueNotice[], pauseDays: number, language: MailLanguage) {
   const words = WORDS[language];
+  const { locale } = MAIL_WORDS[language];
   const at = (ms: number): string =>
-    new Date(ms).toLocaleString(words.locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'Europe/Paris' });
+    new Date(ms).toLocaleString(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'Europe/Paris' });
   const lines = endpoints.slice(0, SHOWN_MAX).map(({ url, pausedAt, failingSince, lastError }) => {
     const since = failingSince?.getTime() ?? 0;
     const failing = words.failing(at(since), at(since + pauseDays * DAY_MS));

@@ -91,7 +91,7 @@ export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailIt
 }
 
 /** By code points, so that no pair of surrogates is cut in two. */
-export function cut(text: string | null, lengthMax: number): string | null {
+export function cut<Text extends string | null>(text: Text, lengthMax: number): Text | string {
   return text === null || text.length <= lengthMax
     ? text
     : `${Array.from(text.slice(0, lengthMax)).slice(0, -1).join('')}…`;

@@ -43,7 +43,7 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
   const words = MAIL_WORDS[language];
   const { live, expired, ended } = byExpiry(contents);
   const titles = expired.map(({ property }) => titleOf(property, words));
-  const subject = subjectOf(contents, words);
+  const subject = cut(subjectOf(contents, words), SUBJECT_LENGTH_MAX);
   const parts = {
     entries: live.map((entry) => linesOf(entry, words)),
     notes: [
@@ -75,7 +75,7 @@ function isEnded({ property, causes }: MailEntry): boolean {
 
 function endedText({ property, causes }: MailEntry, words: MailWords): string {
   const reasons = new Set(causes.flatMap(({ facts }) => facts.map(({ why }) => cleanText(why ?? ''))));
-  return cut(`${titleOf(property, words)} (${[...reasons].join(' ')})`, REASON_LENGTH_MAX) as string;
+  return cut(`${titleOf(property, words)} (${[...reasons].join(' ')})`, REASON_LENGTH_MAX);
 }
 
 /** Bytes of HTML that the entries of an e-mail may take, at least `entryBytes` of any one. */
@@ -140,22 +140,17 @@ function subjectOf(contents: MailContents, words: MailWords): string {
   const [search = ''] = titles;
   const [entry] = entries;
   if (entry !== undefined && count === expired.length) {
-    return shortened(count === 1 ? words.expired(titleOf(entry.property, words)) : words.subjectOfExpired(count));
+    return count === 1 ? words.expired(titleOf(entry.property, words)) : words.subjectOfExpired(count);
   }
   if (count === 1 && entry !== undefined && isEnded(entry)) {
-    return shortened(`${words.noMatch}${words.colon}${titleOf(entry.property, words)}`);
+    return `${words.noMatch}${words.colon}${titleOf(entry.property, words)}`;
   }
-  let subject = titles.size === 1 ? words.subjectOfSearch(count, search) : words.subjectOfMany(count);
   if (count === 1 && entry !== undefined) {
     const [title, price] = [titleOf(entry.property, words), priceOf(entry.property, words)];
     const what = price === null ? title : `${title}, ${priceText({ ...price, perMeter: '' })}`;
-    subject = titles.size === 1 ? words.subjectOfOne(what, search) : what;
+    return titles.size === 1 ? words.subjectOfOne(what, search) : what;
   }
-  return shortened(subject);
-}
-
-function shortened(subject: string): string {
-  return subject.length <= SUBJECT_LENGTH_MAX ? subject : `${cleanText(subject.slice(0, SUBJECT_LENGTH_MAX - 1))}…`;
+  return titles.size === 1 ? words.subjectOfSearch(count, search) : words.subjectOfMany(count);
 }
 
 function linesOf({ property, others, causes }: MailEntry, words: MailWords): EntryLines {
@@ -209,7 +204,7 @@ function reasonsOf(causes: readonly MailCause[], words: MailWords): readonly str
   }
   let room = REASONS_BYTES_MAX;
   return [...titles].flatMap(([text, found]) => {
-    const line = cut(`${words.searches([...found])}${words.colon}${text}`, REASON_LENGTH_MAX) as string;
+    const line = cut(`${words.searches([...found])}${words.colon}${text}`, REASON_LENGTH_MAX);
     room -= Buffer.byteLength(htmlReason(line));
     return room < 0 ? [] : [line];
   });
