@@ -23,7 +23,6 @@ const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5,
 /** Seconds from the stream to the transaction's end: milliseconds when quiet, minutes after an outage. */
 const INTAKE_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 10, 60, 300];
 const BATCH_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5];
-const BATCH_MESSAGES = [1, 4, 16, 64, 128, 256, 512];
 /** Seconds, round the measured mean of 60 to 260 µs for a million searches. */
 const MATCH_SECONDS = [0.000_01, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.005, 0.025, 0.1];
 /** Seconds from a change to its delivery: the first attempt within a second, the retries an hour apart. */
@@ -144,7 +143,6 @@ function intakeMetrics({ counter, histogram }: Maker) {
       INTAKE_SECONDS,
     ),
     recordSeconds: histogram('vigie_record_batch_seconds', 'Duration of recording one batch', BATCH_SECONDS),
-    recordMessages: histogram('vigie_record_batch_messages', 'Messages in a batch', BATCH_MESSAGES),
     matchSeconds: histogram('vigie_match_seconds', 'Matching one property against all searches', MATCH_SECONDS),
   };
 }
@@ -166,12 +164,7 @@ function deliveryMetrics({ counter, histogram }: Maker) {
       ['missing', 'aborted'],
     ),
     removed: counter('vigie_rows_removed_total', 'Rows that retention has removed', ['table'], RETAINED_TABLES),
-    retries: counter('vigie_delivery_retries_total', 'Attempts that were not the first of their delivery'),
     exhausted: counter('vigie_deliveries_exhausted_total', 'Deliveries whose attempts were used up'),
-    resent: counter(
-      'vigie_deliveries_resent_total',
-      'Final deliveries, failed ones mostly, that operators have resent',
-    ),
     attemptSeconds: histogram('vigie_delivery_attempt_seconds', 'Duration of attempts', ATTEMPT_SECONDS),
     alertSeconds: histogram('vigie_alert_seconds', 'From the record of a change to its delivery', ALERT_SECONDS),
     mailAttempts: counter(
@@ -181,7 +174,6 @@ function deliveryMetrics({ counter, histogram }: Maker) {
       RESULTS,
     ),
     mailItems: counter('vigie_mail_items_total', 'Deliveries by e-mail created: items of e-mails'),
-    mailsFailed: counter('vigie_mails_failed_total', 'E-mails refused for good, or whose attempts were used up'),
   };
 }
 

@@ -41,7 +41,6 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       for (const { failedKey } of deadLettered)
         metrics.deadLetters.inc({ cause: failedKey === null ? 'rejected' : 'bug' });
       metrics.recordSeconds.observe(seconds);
-      metrics.recordMessages.observe(understood.length + deadLettered.length);
       const nowMs = Date.now();
       for (const { storedAtMs = nowMs } of understood) {
         metrics.intakeSeconds.observe(Math.max(0, nowMs - storedAtMs) / 1_000);
@@ -120,10 +119,9 @@ function summaryOf({ outcomes, events, began, deliveries }: Recorded, deadLetter
   };
 }
 
-function countAttempt(metrics: Metrics, { id, attemptCount, outcome, after }: SettledAttempt): void {
+function countAttempt(metrics: Metrics, { id, outcome, after }: SettledAttempt): void {
   metrics.attempts.inc({ result: outcome.error ?? 'delivered' });
   metrics.attemptSeconds.observe(outcome.durationMs / 1_000);
-  if (attemptCount > 1) metrics.retries.inc();
   if (after.state === 'failed') metrics.exhausted.inc();
   if (after.state !== 'delivered') return;
   const endedAtMs = outcome.startedAt.getTime() + outcome.durationMs;

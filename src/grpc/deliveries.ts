@@ -80,7 +80,7 @@ const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, descripti
 
 /** Resends a webhook, as its client can: see `POST /deliveries/{id}/resend`. */
 export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
-  const { database, announceDue, onResent } = dependencies;
+  const { database, announceDue } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
   const held = await readAdminDelivery(database, id);
   if (held === null) throw notFound('Delivery', name);
@@ -92,14 +92,13 @@ export async function resendDelivery(name: string, dependencies: AdminDependenci
     throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal].en);
   }
   announceDue(outcome.due);
-  if (isFinal(held.state)) onResent(1);
   return deliveryAnswer((await readAdminDelivery(database, id)) ?? held);
 }
 
 async function retryMailItem(
   { id, isWanted }: AdminDelivery,
   name: string,
-  { database, requeueMail, onResent }: AdminDependencies,
+  { database, requeueMail }: AdminDependencies,
 ): Promise<Delivery> {
   if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
   const requeued = await requeueMail(id);
@@ -109,7 +108,6 @@ async function retryMailItem(
     const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
     throw failedPrecondition(reason, name, description);
   }
-  if (requeued.state === 'failed') onResent(1);
   const delivery = await readAdminDelivery(database, id);
   if (delivery === null) throw notFound('Delivery', name);
   return deliveryAnswer(delivery);

@@ -68,7 +68,6 @@ export interface AdminDependencies {
   /** Whether an error of these is only a transient error of NATS. */
   readonly isBrokerOutage: (error: unknown) => boolean;
   readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
-  /** Called for every call that ended, with the name of its code, and for every final delivery that was resent. */
+  /** Called for every call that ended, with the name of its code. */
   readonly onCall: (code: string) => void;
-  readonly onResent: (count: number) => void;
 }

@@ -55,7 +55,6 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       isBrokerOutage,
       watch: (onActivities) => feed.watch(onActivities),
       onCall: (code) => metrics.adminCalls.inc({ code }),
-      onResent: (count) => metrics.resent.inc(count),
     },
   );
   ending.addEventListener('abort', () => server.setServing(false), { once: true });

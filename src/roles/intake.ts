@@ -26,7 +26,7 @@ import { changedSince, renumberRestored } from '../engine/store/search-feed.ts';
 import { correctMatchTotals } from '../engine/store/search-totals.ts';
 import { siteCategoryNames } from '../engine/store/site-categories.ts';
 import { FEATURES } from '../features.ts';
-import { measureLead, measureRetention, measureStage } from './measures.ts';
+import { measureLead, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 /** A market has its median so soon after its fiftieth price. */
@@ -87,12 +87,10 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   });
   draining('intake', () => leadership.stop());
   measureStage(metrics, 'intake', gate, inFlight);
-  measureRetention(metrics, database);
   measureLead(metrics, database);
   heartbeat.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
   metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
   metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);
-  metrics.gauge('vigie_intake_depth', 'Messages pulled and not yet recorded', () => intake?.depth ?? 0);
   metrics.gauge('vigie_intake_leads', '1 while this instance takes adverts in, 0 while it stands by', () =>
     Number(leads()),
   );

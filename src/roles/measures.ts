@@ -13,7 +13,6 @@ import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-
 import { countFailedDeliveries, countOpenDeliveries } from '../engine/store/delivery-admin.ts';
 import { readPausedBacklog } from '../engine/store/endpoints-admin.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
-import { readOldestRows } from '../engine/store/retention.ts';
 import { keptForScrapes, type Metrics } from '../metrics.ts';
 
 const OPEN_STATES = ['queued', 'sending', 'retry_wait'] as const;
@@ -57,17 +56,6 @@ export function measureStore(metrics: Metrics, database: Database): void {
   });
   metrics.gauge('vigie_paused_bytes', 'What these take in the database, about', async () => (await readPaused()).bytes);
   metrics.gauge('vigie_dead_letters_held', 'Dead letters that wait for an operator', readLetters);
-}
-
-/** Every instance reads the same: take the maximum over instances. */
-export function measureRetention(metrics: Metrics, database: Database): void {
-  const readOldest = keptForScrapes(() => readOldestRows(database));
-  metrics.labelledGauge(
-    'vigie_oldest_row_seconds',
-    'Age of the oldest row that retention may remove',
-    'table',
-    async () => (await readOldest()).map(({ table, ageSeconds }) => [table, ageSeconds] as const),
-  );
 }
 
 /** Every instance reads the same: take the maximum over instances. */

@@ -188,7 +188,6 @@ test('over a month every table reaches its size and keeps it, and what is open i
   }
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /vigie_rows_removed_total\{table="events"\} \d+\n/);
-  assert.match(metrics, /vigie_oldest_row_seconds\{table="deliveries"\} \d/);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 

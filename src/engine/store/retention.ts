@@ -192,26 +192,6 @@ export async function* fullBatches(table: RetainedTable, remove: (limit: number)
   }
 }
 
-/**
- * The age of each table's oldest row, by the primary keys and properties_expired: of the property that expired first,
- * and of the oldest row, open or not, elsewhere. An empty table is left out.
- */
-export async function readOldestRows(
-  database: Queryable,
-): Promise<readonly { readonly table: RetainedTable | 'dead_letters'; readonly ageSeconds: number }[]> {
-  const { rows } = await database.query<{ table: RetainedTable | 'dead_letters'; ageSeconds: number }>(
-    `select "table", extract(epoch from clock_timestamp() - at)::float8 as "ageSeconds" from (
-       (select 'events' as "table", recorded_at as at from events order by id limit 1)
-       union all (select 'deliveries', created_at from deliveries order by id limit 1)
-       union all (select 'snapshots', created_at from snapshots order by id limit 1)
-       union all (select 'properties', expired_at from properties
-         where expired_at is not null order by expired_at limit 1)
-       union all (select 'dead_letters', received_at from dead_letters order by id limit 1)
-     ) as oldest`,
-  );
-  return rows;
-}
-
 interface Range<Id extends string> {
   /** Exclusive. */
   readonly after: Id;

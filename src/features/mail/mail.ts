@@ -117,7 +117,6 @@ function measureMail(metrics: Metrics, database: Database): void {
 function reportMail(metrics: Metrics, log: Log, { id, attempt, outcome, after }: SettledMail, items: number): void {
   const { statusCode, error, reason } = outcome;
   metrics.mailAttempts.inc({ result: error ?? 'delivered' });
-  if (after.state === 'failed') metrics.mailsFailed.inc();
   const durationMs = Math.round(outcome.durationMs);
   const line = { mail: id, items, attempt, state: after.state, statusCode, error, reason, durationMs };
   log[error === null ? 'debug' : 'info'](line, 'mail');
