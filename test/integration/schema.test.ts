@@ -41,15 +41,6 @@ test('an upgrade that waits for a dump to end holds nobody up, and the version b
   assert.deepEqual(await migrate(url), { migrated: [], unknown: [NEXT_NAME] });
 });
 
-test('a database of another line of versions is refused by the name of what it lacks', async (t) => {
-  const { url } = await startTestPostgres(t);
-  const migrateToNext = await migrateOf(await nextVersion(t));
-  await migrate(url);
-  const database = connectDatabase(t, url);
-  await database.query(`insert into schema_migrations (name, run_on) values ('9000_other', now())`);
-  await assert.rejects(migrateToNext(url), { code: 'SCHEMA_REFUSED', message: /lacks \d+_next: another line/ });
-});
-
 test('a database of before this schema is refused with what it is and the three ways on', async (t) => {
   const servers = await startTestServers(t);
   const database = connectDatabase(t, servers.postgres.url);

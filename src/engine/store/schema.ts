@@ -68,7 +68,6 @@ export async function migrate(
   await dbClient.query(`select pg_advisory_lock(${MIGRATION_LOCK})`);
   const run = await readRun(dbClient);
   assertFirst(run);
-  assertOneLine(run);
   await assertCompatible(dbClient);
   const missing = MIGRATIONS.filter(({ name }) => !run.includes(name));
   if (missing.length > 0) await runPatiently(dbClient, missing, onWaiting);
@@ -113,17 +112,6 @@ function assertFirst(run: readonly string[]): void {
     `The database or data directory has a schema of before 0.1.0 (${former}; this version's is ${first}), of which ` +
       'nothing is carried over: name an empty database in DATABASE_URL or another directory in VIGIE_DATA_DIR, delete ' +
       'what is there and let the crawlers publish again, or continue with the program that made it.',
-  );
-}
-
-/** The applied migrations are a prefix or an extension of the known ones: none is ever inserted between others. */
-function assertOneLine(run: readonly string[]): void {
-  const last = run.at(-1) ?? '';
-  const skipped = KNOWN.find((name) => name < last && !run.includes(name));
-  if (skipped === undefined) return;
-  throw new SchemaError(
-    `The database has migration ${last} and lacks ${skipped}: another line of versions has made it. Start the version ` +
-      'that did, or restore a backup of this one.',
   );
 }
 
