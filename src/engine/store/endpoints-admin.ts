@@ -41,38 +41,16 @@ const PAUSE = `left join lateral (
   ) as pause on true`;
 
 /**
- * Keys of open deliveries, from one to the next of index `open_endpoint`, however many lie between; with the URLs of
- * those that no courier has written yet, because no attempt at them has ended.
- */
-const NEVER_ANSWERED = `
-  with recursive waiting as (
-    (select endpoint_key as key from open_deliveries where ${isInAnyLane()} order by endpoint_key limit 1)
-    union all
-    select (select endpoint_key from open_deliveries where endpoint_key > waiting.key and ${isInAnyLane()}
-      order by endpoint_key limit 1)
-    from waiting where waiting.key is not null
-  ), never_answered as (
-    select key, url from waiting, lateral (
-      select endpoint as url from open_deliveries o join deliveries d using (id)
-      where o.endpoint_key = waiting.key and ${isInAnyLane('o')} limit 1
-    ) as one
-    where not exists (select from endpoints where endpoints.key = waiting.key)
-  )`;
-
-/**
  * Those with most open deliveries first, each as `readAdminEndpoint` answers it; `pausedOnly`: those that are paused
- * themselves. Reads every endpoint: there are thousands at most.
+ * themselves. One is there from the end of its first attempt on. Reads every endpoint: there are thousands at most.
  */
 export async function listAdminEndpoints(
   database: Queryable,
   page: { readonly pausedOnly: boolean; readonly offset: number; readonly limit: number },
 ): Promise<readonly AdminEndpoint[]> {
   const { rows } = await database.query<AdminEndpoint>(
-    `${NEVER_ANSWERED}
-     select ${COLUMNS} from (
+    `select ${COLUMNS} from (
        select key, url, paused_at is not null as "isPaused" from endpoints
-       union all
-       select key, url, false from never_answered
      ) as named left join lateral (
        select coalesce(max(failure_streak), 0) as failure_streak,
          (array_agg(last_error order by last_failure_at desc nulls last))[1] as last_error,
