@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { RetentionPolicy } from 'nats';
 import { type Broker } from '../../src/engine/broker/connection.ts';
 import { publishAll } from '../../src/engine/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
@@ -126,33 +125,4 @@ test('one that is stopped hands nothing on', async (t) => {
   release();
   await admitted;
   assert.equal(handedOn, 1);
-});
-
-test('a stream that an operator made a work queue is read in order too', async (t) => {
-  const server = await startTestNats(t);
-  const broker = await connectTestBroker(t, server.url);
-  await broker.manager.streams.add({
-    name: ADVERTS_STREAM,
-    subjects: ['adverts.>'],
-    retention: RetentionPolicy.Workqueue,
-  });
-  await ensureIntake(broker);
-  await publishNumbers(broker, 1, 10);
-  const left: PulledMessage[] = [];
-  const dead = pullInto(broker, async (message) => void left.push(message));
-  await untilIs(() => left.length, 10);
-  await dead.stop();
-  for (const message of left.slice(0, 2)) await message.settle({ type: 'ack' });
-  const read: number[] = [];
-  const inOrder = await startInOrder(broker, {
-    stream: ADVERTS_STREAM,
-    consumer: broker.names.intakeConsumer,
-    recordedUpTo: 0,
-    handOn: async (message) => void read.push(textOf(message)),
-    onOtherStream: () => assert.fail('the stream is the same'),
-    onTransientError: failOn,
-  });
-  t.after(async () => inOrder.stop());
-  await untilIs(() => read.length, 8);
-  assert.deepEqual(read, [3, 4, 5, 6, 7, 8, 9, 10]);
 });

@@ -77,6 +77,7 @@ const STREAM_FAULTS: readonly (readonly [string, Partial<StreamConfig>, RegExp])
     { discard: DiscardPolicy.Old, max_bytes: -1, max_msgs: 1_000 },
     /discard is old with max_msgs 1000/,
   ],
+  ['the retention of a work queue', { retention: RetentionPolicy.Workqueue }, /retention is workqueue, not limits/],
 ];
 
 for (const [name, config, sentence] of STREAM_FAULTS) {
@@ -129,10 +130,10 @@ test('a stream without a bound, and one that forgets what is acknowledged, work 
   assert.deepEqual([unbounded.faults.length, unbounded.cautions.length], [0, 1]);
   assert.match(unbounded.cautions[0] as string, /no max_bytes/);
   await removeAll();
-  await broker.manager.streams.add({ ...ADVERTS, retention: RetentionPolicy.Workqueue });
+  await broker.manager.streams.add({ ...ADVERTS, retention: RetentionPolicy.Interest });
   const { faults, cautions } = await inspectTopology(broker);
   assert.deepEqual(faults, []);
-  assert.match(cautions.join(), /retention is workqueue/);
+  assert.match(cautions.join(), /retention is interest/);
 });
 
 test('a pattern of subjects covers what all of its subjects are', () => {

@@ -5,11 +5,10 @@
  * stream first; their redelivery settles them, and the recorder recognises them then.
  */
 
-import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
+import { AckPolicy, DeliverPolicy, nanos } from 'nats';
 import { nullIfAbandoned, retryUntilAborted, retryUntilDone, transientErrorWatch } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
 import { headersOf, openInbox, type PulledMessage, positionOf, requestBatch } from './pull.ts';
-import { isMissing } from './topology.ts';
 
 type HandOn = (message: PulledMessage) => Promise<void>;
 
@@ -60,7 +59,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
 
   async function readOn(last: number): Promise<void> {
     if (next > last || signal.aborted) return;
-    for await (const message of read(broker, options, next, last)) {
+    for await (const message of storedMessages(broker, options, next, last)) {
       if (signal.aborted) return;
       const { sequence } = message;
       unsettled.add(sequence);
@@ -71,9 +70,6 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
   }
 
   const { delivered } = await broker.manager.consumers.info(stream, consumer);
-  const { config } = await broker.manager.streams.info(stream);
-  // A work queue (an operator may have configured the stream so) accepts no second consumer.
-  const read = config.retention === RetentionPolicy.Workqueue ? singleMessages : storedMessages;
   const caughtUp = readUpTo(delivered.stream_seq).then(() => {
     isCaughtUp = !signal.aborted;
   });
@@ -141,26 +137,5 @@ async function* storedMessages(
     await broker.manager.consumers
       .delete(stream, reader.name)
       .catch((error: Error) => onTransientError('end of reading in order', error));
-  }
-}
-
-/** The same, one request per message. */
-async function* singleMessages(
-  { manager }: Broker,
-  { stream, consumer }: InOrderOptions,
-  first: number,
-  last: number,
-): AsyncGenerator<PulledMessage, void, void> {
-  const { first_seq } = (await manager.streams.info(stream)).state;
-  for (let sequence = Math.max(first, first_seq); sequence <= last; sequence++) {
-    const stored = await manager.streams.getMessage(stream, { seq: sequence }).catch((error: Error) => {
-      if (isMissing(error)) return null;
-      throw error;
-    });
-    if (stored === null) continue;
-    const { subject, data: bytes, header, timestamp } = stored;
-    const storedAtMs = Date.parse(timestamp);
-    const headers = Object.fromEntries(header.keys().map((key) => [key, header.get(key)]));
-    yield { stream, consumer, sequence, subject, bytes, storedAtMs, headers, settle: async () => undefined };
   }
 }

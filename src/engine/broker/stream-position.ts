@@ -1,6 +1,6 @@
 /** The position of a durable consumer in its stream, and when the stream stored a message. */
 
-import { AckPolicy, type ConsumerInfo, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
+import { AckPolicy, type ConsumerInfo, DeliverPolicy, nanos } from 'nats';
 import type { Broker } from './connection.ts';
 import { isMissing } from './topology.ts';
 
@@ -61,10 +61,6 @@ const FORGOTTEN_AFTER_MS = 5_000;
 
 /** The sequence of the first message stored at `at` or later; of the next message when there is none. */
 export async function readFirstSince({ manager }: Broker, stream: string, at: Date): Promise<number> {
-  const { config, state } = await manager.streams.info(stream);
-  // A work queue (an operator may have configured the stream so) accepts no second consumer; everything that it holds
-  // is read.
-  if (config.retention === RetentionPolicy.Workqueue) return state.first_seq;
   const { name, delivered } = await manager.consumers.add(stream, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartTime,

@@ -185,7 +185,7 @@ function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differen
       `discard is old with ${hasLimit(max_bytes) ? `max_bytes ${max_bytes}` : `max_msgs ${max_msgs}`}: what is not recorded yet would be dropped`,
     ],
     [
-      wanted.retention === RetentionPolicy.Workqueue && actual.retention !== RetentionPolicy.Workqueue,
+      (wanted.retention === RetentionPolicy.Workqueue) !== (actual.retention === RetentionPolicy.Workqueue),
       `retention is ${actual.retention}, not ${wanted.retention}`,
     ],
   ];
@@ -196,7 +196,7 @@ function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differen
         `nats stream edit ${name} --max-bytes=<three quarters of max_file_store> --discard=new`,
     ],
     [
-      isAdverts && actual.retention !== RetentionPolicy.Limits,
+      isAdverts && actual.retention === RetentionPolicy.Interest,
       `retention is ${actual.retention}: what a restored database needs again is gone`,
     ],
     [isAdverts && actual.deny_purge, 'deny_purge is set: what is recorded cannot be trimmed'],
