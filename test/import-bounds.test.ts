@@ -49,7 +49,7 @@ for (const [format, begin, again] of BRACKETS) {
 }
 
 const ENDLESS_ENTRIES = [
-  ['geojson', '{"features": [{"geometry": {"coordinates": [', '[5,43],'],
+  ['geojson', '{"features": [{"geometry": {"coordinates": [', '[5.930612345678901,43.12581234567891],'],
   ['geojson', '{"features": ["', 'a'],
   ['geojson', '{"features": [{"properties": {"', 'a'],
   ['geojson', '{"features": [1', '1'],
@@ -66,12 +66,15 @@ for (const [format, begin, again] of ENDLESS_ENTRIES) {
   });
 }
 
+/** The bound counts bytes: long entries reach it with fewer of them. */
+const NAME = `"name": "${'a'.repeat(500)}"`;
+
 test('many entries may be as long together as they like', async () => {
   const bytesMax = 20 * MEBIBYTE;
-  const file = endlessFile('{"features": [', '{"properties": {"amenity": "school"}},', bytesMax);
+  const file = endlessFile('{"features": [', `{"properties": {"amenity": "school", ${NAME}}},`, bytesMax);
   await assert.rejects(readPoints(file, 'geojson'), { code: 'IMPORT_FILE' });
   assert.ok(file.readBytes() >= bytesMax);
-  const sequence = endlessFile('', '\u001E{"properties": {"amenity": "bench"}}\n', bytesMax);
+  const sequence = endlessFile('', `\u001E{"properties": {"amenity": "bench", ${NAME}}}\n`, bytesMax);
   assert.equal(await readPoints(sequence, 'geojson-seq'), 0);
 });
 

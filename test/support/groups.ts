@@ -183,8 +183,10 @@ export const GROUPS = {
     'config',
     'config-conflicts',
     'http-server',
+    'import-bounds',
     'lenient-words',
     'limits',
+    'log',
     'mail',
     'mail-encryption',
     'mailbox',
@@ -200,5 +202,6 @@ export const GROUPS = {
     'webhook-fairness',
     'webhook-receiver',
     'work-slices',
+    'worker-thread',
   ],
 } as const;
