@@ -718,6 +718,34 @@ test('a number with currencies, units and blanks is that number, and others are 
     assert.equal(numbers.read(text, 'surface'), 'no number', text);
 });
 
+test('a price whose currency stands apart is one in euros, or unknown and told', async () => {
+  const mappingOf = (format: string, path: string, currency: string) => ({
+    format,
+    adverts: 'r/a',
+    reference: 'id',
+    members: { title: 'id', price: { path, currency } },
+  });
+  const csv = 'id,price,currency\n1,100,EUR\n2,100,GBP\n3,100,€\n4,100,\n';
+  const xml =
+    '<r><a><id>1</id><price currency="eur">100</price></a><a><id>2</id><price currency="GBP">100</price></a>' +
+    '<a><id>3</id><price currency="Euro">100</price></a><a><id>4</id><price>100</price></a></r>';
+  for (const [file, mapping] of [
+    [csv, mappingOf('csv', 'price', 'currency')],
+    [xml, mappingOf('xml', 'price', 'price/@currency')],
+  ] as const) {
+    const rows = advertsOf(await mapped(file, mapping));
+    assert.deepEqual(
+      rows.map(({ content }) => content.advert.price),
+      [100, undefined, 100, 100],
+    );
+    assert.deepEqual(
+      rows.flatMap(({ losses }) => losses),
+      [{ member: 'price', fault: 'in another currency than euro', value: '"100 GBP"' }],
+    );
+  }
+  await assert.rejects(mapped(csv, mappingOf('csv', 'price', 'curency')), /nearest one is currency/);
+});
+
 test('digits before exactly three others: the mapping decides, else what the source’s other numbers have shown, else none', async () => {
   const ambiguous = ['350.000', '99,990'];
   assert.deepEqual(await pricesOf(ambiguous), [undefined, undefined]);

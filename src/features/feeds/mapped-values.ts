@@ -14,7 +14,7 @@ import {
   webAddress,
 } from './feed-row.ts';
 import type { MappedMember, MappedPath, Mapping } from './mapping.ts';
-import { NO_NUMBER, type NumberReader } from './numbers.ts';
+import { currencyFault, NO_NUMBER, type NumberReader } from './numbers.ts';
 import { textFault } from './readable-text.ts';
 
 export type Tree = { [name: string]: unknown };
@@ -74,6 +74,13 @@ function valueOf(
   }
   const lose = (fault: string, value: unknown = found): void =>
     void losses.push({ member: name, fault, value: (JSON.stringify(value) ?? '').slice(0, LOST_LENGTH_MAX) });
+  const currencies = from.currency === undefined ? [] : [textOfElement(record.at(from.currency))].flat().map(textOf);
+  for (const currency of currencies.map((each) => each.trim())) {
+    const fault = currencyFault(currency);
+    if (fault === null) continue;
+    lose(fault, `${textOf(found)} ${currency}`);
+    return UNKNOWN;
+  }
   const value = asMember(found, name, schema, from.split, numbers);
   if (isFault(value)) {
     lose(value.fault);

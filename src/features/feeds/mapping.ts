@@ -28,6 +28,8 @@ const placeSchema = z.strictObject({
   where: z.record(z.string(), accepted).optional(),
   /** What is meant of an item: a path within it. */
   take: z.string().min(1).optional(),
+  /** Where the currency of the number is. */
+  currency: z.string().min(1).optional(),
   /** Separates the items of a list in one text. */
   split: z.string().min(1).optional(),
   /** It may be absent from every advert. */
@@ -104,7 +106,7 @@ export function parseMapping(text: string, path: string): Mapping {
   const itemed = mapped.find(({ from }) => 'path' in from && (from.where ?? from.take) !== undefined);
   if (rest.format === 'csv' && itemed !== undefined)
     throw refused(path, [`${itemed.name}: \`where\` and \`take\` choose among items, and a column of a CSV has none`]);
-  const needed = mapped.flatMap(({ from }) => ('path' in from && from.optional !== true ? [pathOf(from)] : []));
+  const needed = mapped.flatMap(({ from }) => ('path' in from && from.optional !== true ? pathsOf(from) : []));
   const accepting = Object.entries(only).map(
     ([at, values]) => [at, new Set([values].flat().map((each) => String(each ?? '')))] as const,
   );
@@ -112,8 +114,9 @@ export function parseMapping(text: string, path: string): Mapping {
   return { ...rest, only: new Map(accepting), members: mapped, paths: [rest.reference, ...decisive, ...needed] };
 }
 
-function pathOf({ path, take }: MappedPath): string {
-  return take === undefined ? path : `${path}/${take}`;
+function pathsOf({ path, take, currency }: MappedPath): readonly string[] {
+  const found = take === undefined ? path : `${path}/${take}`;
+  return currency === undefined ? [found] : [found, currency];
 }
 
 function issueText({ path, message, ...issue }: z.core.$ZodIssue): string {

@@ -130,6 +130,11 @@ const UNITS: ReadonlyMap<string, RegExp> = new Map([
 
 const CURRENCIES =
   /(?![€])\p{Sc}|(?<!\p{L})(?:chf|s?fr\.?|gbp|usd|cad|aud|pln|czk|kč|sek|nok|dkk|kr\.?|huf|ft|ron|bgn|mad|tnd|xpf|f ?cfp|try|jpy|cny|aed)(?!\p{L})/iu;
+/** Of a currency that stands apart from its number; null: it is the euro, or not stated. */
+export function currencyFault(written: string): string | null {
+  return written === '' || new RegExp(`^${EURO}$`, 'i').test(written) ? null : OTHER_CURRENCY;
+}
+
 /** As in `1.250,-` and `1'250.--`. */
 const NO_CENTS = /([.,]) ?[-–—]{1,2}$/;
 
