@@ -98,6 +98,7 @@ export const GROUPS = {
     'alerts',
     'change',
     'change-histories',
+    'consumer-position',
     'criteria',
     'delivery',
     'endpoint',

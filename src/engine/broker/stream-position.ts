@@ -1,6 +1,6 @@
 /** The position of a durable consumer in its stream, and when the stream stored a message. */
 
-import { AckPolicy, type ConsumerInfo, DeliverPolicy, nanos } from 'nats';
+import { AckPolicy, type ConsumerInfo, DeliverPolicy, nanos, type StreamConfig } from 'nats';
 import type { Broker } from './connection.ts';
 import { isMissing } from './topology.ts';
 
@@ -30,17 +30,27 @@ export async function readConsumerPosition(
     broker.manager.streams.info(stream),
     broker.manager.consumers.info(stream, consumer),
   ]);
-  const { ack_floor, delivered, num_ack_pending } = info;
   return {
     createdAt: created,
     firstSequence: state.first_seq,
     lastSequence: state.last_seq,
-    // The floor does not advance over messages that the stream has dropped.
-    acknowledgedUpTo: num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq,
-    handedOutUpTo: delivered.stream_seq,
+    acknowledgedUpTo: acknowledgedUpTo(info, config),
+    handedOutUpTo: info.delivered.stream_seq,
     isShort: withholds(info, state.last_seq),
     isReplicated: config.num_replicas > 1,
   };
+}
+
+/**
+ * Every message of the stream up to this one is acknowledged. The floor does not advance over messages that the stream
+ * has dropped. Where the consumer is replicated the floor alone counts: a server of the cluster answers as its leader
+ * before it has read which messages are under way, and then counts none (nats-server 2.10, `setLeader`).
+ */
+export function acknowledgedUpTo(
+  { ack_floor, delivered, num_ack_pending }: Pick<ConsumerInfo, 'ack_floor' | 'delivered' | 'num_ack_pending'>,
+  { num_replicas }: Pick<StreamConfig, 'num_replicas'>,
+): number {
+  return num_ack_pending === 0 && num_replicas === 1 ? delivered.stream_seq : ack_floor.stream_seq;
 }
 
 /**
@@ -113,7 +123,7 @@ export async function trimStream(broker: Broker, stream: string, { upTo, keptMs 
   const limits: (readonly [number, string])[] = [[upTo, 'what this database has recorded']];
   for await (const consumer of manager.consumers.list(stream)) {
     const { durable_name } = consumer.config;
-    if (durable_name !== undefined) limits.push([positionOf(consumer, last), `the consumer ${durable_name}`]);
+    if (durable_name !== undefined) limits.push([neededAfter(consumer, config, last), `the consumer ${durable_name}`]);
   }
   // By the stream's own clock, the only one that times its messages.
   const keptFrom = await readFirstSince(broker, stream, new Date(Date.parse(last_ts) - keptMs));
@@ -126,8 +136,8 @@ export async function trimStream(broker: Broker, stream: string, { upTo, keptMs 
   return { removed: purged, heldBy: null };
 }
 
-/** The last message that it no longer needs. */
-function positionOf({ ack_floor, delivered, num_ack_pending, num_pending }: ConsumerInfo, last: number): number {
-  if (num_ack_pending > 0) return ack_floor.stream_seq;
-  return num_pending === 0 ? last : delivered.stream_seq;
+/** The last message that the consumer no longer needs. */
+function neededAfter(consumer: ConsumerInfo, config: StreamConfig, last: number): number {
+  const acknowledged = acknowledgedUpTo(consumer, config);
+  return consumer.num_pending === 0 && acknowledged >= consumer.delivered.stream_seq ? last : acknowledged;
 }
