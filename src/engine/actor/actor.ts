@@ -206,7 +206,7 @@ async function nextBatch<M>(
   else await Promise.race([mailbox.arrival(), suspects.wakeUp.wait()]);
   const { depth } = mailbox;
   if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);
-  return suspects.count === 0 ? mailbox.take(batchMax) : mailbox.takeAdmitted(batchMax);
+  return mailbox.takeAdmitted(batchMax);
 }
 
 /** Unlimited until `drain` sets a time limit. */

@@ -56,12 +56,6 @@ export class Mailbox<T> {
     }
   }
 
-  /** Waits for one message and takes up to `max` of them; empty only when closed and emptied. */
-  async take(max: number): Promise<T[]> {
-    await this.arrival();
-    return this.takeAdmitted(max);
-  }
-
   /** Takes up to `max` of the messages that are there, at least one unless there is none. */
   takeAdmitted(max: number): T[] {
     const { weigh, weightMax } = this.#weighing;
