@@ -237,6 +237,7 @@ describe('communes of France', () => {
       assert.deepEqual(found('havre')[0], ['Le Havre', null]);
       assert.deepEqual(found('seynod'), [['Annecy', 'Seynod']]);
       assert.deepEqual(found('porticcio'), [['Grosseto-Prugna', 'Porticcio']]);
+      assert.deepEqual(found('issambres'), [['Roquebrune-sur-Argens', 'Les Issambres']]);
       const byName = reference.findCities({ namePrefix: 'y' }, { order: 'name', offset: 0, limit: 1 });
       assert.notEqual(byName.cities[0]?.city.name, undefined);
     });

@@ -28,7 +28,7 @@ import {
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { boxesOf } from '../src/features/explanations/area-boxes.ts';
 import { satisfiedSince } from '../src/features/explanations/examination.ts';
-import { changesOf, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
+import { changesOf, expireAt, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 import { runsOf } from './support/random-runs.ts';
 
@@ -179,6 +179,30 @@ test('what is unknown is not another type than asked for, nor a coherent price',
   assert.equal(frenchReason({ propertyTypes: [0, 1] }, null), "Le type de bien n'est pas connu.");
   assert.equal(frenchReason({ publisherTypes: 1 }, null), "Le type d'annonceur n'est pas connu.");
   assert.equal(frenchReason({ withCoherentPrice: true }, null), "Rien n'indique que le prix s'écarte du marché.");
+});
+
+test('what no live advert states is unknown, not another class than asked for', () => {
+  const search = criteriaOf(
+    { ...SEARCH_DEFAULTS, title: '', energyCategories: ['A'], publisherTypes: 1, withVirtualTour: true },
+    () => null,
+  );
+  const held = heldAfter(upsertAt(0, { advert: { energy: { category: 'B', value: null } } }), expireAt(1));
+  const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
+  const reasons = new Map(evaluate(search, property).map((one) => [one.criterion, criterionReason(one, 'en')]));
+  assert.equal(reasons.get('energy'), 'The energy class is unknown.');
+  assert.equal(reasons.get('publisherTypes'), 'The type of publisher is unknown.');
+});
+
+test('what is never unknown is not accepted as unknown', () => {
+  const members = { ...SEARCH_DEFAULTS, title: '', withVirtualTour: true, orMissing: ['withVirtualTour'] };
+  const search = criteriaOf(members, () => null);
+  for (const messages of [[upsertAt(0)], [upsertAt(0), expireAt(1)]]) {
+    const held = heldAfter(...messages);
+    const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
+    const evaluation = evaluate(search, property).find(({ criterion }) => criterion === 'withVirtualTour');
+    assert.ok(evaluation);
+    assert.deepEqual([evaluation.holds, criterionReason(evaluation, 'en')], [false, 'There is no virtual tour.']);
+  }
 });
 
 test('a sentence says what the property is, not that it is not what was asked for', () => {

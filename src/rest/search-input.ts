@@ -187,7 +187,7 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
     const { minName } = row;
     const { min, max } = rangeAsked(row, members);
     if (minName === null || min === null || max === null || min <= max) continue;
-    violations.add([minName], FAULTS.aboveMaximum(max), 'min_above_max');
+    violations.add([minName], FAULTS.aboveMaximum(max, row.words.unit), 'min_above_max');
   }
   for (const [index, name] of members.excludedFeatures.entries()) {
     if (members.includedFeatures.includes(name))

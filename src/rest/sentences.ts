@@ -4,7 +4,7 @@
  */
 
 import type { Context } from 'koa';
-import type { InLanguages, Language } from '../engine/domain/criterion-words.ts';
+import type { InLanguages, Language, Unit } from '../engine/domain/criterion-words.ts';
 
 export type Sentence = InLanguages<string>;
 
@@ -56,11 +56,10 @@ export const FAULTS = {
   decimalWithin: ({ en, fr }: Sentence) => said(`must be ${en}`, `doit être un nombre ${fr}`),
   degrees: (most: number) => said(`from -${most} to ${most}`, `entre −${most} et ${most}`),
   aboveZero: (most: number) => said(`above 0 and at most ${most}`, `au-dessus de 0, et ${most} au plus`),
-  aboveMaximum: (most: number) =>
-    said(
-      `must not be above the maximum, which is ${most.toLocaleString('en')}`,
-      `ne doit pas dépasser le maximum, qui est de ${count(most)}`,
-    ),
+  aboveMaximum: (most: number, unit: Unit) => {
+    const [en, fr] = unit === 'year' ? [most, most] : [most.toLocaleString('en'), count(most)];
+    return said(`must not be above the maximum, which is ${en}`, `ne doit pas dépasser le maximum, qui est de ${fr}`);
+  },
   unsetCriterion: said('is a criterion that the search does not set', 'est un critère que la recherche n’a pas'),
   includedToo: said('is in includedFeatures too', 'est aussi dans includedFeatures'),
   circle: said('lat, lon and radius come together', 'la latitude, la longitude et le rayon vont ensemble'),

@@ -122,7 +122,16 @@ describe('the link to unsubscribe', () => {
       ...{ title: '<b>Var</b>', transactionType: 0, propertyTypes: [0, 1], budgetMax: 300_000, roomMin: 3, roomMax: 4 },
       ...{ includedCities: ['83137'], includedDepartments: ['13'], includedZipcodes: ['06000'], furnished: false },
       ...{ lat: '43.1', lon: '5.9', radius: '12.5', surfaceMin: 60, excludedCities: ['83061'], publisherTypes: 1 },
-      ...{ elevator: true, energyCategories: ['A', 'B'], orMissing: ['room', 'elevator', 'energy', 'transactionType'] },
+      ...{ elevator: true, energyCategories: ['A', 'B'], withVirtualTour: true },
+      orMissing: [
+        'room',
+        'elevator',
+        'energy',
+        'transactionType',
+        'withVirtualTour',
+        'withCoherentPrice',
+        'excludedCities',
+      ],
       expressions: [
         'expressions[0][0][word]=vue mer&expressions[0][1][word]=travaux&expressions[0][1][options][includes]=false',
         'expressions[1][0][word]=<i>&expressions[1][0][options][strict]=true',
@@ -143,6 +152,7 @@ describe('the link to unsubscribe', () => {
       ...['Avec ascenseur (ou non précisé)', 'Classe énergie : A ou B (ou non précisé)'],
       'Annonceur : professionnel',
       'Texte de l&#39;annonce : « vue mer » et sans « travaux », ou exactement « &lt;i&gt; »',
+      'Une visite virtuelle est proposée',
       'Rien n&#39;indique que le prix s&#39;écarte du marché',
     ]) {
       assert.ok(page.includes(`${line}<`), `${line} in ${page}`);

@@ -151,4 +151,12 @@ describe('a refusal', () => {
     const expected = `ne doit pas dépasser le maximum, qui est de ${(250_000).toLocaleString('fr')}`;
     assert.equal(body.violations?.[0]?.message, expected);
   });
+
+  it('writes years without separators', async () => {
+    const years = { title: 'x', constructionYearMin: 2020, constructionYearMax: 1990 };
+    for (const language of ['en', 'fr']) {
+      const { body } = await refusedIn(language, ['POST', '/searches', years]);
+      assert.match(body.violations?.[0]?.message ?? '', / 1990$/);
+    }
+  });
 });

@@ -213,8 +213,7 @@ interface CodeWords {
 
 function codeReason({ words, unknown }: Omit<CodeWords, 'names'>) {
   return ({ holds, actual }: Evaluated, language: Language): string => {
-    const values = [actual].flat();
-    const isUnknown = values.length > 0 && values.every((value) => value === null);
+    const isUnknown = [actual].flat().every((value) => value === null);
     return isUnknown ? unknown[language] : words[language][holds ? 0 : 1];
   };
 }
@@ -367,6 +366,7 @@ export function requirement<Name extends string, const S extends Source<boolean 
     name,
     key: name,
     source,
+    isAlwaysKnown: unknown === undefined,
     unset: keyed<Name, boolean>(name, false),
     members: keyed(name, member('flag', unset, asked, answered)),
     isSet: (criteria: Asked) => criteria[name],

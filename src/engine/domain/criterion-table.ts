@@ -320,6 +320,8 @@ export interface Criterion {
   /** Of a criterion that fails, where it compares no single fact. */
   isUnknown?(considered: Considered, asked: Pick<Criteria, 'includedFeatures'>): boolean;
   readonly source?: Source<unknown>;
+  /** `orMissing` has no effect on it, nor on what has neither a source nor `isUnknown`. */
+  readonly isAlwaysKnown?: boolean;
   expected(criteria: Criteria): unknown;
   actual(considered: Considered): unknown;
   reason(evaluated: Evaluated, language: Language): string;

@@ -19,6 +19,16 @@ export function criterionSetOf(names: readonly string[]): CriterionSet {
 
 export const ALL_CRITERIA: CriterionSet = 2 ** POSITIONS.size - 1;
 
+const UNKNOWABLE = CRITERIA.filter(
+  ({ source, isUnknown, isAlwaysKnown }) => isAlwaysKnown !== true && (source ?? isUnknown) !== undefined,
+).map(({ name }) => name);
+const UNKNOWABLE_SET = criterionSetOf(UNKNOWABLE);
+
+/** Of the names in `orMissing`, those with an effect. */
+export function mayBeUnknown(name: string): boolean {
+  return UNKNOWABLE.includes(name as CriterionName);
+}
+
 /** Those of `accepted` whose value is unknown, of criteria that do not hold. */
 export function unknownAmong(
   accepted: CriterionSet,
@@ -26,7 +36,7 @@ export function unknownAmong(
   asked: Pick<Criteria, 'includedFeatures'>,
 ): CriterionSet {
   let unknown = 0;
-  for (let rest = accepted; rest !== 0; rest &= rest - 1) {
+  for (let rest = accepted & UNKNOWABLE_SET; rest !== 0; rest &= rest - 1) {
     const bit = rest & -rest;
     const { source, isUnknown } = CRITERIA[31 - Math.clz32(bit)] as (typeof CRITERIA)[number];
     if (source === undefined ? isUnknown?.(considered, asked) : isUnstated(source, considered)) unknown |= bit;

@@ -81,7 +81,9 @@ function matchOf({ commune, folded, bare, others }: NamedCommune, names: readonl
   if (names.some((name) => folded.startsWith(name) || bare.startsWith(name))) {
     return { commune, matchedName: null, isWhole: names.includes(folded) };
   }
-  const other = others.find(({ folded: key }) => names.some((name) => key.startsWith(name)));
+  const other = others.find(({ folded: key, bare: rest }) =>
+    names.some((name) => key.startsWith(name) || rest.startsWith(name)),
+  );
   return other === undefined ? null : { commune, matchedName: other.name, isWhole: names.includes(other.folded) };
 }
 
@@ -91,7 +93,7 @@ interface NamedCommune {
   /** `folded` without its article. */
   readonly bare: string;
   /** Former communes and localities. */
-  readonly others: readonly { readonly name: string; readonly folded: string }[];
+  readonly others: readonly { readonly name: string; readonly folded: string; readonly bare: string }[];
 }
 
 function sortByName(communes: readonly CommuneRecord[]): readonly NamedCommune[] {
@@ -100,6 +102,7 @@ function sortByName(communes: readonly CommuneRecord[]): readonly NamedCommune[]
     const others = commune.otherNames
       .map(nameForPeople)
       .map((name) => ({ name, folded: foldText(name) }))
+      .map((other) => ({ ...other, bare: withoutArticle(other.folded) }))
       .filter((other) => other.folded !== folded);
     return { commune, folded, bare: withoutArticle(folded), others };
   });

@@ -14,6 +14,7 @@ import { type InLanguages, type Language, shownQuantity } from '../../engine/dom
 import { type ExpressionEntry, parseExpressions } from '../../engine/domain/expressions.ts';
 import { featureLabels } from '../../engine/domain/feature-criteria.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
+import { mayBeUnknown } from '../../engine/domain/unknown-criteria.ts';
 import { gatherReads } from '../../engine/store/gathered-reads.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { answerBytes, escapeHtml } from '../../rest/content.ts';
@@ -202,8 +203,9 @@ const LISTED_MAX = 20;
 function searchWords(members: SearchMembers, names: PlaceNames, language: Language): readonly string[] {
   const words = WORDS[language];
   const { colon } = MAIL_WORDS[language];
+  const accepted = members.orMissing.filter(mayBeUnknown);
   const accepting = (line: string, ...criteria: readonly string[]): string =>
-    line !== '' && criteria.some((name) => members.orMissing.includes(name)) ? `${line} ${words.orUnknown}` : line;
+    line !== '' && criteria.some((name) => accepted.includes(name)) ? `${line} ${words.orUnknown}` : line;
   const labelled = (label: Label, text: string): string =>
     text === '' ? '' : accepting(`${words.labels[label]}${colon}${text}`, label);
   const list: List = (texts) => listed(texts, 'disjunction', language);
