@@ -281,6 +281,15 @@ test('what Poliris denies of the vocabulary is an item behind those that it stat
   assert.deepEqual([publishedAs(hashOf(contentJson(identity, whole))), publishedAs(null)], [whole, whole]);
 });
 
+test('the types of kitchen that are fitted are a feature, the others say nothing of it', async () => {
+  const types = ['', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
+  const file = polirisFile(types.map((type, at) => ({ 1: 'agence', 2: `R${at}`, 34: type })));
+  const features = advertsOf(await poliris(file)).map(({ content }) => content.advert.features);
+  const isFitted = (type: string) => ['6', '7', '8', '9'].includes(type);
+  const expected = types.map((type) => (isFitted(type) ? ['cuisine équipée'] : []));
+  assert.deepEqual(features, expected);
+});
+
 test('the kinds of property and of sale are told by their words, and others are unknown', async () => {
   const kinds = ['appartement', 'Château', 'immeuble', 'parking/box', 'bureaux', 'terrain', 'Boutique', 'péniche'];
   const sales = [

@@ -14,14 +14,15 @@ export function featuresOf(record: StatingRecord): readonly string[] {
   return [...FEATURES].filter(([field]) => record.has(field)).map(([, feature]) => feature);
 }
 
-/** Terraces by their number, and what `NON` or 0 denies of the vocabulary: `cave : non`. */
+/** Terraces by their number, a fitted kitchen by its type, and what `NON` or 0 denies of the vocabulary: `cave : non`. */
 export function laterFeaturesOf(record: StatingRecord, stated: readonly string[]): readonly string[] {
   const terraces = record.has(NUMBER_OF_TERRACES) && !stated.includes('terrasse') ? ['terrasse'] : [];
+  const kitchens = FITTED_KITCHENS.has(record.word(TYPE_OF_KITCHEN)) ? ['cuisine équipée'] : [];
   const denied = [...VOCABULARY_FIELDS].flatMap(([field, feature]) => {
     const written = record.word(field);
     return written === 'non' || written === '0' ? [`${feature} : ${written}`] : [];
   });
-  return [...terraces, ...new Set(denied)];
+  return [...terraces, ...kitchens, ...new Set(denied)];
 }
 
 /** By field: the feature that a property has when the field is `OUI`, or a number above 0. */
@@ -71,6 +72,9 @@ const FEATURES: ReadonlyMap<number, string> = new Map([
 ]);
 
 const NUMBER_OF_TERRACES = 244;
+const TYPE_OF_KITCHEN = 34;
+/** Open, separate or in a corner, or of no stated kind, each fitted. */
+const FITTED_KITCHENS: ReadonlySet<string> = new Set(['6', '7', '8', '9']);
 
 /** The fields that state a feature of the vocabulary, each with its item. */
 const VOCABULARY_FIELDS: ReadonlyMap<number, string> = new Map(
