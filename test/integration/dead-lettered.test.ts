@@ -68,6 +68,41 @@ const countLetters = async (database: pg.Pool) =>
 const countLetterProperties = async (database: pg.Pool) =>
   Number((await database.query('select count(distinct subject) from dead_letters')).rows[0].count);
 
+test('a dead letter that is read again when it can be stored is no sign of a restored database', async (t) => {
+  const servers = await startTestServers(t);
+  const settings = tuned({ retryPausesMs });
+  const crawler = await connectCrawler(t, servers.nats.url);
+  const database = connectDatabase(t, servers.postgres.url);
+  const property = numberedUuid('property', 3);
+  const readFloor = async () =>
+    (await database.query('select sequence_floor from intake_leader')).rows[0].sequence_floor;
+  const isKnown = async () => (await database.query('select from properties where uuid = $1', [property])).rowCount;
+  let daemon = await startHere(t, servers, settings);
+  /** As after a leader that was killed before it had stored how far it had come. */
+  const startFromTheBeginning = async (): Promise<void> => {
+    assert.equal(await daemon.end('SIGTERM'), 0);
+    await database.query('update intake_position set sequence = 0, stored_at = null');
+    daemon = await startHere(t, servers, settings);
+  };
+
+  await database.query(`
+    create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+    create trigger refused before insert on properties for each row when (new.uuid = '${property}') execute function refuse()`);
+  await crawler.publish(change(1, 1), change(3, 1), change(2, 1));
+  await untilIs(() => countLetters(database), 1);
+  await database.query('drop trigger refused on properties');
+  await startFromTheBeginning();
+  await untilIs(isKnown, 1);
+  assert.equal(await readFloor(), 0);
+
+  await database.query('delete from dead_letters');
+  await database.query('delete from properties where uuid = $1', [property]);
+  await startFromTheBeginning();
+  await untilIs(isKnown, 1);
+  assert.ok((await readFloor()) >= 1_000_000);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
 test('a message that throws is set aside with its bytes and the reason, and all others are recorded in order', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers, tuned({ retryPausesMs }));

@@ -41,7 +41,7 @@ export interface IntakeEntry {
   readonly bytes: number;
   /** The trace context, as its sender wrote it. */
   readonly traceparent: string | null;
-  /** It was acknowledged before, so it was recorded; a database that was not restored already holds it. */
+  /** It was acknowledged before, so it was recorded or refused; a database that was not restored holds what was recorded. */
   readonly wasAcknowledged?: boolean;
 }
 
@@ -56,8 +56,8 @@ export interface EvaluatedBatch {
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of messages that are deferred to the next batch. */
   readonly deferred: readonly number[];
-  /** A message that was acknowledged before changes the state: the database was restored to an older state. */
-  readonly isRestored: boolean;
+  /** Sequences of messages that were acknowledged before and change the state. */
+  readonly news: readonly number[];
 }
 
 export interface EvaluationDependencies {
@@ -102,7 +102,7 @@ class Evaluation implements EvaluatedBatch {
   readonly outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
   readonly rejected = new Map<number, string>();
   readonly deferred: number[] = [];
-  isRestored = false;
+  readonly news: number[] = [];
   readonly #known: ReadonlyMap<Uuid, LockedProperty>;
   readonly #dependencies: EvaluationDependencies;
   /** Bytes of the latest states, at most. */
@@ -152,7 +152,7 @@ class Evaluation implements EvaluatedBatch {
       return bytes;
     }
     this.outcomes[outcome] += 1;
-    if (entry.wasAcknowledged === true) this.isRestored = true;
+    if (entry.wasAcknowledged === true) this.news.push(entry.origin.sequence);
     this.latest.set(uuid, change.held);
     this.#bytes.set(uuid, bytes);
     return bytes;

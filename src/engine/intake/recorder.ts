@@ -76,12 +76,16 @@ export interface Recorded {
 /** A message, and itself as a dead letter: the reason is known when it is rejected. */
 export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'failedKey'> };
 
-/**
- * The database was restored to an older state: it must raise its numbers above everything that it may have sent before
- * it assigns new ones.
- */
+/** Messages that were acknowledged once are news to the database: it was restored, unless it had refused them. */
 export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';
+  /** Of the messages. */
+  readonly sequences: readonly number[];
+
+  constructor(sequences: readonly number[]) {
+    super('what was acknowledged once is news to the database');
+    this.sequences = sequences;
+  }
 }
 
 /**
@@ -148,7 +152,7 @@ async function recordEntries(
   const { features = [] } = dependencies;
   const batch = await evaluateBatch(known, entries, dependencies);
   const { changes, outcomes, rejected, deferred } = batch;
-  if (batch.isRestored) throw new RestoredError('what was acknowledged once is news to the database');
+  if (batch.news.length > 0) throw new RestoredError(batch.news);
   dependencies.onEvaluated?.(deferred);
   const { notifying } = dependencies.matcher;
   const touched = touchedBy(changes, (number) => notifying.has(number));

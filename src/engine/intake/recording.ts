@@ -9,6 +9,7 @@ import type { Broker } from '../broker/connection.ts';
 import type { PauseGate } from '../broker/pause-gate.ts';
 import { acknowledgeAll, type PulledMessage } from '../broker/pull.ts';
 import { requeuedFrom } from '../broker/retry-messages.ts';
+import { ADVERTS_STREAM } from '../broker/topology.ts';
 import { traceparentOf } from '../broker/tracing.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
 import {
@@ -22,6 +23,7 @@ import {
 import { propertyOf } from '../domain/rejection.ts';
 import type { ReportUnknown } from '../domain/unknown-members.ts';
 import { CommitUnknownError, type Database } from '../store/database.ts';
+import { readDeadLettersOf } from '../store/dead-letters.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
 import { BatchPipeline } from './batch-pipeline.ts';
 import { describe, type IntakeBreaker } from './breaker.ts';
@@ -175,6 +177,8 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
 function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependencies: IntakeDependencies) {
   const { breaker } = dependencies;
   const restores = createRestoreDetector(term, start, dependencies);
+  /** Dead letters that are read again: what kept the database from storing them may be over. */
+  const refused = new Set<number>();
   let isOver = false;
   const record: RecordPart = async (decoded, onEvaluated) => {
     if (isOver) return null;
@@ -182,11 +186,15 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
     if (early.length > 0 && (await clock.wasBehind(early))) isOver = true;
     if (isOver) return null;
     try {
-      const reading = { evidenceUpTo: restores.evidenceUpTo, stream: start.stream.number };
+      const wasRecorded = (sequence: number): boolean => sequence <= restores.evidenceUpTo && !refused.has(sequence);
+      const reading = { wasRecorded, stream: start.stream.number };
       return await recordDecoded(term, decoded, reading, onEvaluated, dependencies);
     } catch (error) {
       if (error instanceof RestoredError) {
-        await restores.raiseNumbers();
+        const { database } = dependencies;
+        const letters = await readDeadLettersOf(database, ADVERTS_STREAM, start.stream.number, error.sequences);
+        for (const sequence of letters) refused.add(sequence);
+        if (!error.sequences.every((sequence) => refused.has(sequence))) await restores.raiseNumbers();
         return record(decoded, onEvaluated);
       }
       // Whether the batch is recorded is unknown: the next term reads the truth, and then takes in what is missing.
@@ -246,7 +254,7 @@ function deadLetterOf({ pulled, message, failedKey }: Decoded, error: RejectedMe
 async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
-  { evidenceUpTo, stream }: { readonly evidenceUpTo: number; readonly stream: number },
+  { wasRecorded, stream }: { readonly wasRecorded: (sequence: number) => boolean; readonly stream: number },
   onEvaluated: (deferred: readonly Decoded[]) => void,
   { recordBatch, announceDue, onRecorded, onTransientError }: IntakeDependencies,
 ): Promise<RecordedPart> {
@@ -262,7 +270,7 @@ async function recordDecoded(
       const { headers, storedAtMs } = pulled;
       const bytes = pulled.bytes.length;
       const traceparent = traceparentOf(headers);
-      const wasAcknowledged = pulled.sequence <= evidenceUpTo;
+      const wasAcknowledged = wasRecorded(pulled.sequence);
       const origin = { stream, sequence: pulled.sequence, ...requeuedFrom(headers, stream) };
       entries.push({ from, message, origin, letter: pulled, bytes, storedAtMs, traceparent, wasAcknowledged });
     }

@@ -55,6 +55,20 @@ function rowOf({ stream, sequence, subject, headers, bytes, reason, failedKey }:
   };
 }
 
+/** Which of the sequences of the stream with this number (intake_position) are dead letters. Served by the unique index. */
+export async function readDeadLettersOf(
+  client: Queryable,
+  stream: string,
+  streamNumber: number,
+  sequences: readonly number[],
+): Promise<readonly number[]> {
+  const { rows } = await client.query<{ sequence: string }>(
+    'select distinct sequence from dead_letters where stream = $1 and stream_number = $2 and sequence = any($3)',
+    [stream, streamNumber, sequences],
+  );
+  return rows.map(({ sequence }) => Number(sequence));
+}
+
 /** Milliseconds since a bug's last dead letter of each key, within `windowMs`. Served by `dead_letters_failed`. */
 export async function readFailedKeys(client: Queryable, windowMs: number): Promise<ReadonlyMap<string, number>> {
   const { rows } = await client.query<{ failed_key: string; age_ms: number }>(
