@@ -28,7 +28,7 @@ export interface InstanceOptions {
   readonly name: string;
   readonly servers: ServerUrls;
   readonly settings: Settings;
-  /** Told when it cannot start, which is no wonder while its servers are away. */
+  /** Told when it cannot start, which is no wonder while its servers are away, and why it raised the numbers. */
   readonly onTransientError: (what: string) => void;
   /** Told when it ends without having been told to, or not as it was told to. */
   readonly onCrash: (what: string) => void;
@@ -36,6 +36,7 @@ export interface InstanceOptions {
 
 const LEADS = 'intake leads';
 const STANDS_BY = 'intake stands by';
+const RAISES = 'numbered on far above';
 const START_AGAIN_MS = 500;
 /** The last that Node.js says of an error that nobody caught. */
 const UNCAUGHT = /^Node\.js v\d/m;
@@ -67,6 +68,8 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
           await new Promise((ended) => process.once('exit', ended));
         }
         daemon = null;
+        const raises = started.log.filter(({ message }) => String(message).includes(RAISES));
+        for (const raise of raises) onTransientError(`${name} raised the numbers: ${JSON.stringify(raise)}`);
         if (!wasEnded && !isRetired) onCrash(`${name} ended by itself: ${deathOf(started)}`);
       } catch (error) {
         const { message } = error as Error;

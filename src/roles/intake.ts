@@ -153,8 +153,8 @@ function createTermStart(
     clock: () => new Date(),
     features,
   });
-  const noteRestored = (reason: string): void =>
-    log.info({ reason }, 'the database was restored: webhooks are numbered on far above');
+  const noteRestored = (reason: string, shown: object): void =>
+    log.info({ reason, ...shown }, 'the database was restored: webhooks are numbered on far above');
   return async (term) => {
     breaker.recall(await readFailedKeys(database, config.breaker.windowMs));
     await medians.renew();
@@ -167,12 +167,13 @@ function createTermStart(
       gate,
       breaker,
       clocks,
-      onRestored: () => noteRestored('a message that was acknowledged is news to it'),
-      onStart({ behind, isKnownStream, isRestored }) {
+      onRestored: (news, start) => noteRestored('a message that was acknowledged is news to it', { news, ...start }),
+      onStart({ behind, isKnownStream, isRestored, ...start }) {
         if (!isKnownStream) {
           log.warn('the stream of adverts is another than was recorded, or an older copy: taken in by its clock');
         }
-        if (isRestored) noteRestored('it is a copy, or the stream is another than it knows');
+        if (isRestored)
+          noteRestored('it is a copy, or the stream is another than it knows', { isKnownStream, ...start });
         if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');
       },
       announceDue: announcer.announce,

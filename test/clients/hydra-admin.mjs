@@ -34,6 +34,11 @@ const open = async (hash) => {
   await page.evaluate((to) => (window.location.hash = to), hash);
   await settled();
 };
+/** Rows of the list that was shown before do not count. */
+const openList = async (name) => {
+  await open(`#/${name}`);
+  await page.waitForSelector(`.RaDatagrid-tbody .RaDatagrid-row a[href^="#/${name}/"]`);
+};
 const rowCountIs = (count) =>
   page.waitForFunction(
     (wanted) => document.querySelectorAll('.RaDatagrid-tbody .RaDatagrid-row').length === wanted,
@@ -64,9 +69,8 @@ async function lookAtLists() {
     links.map((link) => link.getAttribute('href')).filter((href) => href?.startsWith('#/')),
   );
   for (const href of menu) {
-    await open(href);
-    await page.waitForSelector('.RaDatagrid-tbody .RaDatagrid-row');
     const name = href.slice(2);
+    await openList(name);
     seen.lists[name] = { rows: (await rows()).length, paging: await textOf('.MuiTablePagination-displayedRows') };
     await picture(`list-${name.replaceAll('/', '-')}`);
   }
@@ -79,8 +83,7 @@ async function textOf(selector) {
 async function openEach() {
   seen.opened = {};
   for (const name of Object.keys(seen.lists)) {
-    await open(`#/${name}`);
-    await page.waitForSelector('.RaDatagrid-tbody .RaDatagrid-row');
+    await openList(name);
     await follow('Show');
     await page.waitForSelector('.RaShow-main');
     await settled();
@@ -90,10 +93,12 @@ async function openEach() {
 }
 
 async function filterAndSort() {
-  await open('#/searches');
+  await openList('searches');
   const titles = async () => page.$$eval('td.column-title', (cells) => cells.map((cell) => cell.innerText));
-  const sortInto = async (wanted) => {
+  const sortInto = async (order, wanted) => {
     await (await page.waitForSelector('span[data-field="title"]')).click();
+    // The list may stand in this order before: a second click counts only once the first one is taken.
+    await page.waitForFunction((now) => window.location.hash.includes(`order=${now}&`), {}, order);
     await page.waitForFunction(
       (expected) =>
         [...document.querySelectorAll('td.column-title')].map((cell) => cell.innerText).join('\n') === expected,
@@ -103,8 +108,8 @@ async function filterAndSort() {
     return titles();
   };
   const ascending = (await titles()).toSorted();
-  seen.ascending = await sortInto(ascending);
-  seen.descending = await sortInto(ascending.toReversed());
+  seen.ascending = await sortInto('ASC', ascending);
+  seen.descending = await sortInto('DESC', ascending.toReversed());
   await press('Add filter');
   await (await page.waitForSelector('[data-key="title"]')).click();
   await fill('title', 'zeb');
@@ -136,7 +141,7 @@ async function createWithMistake() {
 
 /** The edit page of the one search of this title. */
 async function edit(title) {
-  await open('#/searches');
+  await openList('searches');
   const row = await rowOf(title);
   await (await row.waitForSelector('::-p-aria([name="Edit"][role="link"])')).click();
   await page.waitForSelector('input[name="title"]');

@@ -145,10 +145,10 @@ export class InFlight {
 }
 
 /** Returns a function that starts `work`, or shares the run that is under way. */
-export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
+export function singleFlight<A extends unknown[], T>(work: (...given: A) => Promise<T>): (...given: A) => Promise<T> {
   let underWay: Promise<T> | null = null;
-  return () => {
-    underWay ??= work().finally(() => {
+  return (...given) => {
+    underWay ??= work(...given).finally(() => {
       underWay = null;
     });
     return underWay;

@@ -23,6 +23,7 @@ import {
   type FoundStart,
   type HighWaterMark,
   type NumberedStream,
+  noteSynchronous,
   type RecordedPosition,
   readIntakePosition,
   recordStart,
@@ -180,10 +181,14 @@ export function startPositionMarks(
     if (position === null) return;
     await handOutWithheld(position);
     const sequence = Math.min(settled, position.acknowledgedUpTo);
-    if (sequence <= marked) return;
+    const isPast = sequence >= handedOutUpTo;
+    if (sequence <= marked) {
+      if (isPast) await noteSynchronous(database, term);
+      return;
+    }
     const storedAt = await readStoredAt(broker, ADVERTS_STREAM, sequence);
     if (storedAt === null) return;
-    await writeIntakePosition(database, term, { sequence, storedAt, isPast: sequence >= handedOutUpTo });
+    await writeIntakePosition(database, term, { sequence, storedAt, isPast });
     marked = sequence;
   }
 
@@ -203,21 +208,27 @@ export function startPositionMarks(
 export interface RestoreDetector {
   /** Messages up to this one show whether the database was restored; 0 once that is known. */
   readonly evidenceUpTo: number;
-  /** Raises the numbers of notifications from now on: once, even when several batches detect it. */
-  raiseNumbers(): Promise<void>;
+  /**
+   * Raises the numbers of notifications from now on: once, even when several batches detect it. `news`: sequences of
+   * the messages that show it.
+   */
+  raiseNumbers(news: readonly number[]): Promise<void>;
 }
 
 export function createRestoreDetector(
   term: Term,
   start: IntakeStart,
-  { database, onRestored }: { readonly database: Database; readonly onRestored: () => void },
+  {
+    database,
+    onRestored,
+  }: { readonly database: Database; readonly onRestored: (news: readonly number[], start: IntakeStart) => void },
 ): RestoreDetector {
   let evidenceUpTo = start.isRestored ? 0 : start.handedOutUpTo;
-  async function note(): Promise<void> {
+  async function note(news: readonly number[]): Promise<void> {
     if (evidenceUpTo === 0) return;
     await recordStart(database, term, { ...start, isRestored: true });
     evidenceUpTo = 0;
-    onRestored();
+    onRestored(news, start);
   }
   return {
     get evidenceUpTo() {

@@ -45,7 +45,7 @@ export interface IntakeDependencies {
   /** Called with where the term begins. */
   readonly onStart: (start: IntakeStart) => void;
   /** Called when the database was found to be restored to an older state. */
-  readonly onRestored: () => void;
+  readonly onRestored: (news: readonly number[], start: IntakeStart) => void;
   /** Called with the deliveries of each recorded batch. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** `seconds`: the duration of the recording. */
@@ -194,7 +194,8 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
         const { database } = dependencies;
         const letters = await readDeadLettersOf(database, ADVERTS_STREAM, start.stream.number, error.sequences);
         for (const sequence of letters) refused.add(sequence);
-        if (!error.sequences.every((sequence) => refused.has(sequence))) await restores.raiseNumbers();
+        const news = error.sequences.filter((sequence) => !refused.has(sequence));
+        if (news.length > 0) await restores.raiseNumbers(news);
         return record(decoded, onEvaluated);
       }
       // Whether the batch is recorded is unknown: the next term reads the truth, and then takes in what is missing.

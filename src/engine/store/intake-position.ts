@@ -169,3 +169,17 @@ export async function writeIntakePosition(
     values: [term, sequence, storedAt, isPast],
   });
 }
+
+/**
+ * Commits wait for a standby since the position was written: it has all of them, and its promotion loses none. Without
+ * effect once the term is over. Both tables have one row.
+ */
+export async function noteSynchronous(database: Queryable, term: Term): Promise<void> {
+  await database.query({
+    name: 'note-synchronous',
+    text: `
+      update intake_position set timeline = null
+      from intake_leader where intake_leader.term = $1 and timeline is not null and ${LOSABLE_TIMELINE} is null`,
+    values: [term],
+  });
+}
