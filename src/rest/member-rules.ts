@@ -8,7 +8,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { departmentIdOf } from '../engine/reference/commune-records.ts';
 import { codeOf, type Path, type ViolationCode, Violations } from './problem.ts';
-import { FAULTS, type Sentence, sentenceOfZod } from './sentences.ts';
+import { FAULTS, OF_OBJECT, type Sentence, sentenceOfZod } from './sentences.ts';
 
 /** The context of a member's reader. Paths begin within the member. */
 export interface Reading {
@@ -47,13 +47,25 @@ export function single<Schema extends z.ZodType>(
 ): MemberRule<z.output<Schema>> {
   return {
     schema: published,
-    read(value, { refuse }) {
+    read(value, { refuse, refuseUnknown }) {
       const result = accepted.safeParse(value);
       if (result.success) return result.data;
-      for (const issue of result.error.issues) refuse(sentenceOfZod(issue.message), codeOf(issue), issue.path);
+      for (const issue of result.error.issues) {
+        const { path } = issue;
+        if (issue.code !== 'unrecognized_keys') refuse(sentenceOfZod(issue.message), codeOf(issue), path);
+        else for (const key of issue.keys) refuseUnknown([...path, key], OF_OBJECT, membersAt(accepted, path), 0);
+      }
       return REFUSED;
     },
   };
+}
+
+/** The members of the object at `path` in a value of this schema. */
+function membersAt(schema: z.core.$ZodType, path: Path): readonly string[] {
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional) return membersAt(schema.unwrap(), path);
+  if (!(schema instanceof z.ZodObject)) return [];
+  const [step, ...rest] = path;
+  return step === undefined ? Object.keys(schema.shape) : membersAt(schema.shape[String(step)], rest);
 }
 
 export interface ItemRule<Item> {

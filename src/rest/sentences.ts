@@ -172,6 +172,9 @@ export const KINDS_OF_MEMBER = {
   secret: said('member of a new secret', 'un membre d’un secret de webhook'),
 } as const;
 
+/** What an unknown member within a member is none of. */
+export const OF_OBJECT = said('member of this object', 'un membre de cet objet');
+
 /** The kind of thing that was not found. */
 export const THINGS = {
   search: said('this search', 'Cette recherche'),

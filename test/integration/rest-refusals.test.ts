@@ -81,6 +81,8 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ geoShapes: [[...RING, [5, 44]]] }, 'geoShapes'],
   [{ geoShapes: [[[5, 143], ...RING, [5, 143]]] }, 'geoShapes'],
   [{ budget: 5 }, 'budget'],
+  [{ eventThresholds: { price: { percnt: 5 } } }, 'eventThresholds.price.percnt', /nearest one is percent$/],
+  [{ notificationConsent: { sorce: 'form' } }, 'notificationConsent.sorce', /nearest one is source$/],
   [JSON.parse('{"constructor": 1}'), 'constructor'],
 ];
 

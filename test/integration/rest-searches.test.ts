@@ -48,7 +48,7 @@ describe('a search that is created', () => {
       ...['includedFeatures[2]', 'expressions', 'endpointRecipient', 'eventEndpoint', 'subscribedEvents[0]'],
       ...['title', 'roomMin'],
       ...['percent', 'amount', 'since', 'direction'].map((name) => `eventThresholds.price.${name}`),
-      ...['eventThresholds', 'eventThresholds.price', 'eventThresholds.surface'],
+      ...['eventThresholds.pictures', 'eventThresholds.price.step', 'eventThresholds.surface'],
     ];
     assert.deepEqual([...pathsOf(body)].sort(), expected.sort());
     const unknown = body.violations.find((one: { propertyPath: string }) => one.propertyPath === 'titel');
