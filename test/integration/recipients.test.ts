@@ -1,8 +1,8 @@
 /** What is held about a recipient of e-mails, handed out and erased (decisions, sections 7 and 12). */
 
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { appendFile, readdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
@@ -404,6 +404,16 @@ describe('a restored database', () => {
     const statusOf = async (address: string) => (await created(address)).emailStatus;
     assert.deepEqual([await statusOf(gone), await statusOf(lifted)], ['consent-missing', 'active']);
     assert.equal(await sync(), 0);
-    assertGone(await readFile(join(directory, (await readdir(directory))[0] as string), 'utf8'), gone);
+    const [file] = (await readdir(directory)).map((name) => join(directory, name)) as [string];
+    const linesOf = async () => (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
+    const lines = await linesOf();
+    assertGone(lines.join('\n'), gone);
+    // As if an erasure had been repeated: only the last line of each recipient is kept.
+    await appendFile(file, Array.from({ length: 3_000 }, () => `${lines.at(-1)}\n`).join(''));
+    assert.equal(await sync(), 0);
+    assert.equal(new Set((await linesOf()).map((line) => JSON.parse(line).key)).size, (await linesOf()).length);
+    assert.equal((await api.call('DELETE', pathOf(gone))).status, 204);
+    assert.match((await linesOf()).at(-1) ?? '', /"erasedAt"/);
+    assert.deepEqual(await readdir(directory), [basename(file)]);
   });
 });

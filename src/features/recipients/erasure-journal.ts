@@ -2,13 +2,13 @@
  * Oppositions beside the data: a database that is restored from before an erasure would bring the erased back. A file of
  * the data directory for each database (`erasures.<its id>.jsonl`) has its salt, and a line for each erasure and lifting:
  * an erasure before its commit, everything else within a minute. What the database lacks is applied at the start, before
- * anything is sent, and what a restored standby lacks within a minute.
+ * anything is sent, and what a restored standby lacks within a minute. Lines that later ones replace are dropped.
  */
 
-import { mkdir, open, stat } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { startTask } from '../../engine/actor/task.ts';
-import type { Database, Queryable } from '../../engine/store/database.ts';
+import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import type { Parts } from '../../feature.ts';
 import { applyOpposition, type KeepOpposition, OPPOSITION, type Opposition } from './erasure.ts';
 import { readAddresses } from './holdings.ts';
@@ -31,8 +31,12 @@ async function journalOf(database: Queryable, directory: string): Promise<Journa
   return { path: join(directory, `erasures.${id}.jsonl`), salt };
 }
 
-/** On disk when it resolves. The file is created with its first line. */
-async function append({ path, salt }: Journal, oppositions: readonly Opposition[]): Promise<void> {
+/** An arbitrary number that nothing else in the database locks: shared by those who append, alone for who replaces the file. */
+const REPLACEMENT_LOCK = 4_215_007_336n;
+
+/** On disk when it resolves. The file is created with its first line. `client`: in a transaction. */
+async function append(client: Queryable, { path, salt }: Journal, oppositions: readonly Opposition[]): Promise<void> {
+  await client.query(`select pg_advisory_xact_lock_shared(${REPLACEMENT_LOCK})`);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const file = await open(path, 'a', 0o600);
   try {
@@ -51,13 +55,21 @@ async function append({ path, salt }: Journal, oppositions: readonly Opposition[
   }
 }
 
-/** The last line of each recipient. Read line by line: a long file holds nobody up. */
-async function read({ path, salt }: Journal): Promise<ReadonlyMap<string, Opposition>> {
+interface Written {
+  /** The last line of each recipient. */
+  readonly last: ReadonlyMap<string, Opposition>;
+  readonly lineCount: number;
+}
+
+/** Read line by line: a long file holds nobody up. */
+async function read({ path, salt }: Journal): Promise<Written> {
   const last = new Map<string, Opposition>();
+  let lineCount = 0;
   const file = await open(path).catch(nullIfMissing);
-  if (file === null) return last;
+  if (file === null) return { last, lineCount };
   for await (const text of file.readLines()) {
     for (const line of parsed(text)) {
+      lineCount += 1;
       if ('salt' in line && line.salt !== salt) {
         throw new SaltError(`${path} has the salt of another database, and is not applied`);
       }
@@ -65,7 +77,29 @@ async function read({ path, salt }: Journal): Promise<ReadonlyMap<string, Opposi
       if ('key' in line && timeOfLast(line) >= timeOfLast(last.get(line.key))) last.set(line.key, line);
     }
   }
-  return last;
+  return { last, lineCount };
+}
+
+/** A file of fewer is left as it is. */
+const REPLACED_LINES_MIN = 1_000;
+
+function mayReplace({ last, lineCount }: Written): boolean {
+  return lineCount > REPLACED_LINES_MIN + 2 * last.size;
+}
+
+/** Whoever repeats an erasure does not let the file grow. Rejects before anything is replaced. */
+async function replace(database: Database, journal: Journal): Promise<void> {
+  await transaction(database, async (client) => {
+    await client.query(`select pg_advisory_xact_lock(${REPLACEMENT_LOCK})`);
+    const written = await read(journal);
+    if (!mayReplace(written)) return;
+    const path = `${journal.path}.new`;
+    await rm(path, { force: true });
+    await append(client, { ...journal, path }, [...written.last.values()]);
+    await rename(path, journal.path);
+    const directory = await open(dirname(path));
+    await directory.sync().finally(() => directory.close());
+  });
 }
 
 function nullIfMissing(error: NodeJS.ErrnoException): null {
@@ -115,19 +149,20 @@ export function createErasureSync(database: Database, directory: () => string): 
 async function syncErasures(database: Database, directory: string): Promise<number> {
   const journal = await journalOf(database, directory);
   const [written, before] = [await read(journal), await readStored(database)];
-  const unknown = [...written.values()].filter((line) => timeOfLast(before.get(line.key)) < timeOfLast(line));
+  const unknown = [...written.last.values()].filter((line) => timeOfLast(before.get(line.key)) < timeOfLast(line));
   if (unknown.length > 0) {
     const keys = unknown.map(({ key }) => key);
     const addresses = await readAddresses(database, keys);
     for (const opposition of unknown) await applyOpposition(database, opposition, addresses.get(opposition.key) ?? []);
   }
   const missing = [...(await readStored(database)).values()].filter((stored) => {
-    const line = written.get(stored.key);
+    const line = written.last.get(stored.key);
     return (
       timeOfLast(line) < timeOfLast(stored) || line?.unsubscribedAt?.getTime() !== stored.unsubscribedAt?.getTime()
     );
   });
-  if (missing.length > 0) await append(journal, missing);
+  if (missing.length > 0) await transaction(database, (client) => append(client, journal, missing));
+  if (mayReplace(written)) await replace(database, journal);
   return unknown.length;
 }
 
@@ -155,7 +190,7 @@ function warnIfUnwritable(warn: Warn, error: NodeJS.ErrnoException): void {
 export function keepBeside(directory: () => string, warn: Warn): KeepOpposition {
   return async (client, opposition) => {
     try {
-      await append(await journalOf(client, directory()), [opposition]);
+      await append(client, await journalOf(client, directory()), [opposition]);
     } catch (error) {
       warnIfUnwritable(warn, error as Error);
     }
