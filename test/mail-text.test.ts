@@ -339,6 +339,7 @@ test('a message has a stable name and date, and unsubscribes in one click', asyn
   assert.ok(lines?.includes(`List-Unsubscribe: <${LINK}>`));
   assert.ok(lines.includes('List-Unsubscribe-Post: List-Unsubscribe=One-Click'));
   assert.equal(first?.headers.get('auto-submitted'), 'auto-generated');
+  assert.equal(first?.replyTo, undefined);
 });
 
 test('one property always finds room: its reasons are cut', () => {

@@ -171,12 +171,15 @@ const endpoint = (description: string) =>
       .meta({ description }),
   );
 
-const notificationRecipient = z
-  .string(zodMessage(FAULTS.email))
-  .max(ADDRESS_LENGTH_MAX, { error: zodMessage(FAULTS.characters(ADDRESS_LENGTH_MAX)), abort: true })
-  .check(z.email(zodMessage(FAULTS.email)))
-  .nullable()
-  .meta({ description: 'E-mail address that receives matches, and events of the subscribed kinds.' });
+const emailAddress = (description: string) =>
+  single(
+    z
+      .string(zodMessage(FAULTS.email))
+      .max(ADDRESS_LENGTH_MAX, { error: zodMessage(FAULTS.characters(ADDRESS_LENGTH_MAX)), abort: true })
+      .check(z.email(zodMessage(FAULTS.email)))
+      .nullable()
+      .meta({ description }),
+  );
 
 const SOURCE_LENGTH_MAX = 200;
 
@@ -335,8 +338,9 @@ export const SEARCH_MEMBERS = {
     flag('Leaves contacts out of what this search receives.').transform((value) => value ?? false),
   ),
   notificationEnabled: single(flag('Must be true for any delivery.').transform((value) => value ?? false)),
-  notificationRecipient: single(notificationRecipient),
+  notificationRecipient: emailAddress('E-mail address that receives matches, and events of the subscribed kinds.'),
   notificationConsent,
+  notificationReplyTo: emailAddress('E-mail address that answers to these e-mails go to.'),
   notificationFrequency: single(notificationFrequency),
   endpointRecipient: endpoint('Absolute https URL that receives matches.'),
   eventEndpoint: endpoint('Absolute https URL that receives events.'),

@@ -42,13 +42,15 @@ test('an advert goes out by webhook and by e-mail, until the recipient unsubscri
   const scene = await startScene(t, { ...SETTINGS, VIGIE_SMTP_URL: url });
   const rest = restClient(scene.daemon, scene.key);
   const address = 'jo.recipient@example.org';
-  const written = await rest.request('PUT', scene.search.iri, { notificationRecipient: address });
+  const notificationReplyTo = 'agence@example.org';
+  const written = await rest.request('PUT', scene.search.iri, { notificationRecipient: address, notificationReplyTo });
   assert.equal(written.body.emailStatus, 'active');
   await scene.publishAdverts(3);
   await untilIs(() => smtp.mails.length, 1);
   const [mail] = smtp.mails;
   assert.deepEqual([mail?.to, users], [address, [`me:${password}`]]);
   assert.equal(mail?.parsed.subject, '3 biens pour « Toulon »');
+  assert.equal(mail.parsed.replyTo?.text, notificationReplyTo);
   const deliveries = () => rest.request<DeliveryList>('GET', `/deliveries?search=${scene.search.iri}`);
   const { body } = await until(deliveries, (answer) => {
     const members = answer.body['hydra:member'];

@@ -48,10 +48,14 @@ async function record(search: Search): Promise<Uuid> {
   return item.id;
 }
 
+async function claimNext(search: Search) {
+  const turn = (await readMailTurns(database, 100)).find(({ key }) => key === search.mail.key);
+  return turn && claimMail(database, turn, { leaseMs: 600_000, now: new Date() });
+}
+
 /** Claims the next e-mail to the search's recipient, and stores bytes that name it. */
 async function claim(search: Search) {
-  const turn = (await readMailTurns(database, 100)).find(({ key }) => key === search.mail.key);
-  const mail = turn && (await claimMail(database, turn, { leaseMs: 600_000, now: new Date() }));
+  const mail = await claimNext(search);
   if (!mail) return null;
   const items = mail.items.map(({ id }) => id);
   const bytes = Buffer.from(`To: ${mail.address}`);
@@ -125,6 +129,7 @@ describe('a recipient', () => {
     });
     const mentioning = await created('mentions@example.org', {
       context: { note: [`copy to ${address}.`] },
+      notificationReplyTo: address.toUpperCase(),
       notificationConsent: { source: `by ${address}`, at: '2026-03-10T08:15:00Z' },
     });
     const deleted = await created(address);
@@ -143,8 +148,16 @@ describe('a recipient', () => {
       [`451 <${address}> is busy`, search.number],
     );
     await record(search);
+    // An e-mail to another one that waits, with the address in its Reply-To.
+    const toOther = await searchOf(mentioning['@id']);
+    await record(toOther);
+    const waiting = await claim(toOther);
+    assert.ok(waiting);
+    await settle(waiting, 'retry_wait');
     assert.ok((await everyRow(database)).includes(address));
     assert.equal((await api.call('DELETE', pathOf(address.toUpperCase()))).status, 204);
+    const again = await claimNext(toOther);
+    assert.deepEqual([again?.id, again?.letter], [waiting.id, null]);
 
     const rows = await everyRow(database);
     assertGone(rows.replaceAll(near, ''), address);
@@ -156,8 +169,8 @@ describe('a recipient', () => {
     assert.deepEqual([after.notificationEnabled, after.endpointRecipient], [true, 'https://hooks.example.com/x']);
     const other = (await api.call('GET', mentioning['@id'])).body;
     assert.deepEqual(
-      [other.notificationRecipient, other.notificationConsent.source, other.context],
-      ['mentions@example.org', 'by …', { note: ['copy to ….'] }],
+      [other.notificationRecipient, other.notificationConsent.source, other.notificationReplyTo, other.context],
+      ['mentions@example.org', 'by …', null, { note: ['copy to ….'] }],
     );
     const { rows: items } = await database.query(
       'select state, endpoint, letter, endpoint_key from mail_items where search_number = $1',

@@ -198,6 +198,7 @@ const ROWS: readonly Row[] = [
   { member: 'notificationEnabled', sent: true },
   { member: 'notificationRecipient', sent: 'alertes@example.com' },
   { member: 'notificationConsent', sent: { source: 'form', at: '2026-03-10T08:15:00+01:00' } },
+  { member: 'notificationReplyTo', sent: 'agence@example.com' },
   { member: 'notificationFrequency', sent: 'weekly' },
   { member: 'endpointRecipient', sent: 'https://hooks.example.com/matches?a=b' },
   { member: 'eventEndpoint', sent: 'https://hooks.example.com/events' },

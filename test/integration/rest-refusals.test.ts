@@ -46,6 +46,7 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ includedCities: ['/cities/999999999'] }, 'includedCities[0]'],
   [{ includedCities: ['somewhere'] }, 'includedCities[0]'],
   [{ notificationRecipient: 'nobody' }, 'notificationRecipient'],
+  [{ notificationReplyTo: 'a@example.com\r\nBcc: b@example.com' }, 'notificationReplyTo'],
   [{ notificationFrequency: 'hourly' }, 'notificationFrequency'],
   [{ endpointRecipient: `https://client.example/${'x'.repeat(2_048)}` }, 'endpointRecipient'],
   [{ endpointRecipient: 'ftp://client.example/' }, 'endpointRecipient'],

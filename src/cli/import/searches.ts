@@ -35,6 +35,7 @@ const DISPENSABLE = [
   'subscribedEvents',
   'notificationRecipient',
   'notificationConsent',
+  'notificationReplyTo',
   'context',
 ];
 

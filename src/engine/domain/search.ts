@@ -21,6 +21,7 @@ export interface SearchMembers extends CriterionMembers {
   readonly notificationEnabled: boolean;
   readonly notificationRecipient: string | null;
   readonly notificationConsent: MailConsent | null;
+  readonly notificationReplyTo: string | null;
   readonly notificationFrequency: MailFrequency;
   readonly endpointRecipient: string | null;
   readonly eventEndpoint: string | null;
@@ -50,6 +51,7 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
   notificationEnabled: false,
   notificationRecipient: null,
   notificationConsent: null,
+  notificationReplyTo: null,
   notificationFrequency: 'instant',
   endpointRecipient: null,
   eventEndpoint: null,

@@ -182,11 +182,8 @@ export function startPositionMarks(
     await handOutWithheld(position);
     const sequence = Math.min(settled, position.acknowledgedUpTo);
     const isPast = sequence >= handedOutUpTo;
-    if (sequence <= marked) {
-      if (isPast) await noteSynchronous(database, term);
-      return;
-    }
-    const storedAt = await readStoredAt(broker, ADVERTS_STREAM, sequence);
+    if (sequence <= marked && isPast) await noteSynchronous(database, term);
+    const storedAt = sequence <= marked ? null : await readStoredAt(broker, ADVERTS_STREAM, sequence);
     if (storedAt === null) return;
     await writeIntakePosition(database, term, { sequence, storedAt, isPast });
     marked = sequence;

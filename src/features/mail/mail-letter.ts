@@ -58,9 +58,11 @@ export async function writeLetter(
   const items = [...shown, ...counted.flat()].sort((a, b) => (a.id < b.id ? -1 : 1));
   let bytes: Buffer | null = null;
   if (items.length > 0) {
-    const searchTitles = new Set(items.map(({ searchNumber }) => searches.get(searchNumber)?.title ?? ''));
+    const named = items.flatMap(({ searchNumber }) => searches.get(searchNumber) ?? []);
+    const searchTitles = new Set(named.map(({ title }) => title));
+    const replyTo = [...new Set(named.flatMap(({ notificationReplyTo }) => notificationReplyTo ?? []))];
     const text = mailText({ entries, moreCount: counted.length, searchTitles }, foot, language);
-    bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
+    bytes = await messageBytes({ id: mail.id, from, to: mail.address, replyTo, text, unsubscribeUrl });
   }
   for (const { id } of rest.filter((each) => !counted.includes(each)).flat()) leaving.set(id, 'postponed');
   const written = { mailId: mail.id, bytes, items: items.map(({ id }) => id), notified, leaving };
@@ -143,6 +145,8 @@ export interface MailMessage {
   readonly from: Mailbox;
   /** The recipient's address. */
   readonly to: string;
+  /** Where answers go; none: to the sender. */
+  readonly replyTo?: readonly string[];
   readonly text: Pick<MailText, 'subject' | 'text'> & Partial<MailText>;
   /** Null: it is no recipient of a search. */
   readonly unsubscribeUrl: string | null;
@@ -152,12 +156,13 @@ export interface MailMessage {
  * An e-mail as it is sent (RFC 5322): the same Message-ID and date on every attempt, one-click unsubscription (RFC 8058).
  * Resolves with its bytes.
  */
-export function messageBytes({ id, from, to, text, unsubscribeUrl }: MailMessage): Promise<Buffer> {
+export function messageBytes({ id, from, to, replyTo = [], text, unsubscribeUrl }: MailMessage): Promise<Buffer> {
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
   return new MailComposer({
     // The library writes into it.
     from: { ...from },
     to: { name: '', address: to },
+    replyTo: replyTo.map((address) => ({ name: '', address })),
     subject: text.subject,
     text: text.text,
     ...(text.html === undefined ? {} : { html: text.html }),

@@ -15,6 +15,7 @@ import {
   IS_RECIPIENT,
   KEY,
   NAMING_SEARCHES,
+  REPLY_TO,
   type Recipient,
   readClients,
   readRecipient,
@@ -56,6 +57,7 @@ export async function eraseRecipient(
   const { key, ...erasure } = await transaction(database, async (client) => {
     const key = await lockRecipient(client, recipient);
     const items = await eraseItems(client, '$1::text', [key]);
+    await forgetLetters(client, recipient);
     const { searchCount, consentAtMs } = await eraseSearches(client, recipient);
     await keep(client, await oppose(client, key, consentAtMs));
     return { key, ...items, searchCount };
@@ -151,6 +153,21 @@ export async function eraseItems(
   return rows[0] as Pick<Erasure, 'itemCount' | 'cancelledCount'>;
 }
 
+/**
+ * E-mails to others that wait for another attempt and may mention the address are written anew. Reads each of the client's
+ * that are open, by mail_items_due and mail_items_sending, and then by mail_items_mail.
+ */
+async function forgetLetters(client: Queryable, { clientId, address }: Recipient): Promise<void> {
+  await client.query(
+    `update mail_items set letter = null, letter_items = null where id = any(array(
+       select written.id from mail_items named join mail_items written on written.mail_id = named.mail_id
+       where named.client_id = $1 and (named.state in ${WAITING} or named.state = 'sending')
+         and named.search_number = any(array(${NAMING_SEARCHES})) and written.letter is not null
+       order by written.id for update of written))`,
+    [clientId, address, addressPattern(address)],
+  );
+}
+
 const without = (text: string): string => `regexp_replace(${text}, $3, '…', 'gi')`;
 
 /**
@@ -175,10 +192,10 @@ async function eraseSearches(
        where client_id = $1 and (key ~* $3 or resource_id = any(array(select id from named)))
      )
      update searches set title = ${without('title')}, context = ${without('context')},
-       members = (case when is_recipient then members::jsonb - 'notificationRecipient' - 'notificationConsent'
+       members = ((case when is_recipient then members::jsonb - 'notificationRecipient' - 'notificationConsent'
          else coalesce(
            jsonb_set(members::jsonb, '{notificationConsent,source}', to_jsonb(${without(CONSENT_SOURCE)})), members::jsonb)
-         end || jsonb_build_object('title', ${without('title')}))::json,
+         end) - case when ${REPLY_TO} ~* $3 then 'notificationReplyTo' else '' end || jsonb_build_object('title', ${without('title')}))::json,
        mail_key = case when is_recipient then null else mail_key end,
        mail_refused_at = case when is_recipient then null else mail_refused_at end,
        version = searches.version + is_recipient::integer, updated_at = now()

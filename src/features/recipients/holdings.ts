@@ -1,6 +1,6 @@
 /**
  * Where the address of a recipient of e-mails is: alone in `notificationRecipient` of a search and `endpoint` of an item,
- * which have its key beside it, and within the texts of searches. What a client holds is read and erased by these places.
+ * which have its key beside it, in `notificationReplyTo`, and within the texts of searches. What a client holds is read and erased by these places.
  */
 
 import { z } from 'zod';
@@ -38,7 +38,8 @@ export function addressPattern(address: string): string {
 }
 
 export const CONSENT_SOURCE = "members -> 'notificationConsent' ->> 'source'";
-const TEXTS = ['title', 'context', CONSENT_SOURCE];
+export const REPLY_TO = "members ->> 'notificationReplyTo'";
+const TEXTS = ['title', 'context', CONSENT_SOURCE, REPLY_TO];
 
 /** The key of a recipient. Parameters: the client, the address. */
 export const KEY = '(select mail_key_of($1, $2))';

@@ -136,6 +136,7 @@ const Search = z.strictObject({
   notificationEnabled: z.boolean().meta({ description: 'True: matches and events are delivered.' }),
   notificationRecipient: textOrNull('E-mail address.'),
   notificationConsent: consentOrNull,
+  notificationReplyTo: textOrNull('Address for answers to its e-mails.'),
   notificationFrequency: z.enum(MAIL_FREQUENCIES).meta({ description: 'How often e-mails go.' }),
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),

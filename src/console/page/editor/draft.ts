@@ -151,6 +151,7 @@ const EDITED = {
   notificationEnabled: asIs<boolean>(true),
   notificationRecipient: TEXT,
   notificationConsent: asIs<SearchDocument['notificationConsent']>(null),
+  notificationReplyTo: TEXT,
   notificationFrequency: { ...TEXT, unset: 'instant' },
   endpointRecipient: TEXT,
   eventEndpoint: TEXT,

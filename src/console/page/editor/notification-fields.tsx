@@ -35,6 +35,7 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
       </p>
       <Address {...fields} member="notificationRecipient" type="email" />
       <Consent {...fields} />
+      <Address {...fields} member="notificationReplyTo" type="email" />
       <SelectField
         label={words.members.notificationFrequency}
         violation={violations.of('notificationFrequency')}
@@ -134,7 +135,7 @@ function expectedStatus(recipient: string, hasConsent: boolean): Destinations['e
 }
 
 interface AddressProps extends FieldsProps {
-  readonly member: 'endpointRecipient' | 'eventEndpoint' | 'notificationRecipient';
+  readonly member: 'endpointRecipient' | 'eventEndpoint' | 'notificationRecipient' | 'notificationReplyTo';
   readonly type: 'url' | 'email';
 }
 

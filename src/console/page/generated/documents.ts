@@ -63,6 +63,7 @@ readonly 'notificationConsent': {
 readonly 'source': string;
 readonly 'at': string;
 } | null;
+readonly 'notificationReplyTo': string | null;
 readonly 'notificationFrequency': "instant" | "daily" | "weekly";
 readonly 'endpointRecipient': string | null;
 readonly 'eventEndpoint': string | null;

@@ -60,6 +60,7 @@ export const enTerms: typeof frTerms = {
     notificationRecipient: 'E-mail address',
     eventThresholds: 'Smallest price change (%, since the last notification)',
     notificationConsent: 'Consent of the recipient',
+    notificationReplyTo: 'Address for answers',
     notificationFrequency: 'How often e-mails go',
     context: 'Context (JSON)',
   },

@@ -59,6 +59,7 @@ export const frTerms = {
     notificationRecipient: 'Adresse e-mail',
     eventThresholds: 'Plus petite variation du prix (%, depuis le dernier envoi)',
     notificationConsent: 'Consentement du destinataire',
+    notificationReplyTo: 'Adresse pour les réponses',
     notificationFrequency: 'Fréquence des e-mails',
     context: 'Contexte (JSON)',
   },
