@@ -78,7 +78,6 @@ export const GROUPS = {
     'integration/intake-journey',
     'integration/property-bounds',
     'integration/rejections',
-    'integration/schema',
     'integration/start-words',
   ],
   mail: [
