@@ -340,6 +340,8 @@ test('a message has a stable name and date, and unsubscribes in one click', asyn
   assert.ok(lines.includes('List-Unsubscribe-Post: List-Unsubscribe=One-Click'));
   assert.equal(first?.headers.get('auto-submitted'), 'auto-generated');
   assert.equal(first?.replyTo, undefined);
+  const replyTo = ['one@example.org', 'two@example.org'];
+  assert.equal((await simpleParser(await messageBytes({ ...message, replyTo }))).replyTo?.text, replyTo.join(', '));
 });
 
 test('one property always finds room: its reasons are cut', () => {

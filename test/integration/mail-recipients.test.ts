@@ -141,7 +141,7 @@ describe('the link to unsubscribe', () => {
     for (const line of [
       '<strong>&lt;b&gt;Var&lt;/b&gt;</strong>',
       'Appartement ou Maison à vendre (ou non précisé)',
-      'Lieu : à 12.5 km autour de 43.1, 5.9, Bouches-du-Rhône, Toulon ou 06000',
+      'Lieu : à 12,5 km autour de 43.1, 5.9, Bouches-du-Rhône, Toulon ou 06000',
       'Sauf à : Fréjus',
       ...[
         'Prix : jusqu&#39;à 300 000 €',

@@ -62,7 +62,14 @@ export async function writeLetter(
     const searchTitles = new Set(named.map(({ title }) => title));
     const replyTo = [...new Set(named.flatMap(({ notificationReplyTo }) => notificationReplyTo ?? []))];
     const text = mailText({ entries, moreCount: counted.length, searchTitles }, foot, language);
-    bytes = await messageBytes({ id: mail.id, from, to: mail.address, replyTo, text, unsubscribeUrl });
+    bytes = await messageBytes({
+      id: mail.id,
+      from,
+      to: mail.address,
+      replyTo: replyTo.slice(0, REPLY_TO_MAX),
+      text,
+      unsubscribeUrl,
+    });
   }
   for (const { id } of rest.filter((each) => !counted.includes(each)).flat()) leaving.set(id, 'postponed');
   const written = { mailId: mail.id, bytes, items: items.map(({ id }) => id), notified, leaving };
@@ -74,6 +81,8 @@ export async function writeLetter(
   return { bytes, itemCount: items.length };
 }
 
+/** Of the searches of one e-mail, each with an address of its own. */
+const REPLY_TO_MAX = 5;
 /** E-mails of a morning that postpone a property; the next one only counts it. */
 const POSTPONED_MAX = 2;
 

@@ -158,7 +158,7 @@ const FRENCH = {
   from: (min: string) => `à partir de ${min}`,
   upTo: (max: string) => `jusqu'à ${max}`,
   between: (min: string, max: string) => `de ${min} à ${max}`,
-  around: (km: string, place: string) => `à ${km} km autour de ${place}`,
+  around: (km: string, place: string) => `à ${km.replace('.', ',')} km autour de ${place}`,
   drawn: (count: number) => (count === 1 ? 'une zone dessinée' : `${count} zones dessinées`),
   more: (count: number) => (count === 1 ? '1 autre' : `${count} autres`),
 };
