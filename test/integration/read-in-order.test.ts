@@ -104,6 +104,50 @@ test('a reading that breaks off goes on where it was', async (t) => {
   assert.ok(readings <= 2);
 });
 
+test('messages that the reading server lacks, as one of a cluster that is behind, are read again', async (t) => {
+  const { broker } = await openScene(t);
+  const { consumers } = broker.manager;
+  const add = consumers.add.bind(consumers);
+  let readings = 0;
+  t.mock.method(consumers, 'add', async (...parameters: Parameters<typeof add>) => {
+    readings += 1;
+    const { num_pending, ...info } = await add(...parameters);
+    return { ...info, num_pending: readings === 1 ? 0 : readings === 2 ? 10 : num_pending };
+  });
+  const read: number[] = [];
+  const lacked: string[] = [];
+  const inOrder = await startInOrder(broker, {
+    stream: ADVERTS_STREAM,
+    consumer: broker.names.intakeConsumer,
+    recordedUpTo: 0,
+    handOn: async (message) => void read.push(textOf(message)),
+    onOtherStream: () => assert.fail('the stream is the same'),
+    onTransientError: (_what, { message }) => void lacked.push(message),
+  });
+  t.after(async () => inOrder.stop());
+  await untilIs(() => read.length, COUNT);
+  assert.deepEqual(
+    read,
+    Array.from({ length: COUNT }, (_, position) => position + 1),
+  );
+  const lacks = `the server that reads ${ADVERTS_STREAM} lacks messages up to ${COUNT}`;
+  assert.deepEqual(lacked, [lacks, lacks]);
+});
+
+test('the last messages may be gone', async (t) => {
+  const { broker } = await openScene(t);
+  for (const sequence of [COUNT - 1, COUNT]) await broker.manager.streams.deleteMessage(ADVERTS_STREAM, sequence);
+  const inOrder = await startInOrder(broker, {
+    stream: ADVERTS_STREAM,
+    consumer: broker.names.intakeConsumer,
+    recordedUpTo: 0,
+    handOn: (message) => message.settle({ type: 'ack' }),
+    onOtherStream: () => assert.fail('the stream is the same'),
+    onTransientError: failOn,
+  });
+  await untilIs(() => inOrder.settledUpTo, Number.POSITIVE_INFINITY);
+});
+
 test('one that is stopped hands nothing on', async (t) => {
   const { broker, left } = await openScene(t);
   let handedOn = 0;

@@ -9,6 +9,7 @@ import { AckPolicy, DeliverPolicy, nanos } from 'nats';
 import { nullIfAbandoned, retryUntilAborted, retryUntilDone, transientErrorWatch } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
 import { headersOf, openInbox, type PulledMessage, positionOf, requestBatch } from './pull.ts';
+import { readNextHeld } from './stream-position.ts';
 
 type HandOn = (message: PulledMessage) => Promise<void>;
 
@@ -36,6 +37,8 @@ export interface InOrderOptions {
 const BATCH_MAX = 64;
 /** After this time without an answer the read is considered lost. */
 const ANSWER_MAX_MS = 5_000;
+/** After this time a stream that is shorter than its consumer knows has forgotten messages, and is not behind. */
+const CATCH_UP_MAX_MS = 15_000;
 /** After this time the server deletes the consumer of a process that is gone. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
@@ -54,10 +57,12 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
   let next = options.recordedUpTo + 1;
 
   async function readUpTo(last: number): Promise<void> {
-    await retryUntilDone(() => readOn(last), watch, retryUntilAborted(signal)).catch(nullIfAbandoned);
+    const since = performance.now();
+    const mayBeBehind = (): boolean => performance.now() - since < CATCH_UP_MAX_MS;
+    await retryUntilDone(() => readOn(last, mayBeBehind), watch, retryUntilAborted(signal)).catch(nullIfAbandoned);
   }
 
-  async function readOn(last: number): Promise<void> {
+  async function readOn(last: number, mayBeBehind: () => boolean): Promise<void> {
     if (next > last || signal.aborted) return;
     for await (const message of storedMessages(broker, options, next, last)) {
       if (signal.aborted) return;
@@ -66,6 +71,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
       await handOn({ ...message, settle: async () => void unsettled.delete(sequence) });
       next = sequence + 1;
     }
+    if (next <= last) await assertGone(broker, stream, [next, last], mayBeBehind);
     next = Math.max(next, last + 1);
   }
 
@@ -93,7 +99,23 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
   };
 }
 
-/** From `first` to `last` in one read of the stream; messages that it no longer holds are skipped. */
+/**
+ * Throws unless the stream holds none of the messages from `first` to `last`. The server of a cluster that reads may have
+ * been behind, and know nothing of them yet.
+ */
+async function assertGone(
+  broker: Broker,
+  stream: string,
+  [first, last]: readonly [number, number],
+  mayBeBehind: () => boolean,
+): Promise<void> {
+  const { state } = await broker.manager.streams.info(stream);
+  const held = await readNextHeld(broker, stream, first);
+  const isGone = held === null ? state.last_seq >= last || !mayBeBehind() : held > last;
+  if (!isGone) throw new Error(`the server that reads ${stream} lacks messages up to ${last}`);
+}
+
+/** From `first` to `last` in one read of the stream, as far as the server that reads holds them. */
 async function* storedMessages(
   broker: Broker,
   { stream, consumer, onTransientError }: InOrderOptions,

@@ -92,6 +92,19 @@ export async function readStoredAt(broker: Broker, stream: string, sequence: num
   }
 }
 
+/**
+ * The sequence of the first message from `sequence` on that the stream holds, as its leader knows; null when there is none.
+ */
+export async function readNextHeld({ manager }: Broker, stream: string, sequence: number): Promise<number | null> {
+  const query = { seq: sequence, next_by_subj: '>' };
+  try {
+    return (await manager.streams.getMessage(stream, query)).seq;
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
 interface TrimLimits {
   /** Messages beyond this one stay, whatever the durables report. */
   readonly upTo: number;
