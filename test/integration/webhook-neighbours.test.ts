@@ -162,9 +162,10 @@ test('ten thousand posts that a client aims at a stranger reach it two a second'
     (starts) => starts.length >= 6,
   );
   const starts = await startsOf('/stranger');
-  // The two clocks, of the round and of the row, may differ a little.
-  const close = starts.filter((at, position) => position >= 2 && at - (starts[position - 2] as number) < 900);
-  assert.deepEqual(close, [], `attempts at ${starts.map((at) => at - (starts[0] as number)).join()} ms`);
+  const sinceFirst = starts.map((at) => at - (starts[0] as number));
+  // A claim on a busy machine may be late, the first one too.
+  const early = sinceFirst.filter((ms, position) => ms < 1_000 * Math.floor(position / 2) - 400);
+  assert.deepEqual(early, [], `attempts at ${sinceFirst.join()} ms`);
   const served = await until(
     () => startsOf('/own'),
     ({ length }) => length === 200,
