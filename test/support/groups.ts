@@ -40,7 +40,6 @@ export const GROUPS = {
     'integration/endpoint-listing',
     'integration/dead-endpoints',
     'integration/order-rule',
-    'integration/outage-answers',
     'integration/poi-import',
     'integration/publish',
     'integration/pull',
@@ -50,7 +49,6 @@ export const GROUPS = {
   journeys: [
     'integration/feeds',
     'integration/metrics',
-    'integration/outage-log',
     'integration/retries',
     'integration/shared-nats',
     'integration/toulon-journey',
