@@ -55,11 +55,17 @@ export async function sendEndpointNotices(dependencies: NoticeDependencies, stop
     due.set(notice.clientId, [...(due.get(notice.clientId) ?? []), notice]);
   }
   for (const [clientId, endpoints] of due) {
-    const { clientName, address, readAt } = endpoints[0] as DueNotice;
+    const { clientName, address } = endpoints[0] as DueNotice;
     if (stopping.aborted) return;
     if (!(await claimNotice(database, clientId))) continue;
     const text = noticeText(clientName, endpoints, pauseDays, language);
-    const bytes = await messageBytes({ id: timeOrderedUuid(readAt), from, to: address, text, unsubscribeUrl: null });
+    const bytes = await messageBytes({
+      id: timeOrderedUuid(new Date()),
+      from,
+      to: address,
+      text,
+      unsubscribeUrl: null,
+    });
     const outcome = await sender.send({ from: from.address, to: address, bytes }, new Date());
     // What is refused for good would be refused again.
     if (outcome.error === null || outcome.isFinal) await markNoticed(database, endpoints);
@@ -76,7 +82,8 @@ interface DueNotice {
   readonly pausedAt: Date | null;
   readonly failingSince: Date | null;
   readonly lastError: string | null;
-  readonly readAt: Date;
+  /** By PostgreSQL, to the microsecond: a pause of the same millisecond may be told already. */
+  readonly readAt: string;
 }
 
 /** A client has an address for notices, and none was tried within the last hour. */
@@ -88,7 +95,7 @@ async function readDueNotices(database: Queryable, pauseDays: number): Promise<r
   const { rows } = await database.query<DueNotice>(
     `select c.id as "clientId", c.name as "clientName", c.notice_address as address, e.key, e.url,
        e.failures_paused_at as "pausedAt", e.failing_since as "failingSince", e.last_error as "lastError",
-       statement_timestamp() as "readAt"
+       statement_timestamp()::text as "readAt"
      from clients c join endpoints e on length(e.key) = 32 and substr(e.key, 17, 8) = right(c.id::text, 8)
      where ${IS_NOTICE_DUE}
        and (e.failures_paused_at > coalesce(e.noticed_at, '-infinity')
