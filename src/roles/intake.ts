@@ -128,6 +128,9 @@ async function openMatcher(parts: Parts): Promise<Matcher> {
   return matcher;
 }
 
+/** Sequences in one line of the log. */
+const NEWS_TOLD_MAX = 10;
+
 interface IntakeControls {
   readonly gate: PauseGate;
   readonly breaker: IntakeBreaker;
@@ -167,7 +170,8 @@ function createTermStart(
       gate,
       breaker,
       clocks,
-      onRestored: (news, start) => noteRestored('a message that was acknowledged is news to it', { news, ...start }),
+      onRestored: (news, start) =>
+        noteRestored('a message that was acknowledged is news to it', { news: news.slice(0, NEWS_TOLD_MAX), ...start }),
       onStart({ behind, isKnownStream, isRestored, ...start }) {
         if (!isKnownStream) {
           log.warn('the stream of adverts is another than was recorded, or an older copy: taken in by its clock');

@@ -195,7 +195,8 @@ async function eraseSearches(
        members = ((case when is_recipient then members::jsonb - 'notificationRecipient' - 'notificationConsent'
          else coalesce(
            jsonb_set(members::jsonb, '{notificationConsent,source}', to_jsonb(${without(CONSENT_SOURCE)})), members::jsonb)
-         end) - case when ${REPLY_TO} ~* $3 then 'notificationReplyTo' else '' end || jsonb_build_object('title', ${without('title')}))::json,
+         end) - case when ${REPLY_TO} ~* $3 then 'notificationReplyTo' else '' end
+         || jsonb_build_object('title', ${without('title')}))::json,
        mail_key = case when is_recipient then null else mail_key end,
        mail_refused_at = case when is_recipient then null else mail_refused_at end,
        version = searches.version + is_recipient::integer, updated_at = now()

@@ -1,6 +1,7 @@
 /**
  * Where the address of a recipient of e-mails is: alone in `notificationRecipient` of a search and `endpoint` of an item,
- * which have its key beside it, in `notificationReplyTo`, and within the texts of searches. What a client holds is read and erased by these places.
+ * which have its key beside it, in `notificationReplyTo`, and within the texts of searches. What a client holds is read
+ * and erased by these places.
  */
 
 import { z } from 'zod';
