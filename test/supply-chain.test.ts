@@ -41,7 +41,7 @@ test('who only wants to run it installs what running needs, and the tests find o
     Record<string, string>
   >;
   for (const name of ['start', 'demo', 'vigie'])
-    assert.match(scripts[name] ?? '', /^(?:echo [^;&]* >&2; )?npm run -s setup:run && exec /);
+    assert.match(scripts[name] ?? '', /^(?:echo [^;&]* >&2; )?npm run -s setup:run && TSX_DISABLE_CACHE=1 exec /);
   for (const name of ['test', 'test:long'])
     assert.match(scripts[name] ?? '', /^echo [^;]*; npm run -s setup && npm run -s build && exec /);
   const [, witness = ''] = /^flock .*'test -d node_modules\/(\S+) -a /.exec(scripts.setup ?? '') ?? [];
