@@ -62,7 +62,7 @@ test('the help of all names every command and group', () => {
 
 test('the changelog names every command and the first setting of each group', async () => {
   const changelog = await readFile(join(ROOT, 'config/CHANGELOG.md'), 'utf8');
-  const first = changelog.slice(changelog.indexOf('_0.1.0_'));
+  const first = changelog.slice(changelog.indexOf('## [Unreleased]'));
   const named = new Set(
     [...first.matchAll(/`([^`]+)`/g)].flatMap(([, text = '']) => {
       const [words = '', ...verbs] = text.split(/ (?=[^ ]+$)|\|/);

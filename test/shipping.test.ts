@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -110,4 +110,14 @@ test('data of others is attributed beside the program, and in the console', asyn
     for (const name of ['La Poste', 'INSEE', 'IGN', 'Licence Ouverte 2.0', 'Grammalecte'])
       assert.ok(said.includes(name), name);
   for (const said of [fr.sources, en.sources]) assert.match(said, /MPL 2\.0/);
+});
+
+test('every action of a workflow is pinned by its commit, and a workflow reads only unless a job says otherwise', async () => {
+  const folder = join(CONFIG, '../.github/workflows');
+  for (const name of await readdir(folder)) {
+    const text = await readFile(join(folder, name), 'utf8');
+    assert.match(text, /^permissions: read-all$/m, name);
+    for (const [, action = ''] of text.matchAll(/uses: (?!\.\/)(.+)/g))
+      assert.match(action, /^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, name);
+  }
 });
