@@ -93,6 +93,13 @@ test('an advert is compared with itself alone, and the prices of the others stan
     'The price has changed at Agence B (€95,000 → €90,000); The price has changed',
   );
 
+  const popular = startReader();
+  for (const [minute, price] of [5, 4, 1, 3, 2].entries()) {
+    popular.publish({ ...flat(minute, price * 1_000), advertUuid: timeOrderedUuid(new Date(minute)) });
+  }
+  const also = 'Aussi à 1 000 € chez Agence A, à 3 000 € chez Agence A, à 4 000 € chez Agence A';
+  assert.equal(linesOf(popular.mail())[2], also, 'the three cheapest others');
+
   const cheaper = startReader();
   cheaper.publish(flat(0, 100_000));
   cheaper.mail();
@@ -338,6 +345,13 @@ test('a message has a stable name and date, and unsubscribes in one click', asyn
   const lines = first?.headerLines.map(({ line }) => line.replace(/\r\n(?= )/g, ''));
   assert.ok(lines?.includes(`List-Unsubscribe: <${LINK}>`));
   assert.ok(lines.includes('List-Unsubscribe-Post: List-Unsubscribe=One-Click'));
+  const unsubscribeUrl = LINK.replace('https', 'http');
+  const plain = (await simpleParser(await messageBytes({ ...message, unsubscribeUrl }))).headerLines;
+  assert.deepEqual(
+    plain.flatMap(({ key }) => (key.startsWith('list-') ? [key] : [])),
+    ['list-unsubscribe'],
+    'one click needs https (RFC 8058)',
+  );
   assert.equal(first?.headers.get('auto-submitted'), 'auto-generated');
   assert.equal(first?.replyTo, undefined);
   const replyTo = ['one@example.org', 'two@example.org'];

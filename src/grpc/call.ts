@@ -116,7 +116,7 @@ async function run<R>(
     method,
     peer: call.getPeer(),
     code,
-    error: failure?.message ?? null,
+    error: failure === null ? null : withoutAddresses(failure.message),
     durationMs: Math.round(performance.now() - startedAt),
     ...argumentsOf('request' in call ? call.request : {}),
     result: resultOf(response),
@@ -131,13 +131,25 @@ const READS = /^(?:Get|List|Explain|Watch)/;
 const UNLOGGED = /(?:url|address)$/i;
 const ARGUMENTS_LENGTH_MAX = 1_000;
 
-/** What the operator set, and why. No request has a key or a contact. */
+/** What the operator set, and why, without contacts. No request has a key. */
 function argumentsOf(request: unknown) {
-  const { reason = null, ...given } = request as Readonly<Record<string, unknown>>;
-  const entries = Object.entries(given).filter(([name, value]) => Boolean(value) && !UNLOGGED.test(name));
-  const set = Object.fromEntries(entries);
+  const { reason = null, ...given } = JSON.parse(JSON.stringify(request, loggable)) as Record<string, unknown>;
+  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => Boolean(value)));
   const text = JSON.stringify(set);
   return { arguments: text.length > ARGUMENTS_LENGTH_MAX ? text.slice(0, ARGUMENTS_LENGTH_MAX) : set, reason };
+}
+
+/** For JSON.stringify, which calls it at every depth. */
+function loggable(name: string, value: unknown): unknown {
+  if (UNLOGGED.test(name)) return undefined;
+  return typeof value === 'string' ? withoutAddresses(value) : value;
+}
+
+/** A word with an @ may be an address. */
+function withoutAddresses(text: string): string {
+  if (!text.includes('@')) return text;
+  const words = text.split(/(\s)/);
+  return words.map((word) => (word.includes('@') ? '…' : word)).join('');
 }
 
 /** What was changed and how many: an answer may have a key, and a document. */

@@ -160,9 +160,10 @@ test('the mail server: it takes us, refuses the login, is away', async (t) => {
       password === 'right' ? reply(null, { user: 'vigie' }) : reply(new Error('no')),
   });
   const dns = { VIGIE_MAIL_FROM: 'alerts@vigie.invalid', VIGIE_PUBLIC_URL: 'http://127.0.0.1' };
+  const ONE_CLICK = /^look at: VIGIE_PUBLIC_URL is http:.* without one-click unsubscription, which needs https/;
   const of = async (VIGIE_SMTP_URL: string) => (await examine(NOWHERE, { ...dns, VIGIE_SMTP_URL })).of('mail');
   const withPassword = (password: string) => `smtp://vigie:${password}@127.0.0.1:${receiver.port}`;
-  assertSaid(await of(withPassword('right')), /^fine: 127\.0\.0\.1:\d+ takes connections and the login$/);
+  assertSaid(await of(withPassword('right')), /^fine: 127\.0\.0\.1:\d+ takes connections and the login$/, ONE_CLICK);
   assertSaid(await of(withPassword('wrong')), /^wrong: .*: the mail server answered 535 to AUTH/);
   assert.equal(receiver.messages.length, 0, 'nothing was sent');
   await receiver.close();

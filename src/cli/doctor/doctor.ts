@@ -169,7 +169,11 @@ async function checkMail(config: Config): Promise<readonly Finding[]> {
   const { fine, lookAt, wrong } = findingsAbout('mail');
   const { mail } = config;
   if (mail === null) return [fine('no e-mails are sent: VIGIE_SMTP_URL is empty')];
-  const { url, isTlsInsecure } = mail;
+  const { url, isTlsInsecure, publicUrl } = mail;
+  const noOneClick = lookAt(
+    `VIGIE_PUBLIC_URL is ${publicUrl}: e-mails are sent without one-click unsubscription, which needs https (RFC 8058)`,
+    'set the https address of the API',
+  );
   const reasons = await Promise.all(FEATURES.map(async ({ checkServer }) => (await checkServer?.(config)) ?? null));
   const reason = reasons.find((each) => each !== null) ?? null;
   const { host } = new URL(url);
@@ -178,5 +182,6 @@ async function checkMail(config: Config): Promise<readonly Finding[]> {
       ? fine(`${host} takes connections${url.includes('@') ? ' and the login' : ''}`)
       : wrong(`${host}: ${reason}`, 'correct VIGIE_SMTP_URL, or see to the mail server'),
     ...(isTlsInsecure ? [lookAt('any certificate of it is accepted', 'name its authority in VIGIE_SMTP_TLS_CA')] : []),
+    ...(publicUrl.startsWith('https:') ? [] : [noOneClick]),
   ];
 }

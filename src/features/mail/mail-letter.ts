@@ -162,7 +162,7 @@ export interface MailMessage {
 }
 
 /**
- * An e-mail as it is sent (RFC 5322): the same Message-ID and date on every attempt, one-click unsubscription (RFC 8058).
+ * An e-mail as it is sent (RFC 5322): the same Message-ID and date on every attempt, one-click unsubscription.
  * Resolves with its bytes.
  */
 export function messageBytes({ id, from, to, replyTo = [], text, unsubscribeUrl }: MailMessage): Promise<Buffer> {
@@ -189,6 +189,8 @@ export function messageBytes({ id, from, to, replyTo = [], text, unsubscribeUrl 
     .build();
 }
 
+/** RFC 8058, section 3.1: one click needs https. Without it mail programs show the page. */
 function unsubscribeHeaders(url: string): Readonly<Record<string, string>> {
-  return { 'List-Unsubscribe': `<${url}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' };
+  const oneClick = url.startsWith('https:') ? { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } : {};
+  return { 'List-Unsubscribe': `<${url}>`, ...oneClick };
 }
