@@ -57,12 +57,27 @@ function checkBodyType(ctx: Context): void {
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new Problem(415, REFUSALS.sendUtf8);
 }
 
+/**
+ * Memory that receiving the body may take: its declared length, or the maximum without one. A body that declares more than
+ * the maximum is not stored.
+ */
+export function reservedBytes(ctx: Context): number {
+  if (ctx.request.is() === null) return 0;
+  const length = declaredLength(ctx) ?? BODY_BYTES_MAX;
+  return length > BODY_BYTES_MAX ? 0 : length;
+}
+
+/** Null for a chunked body. Koa's `length` has 32 bits: 2^32 + 1 would pass for 1. */
+function declaredLength({ req }: Context): number | null {
+  const length = req.headers['content-length'];
+  return length === undefined ? null : Number(length);
+}
+
 /** Resolves when the body has arrived, undecoded; independent of the request, so that nothing else waits for it. */
 export async function receiveBody(ctx: Context): Promise<void> {
   if (ctx.request.is() === null) return;
   try {
-    const length = ctx.request.length ?? null;
-    const sent = await readAll(ctx.req, { limit: BODY_BYTES_MAX, length });
+    const sent = await readAll(ctx.req, { limit: BODY_BYTES_MAX, length: declaredLength(ctx) });
     ctx.state.sentBody = sent;
     ctx.state.chargeBody?.(sent.length);
   } catch (error) {
@@ -74,6 +89,8 @@ export async function receiveBody(ctx: Context): Promise<void> {
 
 async function readBytes(ctx: Context): Promise<Buffer> {
   const sent = ctx.state.sentBody as Buffer;
+  // A client that reads its answer slowly must not keep its body in memory.
+  ctx.state.sentBody = null;
   const decompressor = decompressorOf(ctx);
   if (decompressor === null) return sent;
   decompressor.end(sent);

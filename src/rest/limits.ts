@@ -14,7 +14,7 @@ import { isNoConnectionLeft, isStatementTimeout } from '../engine/store/outage.t
 import { isWrite, principalOf } from './auth.ts';
 import { goneOf } from './content.ts';
 import type { ApiDependencies, ApiSettings, RateLimit } from './dependencies.ts';
-import { receiveBody } from './json-body.ts';
+import { BODY_BYTES_MAX, receiveBody, reservedBytes } from './json-body.ts';
 import { Problem } from './problem.ts';
 import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
 
@@ -30,6 +30,8 @@ export interface ConcurrencyBounds {
    * same second. Default one.
    */
   readonly spreadSeconds?: number;
+  /** A refusal closes its connection: the rest of the request is not read. */
+  readonly isClosing?: boolean;
 }
 
 /** Ends what is under way. Only the first call counts. */
@@ -63,6 +65,11 @@ export class ConcurrencyLimit {
   /** Null: there is none. */
   tryEnter(client: string): Leave | null {
     return this.#hasRoom(client) ? this.#start(client) : null;
+  }
+
+  /** The same for `weight` units, such as bytes. Throws a 429 `Problem` when there is none. */
+  claim(client: string, weight: number): Leave {
+    return this.#hasRoom(client, weight) ? this.#start(client, weight) : this.#refuse(client, weight);
   }
 
   /**
@@ -104,29 +111,34 @@ export class ConcurrencyLimit {
     }
   }
 
-  #hasRoom(client: string): boolean {
-    return this.#all < this.#bounds.allMax && (this.#underWay.get(client) ?? 0) < this.#bounds.perClientMax;
+  #hasRoom(client: string, weight = 1): boolean {
+    return this.#all + weight <= this.#bounds.allMax && this.#hasOwnRoom(client, weight);
   }
 
-  #start(client: string): Leave {
-    add(this.#underWay, client, 1);
-    this.#all += 1;
+  #hasOwnRoom(client: string, weight: number): boolean {
+    return (this.#underWay.get(client) ?? 0) + weight <= this.#bounds.perClientMax;
+  }
+
+  #start(client: string, weight = 1): Leave {
+    add(this.#underWay, client, weight);
+    this.#all += weight;
     let isUnderWay = true;
     return () => {
       if (!isUnderWay) return;
       isUnderWay = false;
-      add(this.#underWay, client, -1);
-      this.#all -= 1;
+      add(this.#underWay, client, -weight);
+      this.#all -= weight;
       this.#ring.next((next) => this.#hasRoom(next))?.start();
     };
   }
 
-  #refuse(client: string): never {
+  #refuse(client: string, weight = 1): never {
     const { perClientMax, allMax, waitingMax = 0, retryAfterSeconds = 1, spreadSeconds = 1 } = this.#bounds;
-    const isOwn = (this.#underWay.get(client) ?? 0) >= perClientMax;
-    if (isOwn) refuse(REFUSALS.tooManyAtOnce(this.#what, perClientMax + waitingMax), retryAfterSeconds);
+    const headers = this.#bounds.isClosing ? { Connection: 'close' } : {};
+    if (!this.#hasOwnRoom(client, weight))
+      refuse(REFUSALS.tooManyAtOnce(this.#what, perClientMax + waitingMax), retryAfterSeconds, headers);
     const seconds = retryAfterSeconds + Math.floor(this.#random() * spreadSeconds);
-    refuse(REFUSALS.busyWith(this.#what, allMax, seconds), seconds);
+    refuse(REFUSALS.busyWith(this.#what, allMax, seconds), seconds, headers);
   }
 }
 
@@ -134,14 +146,14 @@ function noSignal(): AbortSignal {
   return new AbortController().signal;
 }
 
-function add(counts: Map<string, number>, key: string, by: 1 | -1): void {
+function add(counts: Map<string, number>, key: string, by: number): void {
   const count = (counts.get(key) ?? 0) + by;
   if (count === 0) counts.delete(key);
   else counts.set(key, count);
 }
 
-function refuse(detail: Sentence, seconds: number): never {
-  throw new Problem(429, detail, { headers: { 'Retry-After': String(seconds) } });
+function refuse(detail: Sentence, seconds: number, headers: Readonly<Record<string, string>> = {}): never {
+  throw new Problem(429, detail, { headers: { 'Retry-After': String(seconds), ...headers } });
 }
 
 const BUCKETS_MAX = 100_000;
@@ -221,6 +233,14 @@ function limitOf(client: Principal, isWriting: boolean, settings: ApiSettings): 
 
 const CLIENT_SHARE = 1 / 3;
 
+/** Memory of the bodies that are being received, or wait for their turn. */
+const BODY_BYTES = {
+  perClientMax: 16 * BODY_BYTES_MAX,
+  allMax: 64 * BODY_BYTES_MAX,
+  spreadSeconds: 8,
+  isClosing: true,
+};
+
 /**
  * Clients take turns for the connections of the API's pool, one request per turn, and none has more than a third of them:
  * four hundred concurrent requests of one client delay another client by the few that are under way. A request takes its
@@ -233,15 +253,20 @@ export function takeTurns(connectionsMax: number): Middleware {
   const allMax = Math.max(1, connectionsMax - 1);
   const perClientMax = Math.max(1, Math.floor(allMax * CLIENT_SHARE));
   const turns = new ConcurrencyLimit(LIMITED.requests, { perClientMax, allMax, waitingMax: Infinity });
+  const bodies = new ConcurrencyLimit(LIMITED.bodyBytes, BODY_BYTES);
   return async (ctx, next) => {
     if (ctx.state.principal === undefined) return next();
-    await receiveBody(ctx);
-    const leave = await turns.enter(principalOf(ctx).clientId, () => goneOf(ctx), isWrite(ctx));
-    ctx.state.leaveTurn = leave;
+    const { clientId } = principalOf(ctx);
+    const release = bodies.claim(clientId, reservedBytes(ctx));
+    let leave: Leave | undefined;
     try {
+      await receiveBody(ctx);
+      leave = await turns.enter(clientId, () => goneOf(ctx), isWrite(ctx));
+      ctx.state.leaveTurn = leave;
       return await next();
     } finally {
-      leave();
+      leave?.();
+      release();
     }
   };
 }

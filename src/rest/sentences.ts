@@ -207,6 +207,7 @@ export const LIMITED = {
   requests: said('requests', 'demandes'),
   largePages: said('large pages', 'grandes pages'),
   connections: said('connections', 'connexions'),
+  bodyBytes: said('bytes of request bodies', 'octets de corps de requêtes'),
 } as const;
 
 const LIMITS = {

@@ -172,8 +172,8 @@ describe('what was saved before a rule', () => {
 });
 
 describe('a connection', () => {
-  const post = (headers: string) =>
-    `POST /searches HTTP/1.1\r\nHost: x\r\nX-API-KEY: ${api.key}\r\nContent-Type: application/json\r\n${headers}\r\n\r\n`;
+  const post = (headers: string, key = api.key) =>
+    `POST /searches HTTP/1.1\r\nHost: x\r\nX-API-KEY: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n\r\n`;
 
   async function opened(): Promise<{ socket: Socket; received: () => string }> {
     const { hostname, port } = new URL(api.baseUrl);
@@ -212,6 +212,47 @@ describe('a connection', () => {
       socket.destroy();
     });
   }
+
+  /** Sends heads of requests and no body; waits until one of them has been answered, and ends the others. */
+  async function firstRefusal(heads: readonly string[]): Promise<string> {
+    const all = await Promise.all(heads.map(opened));
+    for (const [index, { socket }] of all.entries()) socket.write(heads[index] as string);
+    const answered = () => all.filter(({ received }) => received() !== '');
+    await until(
+      async () => answered(),
+      ([first]) => first !== undefined && first.socket.readableEnded,
+    );
+    const [refusal] = answered();
+    assert.equal(answered().length, 1);
+    for (const { socket } of all) socket.destroy();
+    return refusal?.received() ?? '';
+  }
+
+  it('is refused and closed beyond 16 MiB of declared bodies a client and 64 MiB in all, and served afterwards', async () => {
+    const keys = await Promise.all(Array.from('abcde', (name) => api.newClient(`slow ${name}`)));
+    const [key = '', , , , fifth] = keys;
+    const slow = (one: string) => [
+      ...Array<string>(8).fill(post(`Content-Length: ${BODY_BYTES_MAX}`, one)),
+      ...Array<string>(8).fill(post('Transfer-Encoding: chunked', one)),
+    ];
+    const beyond = await firstRefusal([...slow(key), post('Content-Length: 1', key)]);
+    assert.match(beyond, /^HTTP\/1.1 429 [^]*Retry-After: 1\r[^]*Connection: close\r[^]*16777216 of a client/);
+    await untilIs(async () => (await api.call('POST', '/searches', { title: 'x' }, { key })).status, 201);
+    const all = await firstRefusal([...keys.slice(0, 4).flatMap(slow), post('Content-Length: 1', fifth)]);
+    assert.match(all, /^HTTP\/1.1 429 [^]*Retry-After: \d\r[^]*Connection: close\r[^]*67108864 bytes/);
+  });
+
+  it('is answered before its body where its key is unknown, or the body is longer than 32 bits count', async () => {
+    for (const [head, status] of [
+      [post('Content-Length: 9', 'vigie_0_unknown'), 'HTTP/1.1 401'],
+      [post(`Content-Length: ${2 ** 32 + 1}`), 'HTTP/1.1 413'],
+    ] as const) {
+      const { socket, received } = await opened();
+      socket.write(head);
+      await untilIs(async () => received().slice(0, status.length), status);
+      socket.destroy();
+    }
+  });
 });
 
 describe('a query', () => {
