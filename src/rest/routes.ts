@@ -36,12 +36,14 @@ export const ROUTES: readonly Route[] = [
   route('put /searches/{id}', 'Search', 'item', 'Changes the members that are sent', {
     body: 'SearchChange',
     details:
-      'Changes the members that the body has and keeps the others; `null` clears one. What was answered may be sent back ' +
-      'as it is: read-only members are ignored.',
+      'Replaces each member that the body has, whole, and keeps the others; `null` clears one. What was answered may be ' +
+      'sent back as it is: read-only members are ignored.',
   }),
   route('patch /searches/{id}', 'Search', 'item', 'Changes the members that are sent (merge patch)', {
     body: 'SearchChange',
-    details: 'A merge patch (RFC 7396): changes the members that the body has and keeps the others; `null` clears one.',
+    details:
+      'A merge patch (RFC 7396): objects (`context`, `eventThresholds`, `notificationConsent`) are merged at every depth, and ' +
+      '`null` removes. Lists and GeoJSON geometries are replaced whole.',
   }),
   route('delete /searches/{id}', 'Search', 'nothing', 'Deletes a search and cancels its open deliveries', {
     details:

@@ -46,19 +46,64 @@ export async function readPreviewedSearch(body: unknown, rules: InputRules): Pro
 }
 
 /**
- * The members that `body` states, changed, and the others kept: PUT and PATCH alike (decisions, section 2). A member
- * that is sent as it was answered stays valid under any present rules. The look-ups are done at once, the merge
- * when the row is locked. Throws a 422 `Problem`, and so does the merge.
+ * The members that `body` states, changed, and the others kept (decisions, section 2). PUT replaces a stated member whole, a
+ * patch merges objects. A member that is sent as it was answered stays valid under any present rules. The look-ups are done
+ * at once, the merge when the row is locked. Throws a 422 `Problem`, and so does the merge.
  */
 export async function readSearchChange(
   body: unknown,
-  present: PresentSearch,
+  { isPatch, ...present }: PresentSearch & { readonly isPatch: boolean },
   rules: InputRules,
-): Promise<{ readonly changes: Partial<SearchMembers>; readonly merge: (present: SearchMembers) => SearchMembers }> {
+): Promise<{ readonly merge: (present: SearchMembers) => SearchMembers }> {
   const violations = new Violations();
-  const changes = await readChanges(body, present, rules, violations);
+  const patch = isPatch && isRecord(body) ? body : {};
+  const sent = isRecord(body) ? { ...body, ...patchedObjects(present.members, patch) } : body;
+  const changes = await readChanges(sent, present, rules, violations);
   violations.throwAny();
-  return { changes, merge: (latest) => finish(merged(latest, changes), changes, new Violations()) };
+  return {
+    merge(latest) {
+      const late = new Violations();
+      // Objects that another request has changed since `present` was read are merged anew.
+      const changedSince = Object.entries(patchedObjects(latest, patch)).filter(
+        ([name]) => !isDeepStrictEqual(latest[name as ObjectMember], present.members[name as ObjectMember]),
+      );
+      const again: Record<string, unknown> = { ...changes };
+      for (const [name, value] of changedSince) readMember(name as ObjectMember, value, again, rules, late);
+      return finish(merged(latest, again), again, late);
+    },
+  };
+}
+
+/** The members that are objects; GeoJSON geometries and lists are replaced whole. */
+const OBJECT_MEMBERS = ['context', 'eventThresholds', 'notificationConsent'] as const;
+type ObjectMember = (typeof OBJECT_MEMBERS)[number];
+
+function patchedObjects(
+  members: SearchMembers,
+  patch: Readonly<Record<string, unknown>>,
+): Partial<Record<ObjectMember, unknown>> {
+  // The consent of another address is not completed.
+  const { notificationRecipient: address = members.notificationRecipient } = patch;
+  const consent = address === members.notificationRecipient ? members.notificationConsent : null;
+  const names = OBJECT_MEMBERS.filter((name) => Object.hasOwn(patch, name));
+  return Object.fromEntries(
+    names.map((name) => {
+      const value = mergePatch({ ...members, notificationConsent: consent }[name], patch[name]);
+      const isEmptied = name !== 'context' && isRecord(value) && Object.keys(value).length === 0;
+      return [name, isEmptied ? null : value];
+    }),
+  );
+}
+
+/** RFC 7396, section 2. */
+function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return patch;
+  const merged = new Map(isRecord(target) ? Object.entries(target) : []);
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value));
+  }
+  return Object.fromEntries(merged);
 }
 
 /** Consent belongs to an address: another one without consent of its own has none. */

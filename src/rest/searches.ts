@@ -65,7 +65,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     // Ownership is checked before the body.
     const held = await ownSearch(ctx, dependencies);
     const [document = {}] = await searchDocuments([held], dependencies);
-    const present = { members: held.members, document };
+    const present = { members: held.members, document, isPatch: ctx.method === 'PATCH' };
     const { merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
     const requirePresent = await precondition(ctx, dependencies);
     const search = await updateSearch(database, principalOf(ctx).clientId, id, {

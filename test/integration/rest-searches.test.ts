@@ -155,6 +155,49 @@ describe('a search that is changed', () => {
     for (const member of members) assert.equal(body[member], 7, member);
   });
 
+  it('merges the objects of a PATCH at every depth, where null removes; PUT replaces them whole', async () => {
+    const consent = { source: 'form', at: '2026-01-01T00:00:00Z' };
+    const { '@id': iri } = await created({
+      title: 't',
+      context: { user: 7, folder: { name: 'Lille', order: [1, null] } },
+      eventThresholds: { price: { percent: 3, direction: 'down', since: 'told' }, surface: { amount: 5 } },
+      ...{ notificationRecipient: 'a@example.com', notificationConsent: consent },
+    });
+    const changed = async (method: string, change: object) => {
+      const { status, body, text } = await api.call(method, String(iri), change);
+      assert.equal(status, 200, text);
+      return { thresholds: body.eventThresholds, context: body.context, consent: body.notificationConsent };
+    };
+    const price = { percent: 5, direction: 'down', since: 'told' };
+    const surface = { amount: 5 };
+    const first = await changed('PATCH', {
+      ...{ eventThresholds: { price: { percent: 5 } }, context: { folder: { name: 'Nord' } } },
+      notificationConsent: { source: 'telephone' },
+    });
+    assert.deepEqual(first, {
+      thresholds: { price, surface },
+      context: { user: 7, folder: { name: 'Nord', order: [1, null] } },
+      consent: { ...consent, source: 'telephone' },
+    });
+    const told = { percent: 5, since: 'told' };
+    for (const [method, eventThresholds, expected] of [
+      ['PATCH', { price: { direction: null } }, { price: told, surface }],
+      ['PATCH', { surface: null }, { price: told }],
+      ['PATCH', { price: null }, null],
+      ['PATCH', { price: { percent: 4, direction: null } }, { price: { percent: 4 } }],
+      ['PUT', { surface }, { surface }],
+    ] as const) {
+      assert.deepEqual((await changed(method, { eventThresholds })).thresholds, expected);
+    }
+    const context = { folder: null, '': { a: null } };
+    assert.deepEqual((await changed('PATCH', { context })).context, { user: 7, '': {} });
+    assert.deepEqual((await changed('PUT', { context: { a: null } })).context, { a: null });
+    const other = { notificationRecipient: 'b@example.com', notificationConsent: { source: 'form' } };
+    assert.deepEqual(pathsOf((await api.call('PATCH', String(iri), other)).body), ['notificationConsent.at']);
+    await Promise.all(Array.from('abcdefgh', (name) => changed('PATCH', { context: { [name]: name } })));
+    assert.equal(Object.keys((await changed('PATCH', { context: {} })).context).length, 8);
+  });
+
   it('is told what is wrong with a circle, and not that it is incomplete for that', async () => {
     const circle = { title: 'x', lat: 43.1, lon: 5.9, radius: 10 };
     for (const [wrong, expected] of [

@@ -215,7 +215,7 @@ async function saveOnce({ page, rest, go }: ConsoleScene): Promise<void> {
   });
   assert.deepEqual(
     asked.map(({ method }) => method),
-    ['PATCH', 'PATCH', 'DELETE', 'GET', 'DELETE'],
+    ['PUT', 'PUT', 'DELETE', 'GET', 'DELETE'],
   );
   assert.ok(asked.every(({ method, isConditional }) => method === 'GET' || isConditional));
 }

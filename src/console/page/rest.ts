@@ -44,7 +44,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface Rest {
   readonly key: string;

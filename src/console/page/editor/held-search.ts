@@ -23,7 +23,8 @@ export interface Saved {
 /** For a reader who has seen the other version. */
 export function saveHeld(rest: Rest, held: HeldSearch, draft: Draft): Promise<Saved> {
   const body = changesOf(bodyOf(draftOf(held.search)), bodyOf(draft));
-  return changeHeld(rest, held, { method: 'PATCH', body }, differingMembers);
+  // A PATCH would merge objects: what a draft removed from one would stay.
+  return changeHeld(rest, held, { method: 'PUT', body }, differingMembers);
 }
 
 /** Also when its criteria have changed since. */
