@@ -17,6 +17,7 @@ import { assertNone } from './support/lists.ts';
 import { runsOf } from './support/random-runs.ts';
 
 const FILE = new URL('outlines/communes-2018.topojson.gz', SHARED_DATA);
+const ARRONDISSEMENTS = new URL('outlines/arrondissements.geojson.gz', SHARED_DATA);
 const skip = existsSync(FILE) ? false : 'the outlines of 2018 are not there';
 const NEIGHBOURS = new Set(
   'Andorra Belgium Brazil Germany Italy Luxembourg Monaco Spain Suriname Switzerland'.split(' '),
@@ -154,6 +155,26 @@ describe('communes by their outlines', { skip }, () => {
     assert.ok(wrong <= asked * 0.002, String(wrong));
   });
 
+  it('and those of arrondissements hold their points, except where the commune ends a few metres before', async (t) => {
+    const source = gunzipSync(await readFile(ARRONDISSEMENTS)).toString('utf8');
+    const { features } = JSON.parse(source) as GeoJSON.FeatureCollection;
+    const areas = features.map(({ properties, geometry }) => areaOf(String(properties?.insee), geometry));
+    let neighbours = 0;
+    const asked = runsOf(10_000);
+    for (let count = 0; count < asked; ) {
+      const area = random.pick(areas);
+      const [lat, lon] = [between(area.south, area.north), between(area.west, area.east)];
+      if (!isIn(area, lat, lon)) continue;
+      count++;
+      const city = resolve(lat, lon);
+      if (city?.insee === area.code) continue;
+      assert.equal(city?.cityParentId ?? null, null, `${lat}, ${lon}: ${city?.name} for ${area.code}`);
+      neighbours++;
+    }
+    t.diagnostic(`${neighbours} of ${asked} in a neighbouring commune`);
+    assert.ok(neighbours <= asked * 0.02, String(neighbours));
+  });
+
   it('hold nothing beyond a land border', () => {
     const isAbroad = (lat: number, lon: number) => abroad.some((country) => isIn(country, lat, lon));
     const points = pointsOutside(10, runsOf(500), (lat, lon, near) => near.length > 0 && isAbroad(lat, lon));
@@ -191,6 +212,10 @@ describe('communes by their outlines', { skip }, () => {
     ['Cayenne', 4.9372, -52.326, 'Cayenne'],
     ['the 12th arrondissement', 48.8405, 2.3876, 'Paris 12e'],
     ['Nouméa, without outline', -22.27, 166.45, 'Nouméa'],
+    ['Marigot, without outline', 18.0667, -63.0833, 'Saint-Martin'],
+    ['Philipsburg in Sint Maarten', 18.0237, -63.0458, null],
+    ['Anguilla', 18.217, -63.057, null],
+    ['Newfoundland off Saint-Pierre', 46.9, -55.95, null],
     ['Celles, separated in 2025', 45.118, 2.952, 'Celles'],
   ];
   for (const [place, lat, lon, city] of places) {

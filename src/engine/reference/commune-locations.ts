@@ -1,15 +1,39 @@
 /**
- * Where communes lie: by their outlines, and by centres where outlines do not decide, which is within Paris, Lyon and
- * Marseille, within communes that were separated after the outlines were drawn, and overseas where there are none
- * (decisions, section 5).
+ * Where communes lie: by their outlines, within Paris, Lyon and Marseille by those of the arrondissements, and by centres
+ * where outlines do not decide, which is within communes that were separated after the outlines were drawn, and overseas
+ * where there are none (decisions, section 5).
  */
 
-import { distanceKm } from '../domain/geo.ts';
+import { distanceKm, isInPolygon, type Polygon } from '../domain/geo.ts';
 import type { CommuneOutlines } from './commune-outlines.ts';
 import type { Centre, CommuneRecord } from './commune-records.ts';
 
 /** A point farther than this from each centre of a commune without outline is in none of them. */
 const CENTRE_RADIUS_KM = 30;
+
+/**
+ * Territories without outlines whose neighbours are near, by department, with their sea: corners of
+ * `@rapideditor/country-coder` 5.6.1 (ISC), which has the border with Sint Maarten to some hundred metres.
+ */
+const TERRITORIES: Readonly<Record<string, Polygon>> = {
+  '975': [cornersOf('-56.72993 46.65575,-55.90758 46.6223,-56.27503 47.39728,-56.72993 46.65575')],
+  '977': [cornersOf('-62.62718 18.26185,-63.1055 17.86651,-62.34423 17.49165,-62.62718 18.26185')],
+  '978': [
+    cornersOf(
+      '-62.93924 18.02904,-62.62718 18.26185,-63.35989 18.06012,-63.33064 17.9615,-63.13502 18.05445,' +
+        '-63.11042 18.05339,-63.09686 18.04608,-63.07759 18.04943,-63.0579 18.06614,-63.04039 18.05619,' +
+        '-63.02323 18.05757,-62.93924 18.02904',
+    ),
+  ],
+};
+
+/** Longitude before latitude. */
+function cornersOf(ring: string): Polygon[number] {
+  return ring.split(',').map((corner) => {
+    const [lon, lat] = corner.split(' ');
+    return [Number(lon), Number(lat)];
+  });
+}
 
 export interface CommuneLocations {
   /** The main one first; empty when none is known. */
@@ -25,6 +49,8 @@ export interface CommuneLocations {
 interface LocationSource {
   readonly communes: readonly CommuneRecord[];
   readonly outlines: CommuneOutlines;
+  /** Outlines of the arrondissements. */
+  readonly within: CommuneOutlines;
   /** By INSEE code, those of communes merged since included. */
   readonly centres: ReadonlyMap<string, readonly Centre[]>;
   /** For the code of a merged commune the commune of today. */
@@ -34,7 +60,7 @@ interface LocationSource {
 }
 
 export function locateCommunes(source: LocationSource): CommuneLocations {
-  const { communes, outlines, communeOf, arrondissements } = source;
+  const { communes, outlines, within, communeOf, arrondissements } = source;
   const centres = centresByCommune(source);
   const centresOf = (commune: CommuneRecord) => centres.get(commune) ?? [];
   /** By INSEE code of an outline: those without one of their own whose main centre it holds. */
@@ -71,15 +97,28 @@ export function locateCommunes(source: LocationSource): CommuneLocations {
     centresOf,
     communeAt(at) {
       const insee = outlines.at(at.lat, at.lon);
-      if (insee === null) return nearestCentre(apart, at, CENTRE_RADIUS_KM);
-      const [only = null, ...more] = communesIn(insee);
-      return more.length === 0 ? only : nearestCentre([only as CommuneRecord, ...more], at, Infinity);
+      if (insee === null) return nearestCentre(apart.filter(mayHold(at)), at, CENTRE_RADIUS_KM);
+      // The commune's outline is the border, also where that of the arrondissements is a few metres off.
+      const arrondissement = arrondissements.has(insee) ? within.at(at.lat, at.lon) : null;
+      if (arrondissement !== null) return communeOf(arrondissement);
+      return nearestCentre(communesIn(insee), at, Infinity);
     },
     communesAround(at, radiusKm) {
       const outlined = outlines.around(at.lat, at.lon, radiusKm).flatMap(communesIn);
       return [...outlined, ...apart.filter((commune) => distanceToCentre(commune, at) <= radiusKm)];
     },
-    distanceKm: (commune, at) => outlines.distanceKm(commune.insee, at.lat, at.lon) ?? distanceToCentre(commune, at),
+    distanceKm(commune, at) {
+      const drawn = commune.parentInsee === null ? outlines : within;
+      return drawn.distanceKm(commune.insee, at.lat, at.lon) ?? distanceToCentre(commune, at);
+    },
+  };
+}
+
+/** Whether a commune without outline may be at the place: nothing beyond the border of its territory is in it. */
+function mayHold({ lat, lon }: Centre): (commune: CommuneRecord) => boolean {
+  return ({ departmentCode }) => {
+    const territory = TERRITORIES[departmentCode];
+    return territory === undefined || isInPolygon(territory, lat, lon);
   };
 }
 

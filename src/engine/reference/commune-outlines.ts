@@ -16,8 +16,9 @@ import { COAST, type Outlines, unpackOutlines } from './outlines/packed-outlines
 const COAST_KM = 2;
 
 /** Throws when the file cannot be read: the installation is broken. */
-export async function readCommuneOutlines(): Promise<CommuneOutlines> {
-  const bytes = await promisify(brotliDecompress)(await readFile(new URL('outlines/communes.bin.br', import.meta.url)));
+export async function readCommuneOutlines(name: 'communes' | 'arrondissements' = 'communes'): Promise<CommuneOutlines> {
+  const file = new URL(`outlines/${name}.bin.br`, import.meta.url);
+  const bytes = await promisify(brotliDecompress)(await readFile(file));
   return new CommuneOutlines(unpackOutlines(bytes));
 }
 

@@ -54,14 +54,18 @@ export async function loadReference(): Promise<Reference> {
 }
 
 async function readReference(): Promise<Reference> {
-  const [places, outlines] = await Promise.all([readPlaceTable(), readCommuneOutlines()]);
+  const [places, outlines, within] = await Promise.all([
+    readPlaceTable(),
+    readCommuneOutlines(),
+    readCommuneOutlines('arrondissements'),
+  ]);
   const { communes, mergedInto, departments } = await readCommuneRecords(places);
   const table = indexCommunes(communes);
   const departmentsByCode = new Map(departments.map((department) => [department.code, department]));
   const departmentsById = new Map(departments.map((department) => [department.id, department]));
   const communeOf = (insee: string) => table.byInsee.get(mergedInto.get(insee) ?? insee) ?? null;
   const { arrondissements } = table;
-  const located = locateCommunes({ communes, outlines, centres: places.centres, communeOf, arrondissements });
+  const located = locateCommunes({ communes, outlines, within, centres: places.centres, communeOf, arrondissements });
   const cityOf = createCityBuilder(table, departmentsByCode, located.centresOf);
   const orNull = (commune: CommuneRecord | null | undefined) => (commune ? cityOf(commune) : null);
   return {

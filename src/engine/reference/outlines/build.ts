@@ -1,8 +1,9 @@
 /**
  * Creates `communes.bin.br` beside this file from the outlines of the communes of 2018 (IGN Admin Express, by way of
  * france-geojson, Licence Ouverte): those of communes merged since are dissolved, and each outer line is marked as coast
- * or as border with another country (Natural Earth, public domain). No corner is moved. `--check` compares instead.
- * Without the source it does nothing.
+ * or as border with another country (Natural Earth, public domain). Creates `arrondissements.bin.br` from those of the
+ * arrondissements of 2022 (IGN Admin Express, by way of riatelab/map-templates, Licence Ouverte). No corner is moved.
+ * `--check` compares instead. Without the sources it does nothing.
  */
 
 import { existsSync } from 'node:fs';
@@ -17,10 +18,11 @@ import { cityIdOf, readCommuneRecords } from '../commune-records.ts';
 import { BORDER, COAST, type Outlines, packOutlines } from './packed-outlines.ts';
 
 const SOURCE = new URL('../../../../../shared/data/outlines/communes-2018.topojson.gz', import.meta.url);
-const RESULT = new URL('communes.bin.br', import.meta.url);
+const ARRONDISSEMENTS = new URL('../../../../../shared/data/outlines/arrondissements.geojson.gz', import.meta.url);
 /** What Natural Earth has elsewhere, or not at all. */
 const BY_HAND = new URL('by-hand.geojson', import.meta.url);
 const ATTRIBUTION = 'IGN Admin Express COG 2018, Licence Ouverte (etalab-2.0)';
+const ARRONDISSEMENTS_ATTRIBUTION = 'IGN Admin Express COG 2022, Licence Ouverte (etalab-2.0)';
 const SIZE_MAX_BYTES = 2_500_000;
 
 type Source = Topology<{ communes: GeometryCollection }>;
@@ -80,6 +82,27 @@ async function makeOutlines(): Promise<Buffer> {
   arcs.sort((a, b) => a.inside - b.inside || a.beyond - b.beyond);
   const { scale, translate } = transformOf(source);
   return packOutlines({ attribution: ATTRIBUTION, scale, translate, insees, ...columnsOf(arcs) });
+}
+
+/** Each ring is a line of its own: where two arrondissements meet, both have the same corners, on a grid of a metre. */
+async function makeArrondissements(): Promise<Buffer> {
+  const { features } = JSON.parse(
+    gunzipSync(await readFile(ARRONDISSEMENTS)).toString('utf8'),
+  ) as GeoJSON.FeatureCollection;
+  const arcs = features.flatMap(({ geometry }, inside) =>
+    ringsOf(geometry).map((ring): Arc => {
+      const points = ring.map(([lon = 0, lat = 0]): Point => [Math.round(lon * 1e5), Math.round(lat * 1e5)]);
+      return { points, inside, beyond: COAST };
+    }),
+  );
+  const insees = features.map(({ properties }) => String(properties?.insee));
+  const grid = { scale: [1e-5, 1e-5], translate: [0, 0] };
+  return packOutlines({ attribution: ARRONDISSEMENTS_ATTRIBUTION, ...grid, insees, ...columnsOf(arcs) });
+}
+
+function ringsOf(geometry: GeoJSON.Geometry): GeoJSON.Position[][] {
+  if (geometry.type === 'Polygon') return geometry.coordinates;
+  return geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
 }
 
 function columnsOf(arcs: readonly Arc[]): Pick<Outlines, 'inside' | 'beyond' | 'starts' | 'xs' | 'ys'> {
@@ -200,10 +223,7 @@ async function readNeighbours(): Promise<IsForeign> {
   );
   const byHand = JSON.parse(await readFile(BY_HAND, 'utf8')) as GeoJSON.FeatureCollection;
   const monaco = byHand.features.filter(({ properties }) => properties?.name === 'Monaco');
-  const rings = [...abroad, ...monaco].flatMap(({ geometry }): GeoJSON.Position[][] => {
-    if (geometry.type === 'Polygon') return geometry.coordinates;
-    return geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
-  });
+  const rings = [...abroad, ...monaco].flatMap(({ geometry }) => ringsOf(geometry));
   const edges = rings.flatMap((ring) =>
     ring.slice(1).map(([lonB = 0, latB = 0], at): readonly [number, number, number, number] => {
       const [lonA = 0, latA = 0] = ring[at] ?? [];
@@ -221,22 +241,27 @@ async function readNeighbours(): Promise<IsForeign> {
   };
 }
 
-async function isMade(outlines: Buffer): Promise<boolean> {
-  return existsSync(RESULT) && brotliDecompressSync(await readFile(RESULT)).equals(outlines);
+async function isMade(result: URL, outlines: Buffer): Promise<boolean> {
+  return existsSync(result) && brotliDecompressSync(await readFile(result)).equals(outlines);
 }
 
-if (!existsSync(SOURCE)) {
-  process.stdout.write(`outlines of communes: skipped, ${fileURLToPath(SOURCE)} is not there\n`);
-} else {
-  const outlines = await makeOutlines();
-  const isSame = await isMade(outlines);
+for (const { name, source, make } of [
+  { name: 'communes.bin.br', source: SOURCE, make: makeOutlines },
+  { name: 'arrondissements.bin.br', source: ARRONDISSEMENTS, make: makeArrondissements },
+]) {
+  if (!existsSync(source)) {
+    process.stdout.write(`${name}: skipped, ${fileURLToPath(source)} is not there\n`);
+    continue;
+  }
+  const outlines = await make();
+  const result = new URL(name, import.meta.url);
+  const isSame = await isMade(result, outlines);
   if (process.argv.includes('--check')) {
-    if (!isSame) throw new Error('communes.bin.br is not what its build.ts makes: npm run generate');
+    if (!isSame) throw new Error(`${name} is not what its build.ts makes: npm run generate`);
   } else if (!isSame) {
     const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 };
     const made = brotliCompressSync(outlines, { params });
-    if (made.length > SIZE_MAX_BYTES)
-      throw new Error(`communes.bin.br has ${made.length} bytes, more than ${SIZE_MAX_BYTES}`);
-    await writeFile(RESULT, made);
+    if (made.length > SIZE_MAX_BYTES) throw new Error(`${name} has ${made.length} bytes, more than ${SIZE_MAX_BYTES}`);
+    await writeFile(result, made);
   }
 }
