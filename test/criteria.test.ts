@@ -17,6 +17,8 @@ import {
 } from '../src/engine/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/engine/domain/search.ts';
 import { criterionSetOf } from '../src/engine/domain/unknown-criteria.ts';
+import type { EvaluatedChange } from '../src/engine/intake/evaluated-change.ts';
+import { endOf } from '../src/engine/intake/match-ends.ts';
 import { createSearchIndex } from '../src/engine/matching/search-index.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 
@@ -307,3 +309,27 @@ function criteriaFrom(members: Partial<SearchMembers>): Criteria {
 function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
+
+test('an end names whole values, of features only those that the search names; a longer value is null', () => {
+  const end = (asked: Partial<Criteria>, was: Partial<AdvertFacts>, is: Partial<AdvertFacts>, count = 1) => {
+    const of = (advert: Partial<AdvertFacts>) => ({ ...FLAT, adverts: Array(count).fill({ ...ADVERT, ...advert }) });
+    const events = [{ kind: 'property.ad.update', advertUuid: '', createdAt: '', field: null }];
+    const change = { events, facts: { before: of(was), after: of(is) } } as unknown as EvaluatedChange;
+    const { fieldName, fieldOldValue, fieldNewValue } = endOf(change, { ...ANYTHING, ...asked })?.field ?? {};
+    return [fieldName, fieldOldValue, fieldNewValue].map((value) => (value === undefined ? assert.fail() : value));
+  };
+  const [pool, others] = [featureSetOf(['pool', 'garage', 'cellar']), featureSetOf(['alarm', 'quiet', 'cellar'])];
+  assert.deepEqual(
+    end({ includedFeatures: featureSetOf(['pool', 'quiet']) }, { features: pool | others }, { features: others }),
+    ['includedFeatures', '{"present":["pool","quiet"],"absent":[]}', '{"present":["quiet"],"absent":["pool"]}'],
+  );
+  assert.deepEqual(end({ excludedFeatures: featureSetOf(['pool']) }, { features: others }, { features: pool }), [
+    'excludedFeatures',
+    '{"present":[],"absent":["pool"]}',
+    '{"present":["pool"],"absent":[]}',
+  ]);
+  const professional = { publisherTypes: [1] };
+  const publishers = (count: number) => end(professional, { publisherType: 1 }, { publisherType: 0 }, count);
+  assert.deepEqual(publishers(99), ['publisherTypes', ...[1, 0].map((type) => JSON.stringify(Array(99).fill(type)))]);
+  assert.deepEqual(publishers(100), ['publisherTypes', null, null]);
+});

@@ -7,6 +7,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { hostFault } from '../engine/delivery/connector.ts';
 import { ASKED_CRITERIA, plainCriteria, rangeAsked } from '../engine/domain/criterion-table.ts';
+import { impliedFeature } from '../engine/domain/features.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import { isStorable } from '../engine/domain/text.ts';
 import type { Reference } from '../engine/reference/communes.ts';
@@ -69,7 +70,7 @@ export async function readSearchChange(
       );
       const again: Record<string, unknown> = { ...changes };
       for (const [name, value] of changedSince) readMember(name as ObjectMember, value, again, rules, late);
-      return finish(merged(latest, again), again, late);
+      return finish(merged(latest, again), again, late, latest);
     },
   };
 }
@@ -116,8 +117,14 @@ function merged(latest: SearchMembers, changes: Partial<SearchMembers>): SearchM
 }
 
 /** `sent`: the members that the request changes. */
-function finish(members: SearchMembers, sent: Partial<SearchMembers>, violations: Violations): SearchMembers {
+function finish(
+  members: SearchMembers,
+  sent: Partial<SearchMembers>,
+  violations: Violations,
+  before: SearchMembers | null = null,
+): SearchMembers {
   findConflicts(members, violations);
+  findImpliedFeatures(members, before, violations);
   const unset = unsetAmong(members);
   for (const [index, name] of (sent.orMissing ?? []).entries()) {
     // A member that was sent and refused is not unset.
@@ -244,6 +251,18 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
   // A member that was sent and refused is not missing.
   for (const name of missing) {
     if (!violations.isReported(name)) violations.add([name], FAULTS.circle, 'incomplete_circle');
+  }
+}
+
+/** A pair that no home can satisfy. A search that was saved with one can still be changed in its other members. */
+function findImpliedFeatures(members: SearchMembers, before: SearchMembers | null, violations: Violations): void {
+  const { includedFeatures, excludedFeatures } = members;
+  const lists = [includedFeatures, excludedFeatures];
+  if (before !== null && isDeepStrictEqual(lists, [before.includedFeatures, before.excludedFeatures])) return;
+  for (const name of includedFeatures) {
+    const implied = impliedFeature(name);
+    const index = implied === null ? -1 : excludedFeatures.indexOf(implied);
+    if (index >= 0) violations.add(['excludedFeatures', index], FAULTS.impliedBy(name), 'in_both_lists');
   }
 }
 

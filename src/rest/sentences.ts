@@ -62,6 +62,8 @@ export const FAULTS = {
   },
   unsetCriterion: said('is a criterion that the search does not set', 'est un critère que la recherche n’a pas'),
   includedToo: said('is in includedFeatures too', 'est aussi dans includedFeatures'),
+  impliedBy: (name: string) =>
+    said(`is part of ${name}, which includedFeatures names`, `est compris dans ${name}, que demande includedFeatures`),
   circle: said('lat, lon and radius come together', 'la latitude, la longitude et le rayon vont ensemble'),
   oneOf: (choices: readonly (string | number)[]) =>
     said(`must be one of ${choices.join(', ')}`, `doit être l’un de : ${choices.join(', ')}`),

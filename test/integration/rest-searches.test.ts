@@ -8,6 +8,7 @@ import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/sea
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import type { Violation } from '../../src/rest/problem.ts';
 import { startTestApi } from '../support/api.ts';
+import { tuplesOf } from '../support/lists.ts';
 
 const api = await startTestApi({ after });
 
@@ -145,6 +146,22 @@ describe('a search that is changed', () => {
     }
     const { body } = await api.call('GET', String(iri));
     assert.deepEqual([body.budgetMin, body.radius, body.title], [null, '1', 'x']);
+  });
+
+  it('is refused a feature that implies an excluded one; what was saved with both can still be silenced', async () => {
+    const both = { title: 'x', includedFeatures: ['pool', 'garage'], excludedFeatures: ['alarm', 'parking'] };
+    const { status, body } = await api.call('POST', '/searches', both);
+    assert.deepEqual(
+      [status, ...tuplesOf(body.violations, 'propertyPath', 'code')],
+      [422, ['excludedFeatures[1]', 'in_both_lists']],
+    );
+    const { '@id': iri } = await created({ ...both, excludedFeatures: ['alarm'] });
+    assert.equal((await api.call('PATCH', String(iri), { excludedFeatures: ['parking'] })).status, 422);
+    const change = `update searches set members = (members::jsonb || '{"excludedFeatures": ["parking"]}')::json where id = $1`;
+    await api.database.query(change, [String(iri).split('/').at(-1)]);
+    assert.equal((await api.call('PATCH', String(iri), { notificationEnabled: false })).status, 200);
+    assert.equal((await api.call('PATCH', String(iri), { includedFeatures: ['garage'] })).status, 422);
+    assert.equal((await api.call('PATCH', String(iri), { includedFeatures: ['pool'] })).status, 200);
   });
 
   it('loses neither of two partial updates at once', async () => {

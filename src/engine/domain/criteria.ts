@@ -88,11 +88,26 @@ const ACCEPTED_UNKNOWN: InLanguages<string> = {
 
 const LISTED_MAX = 50;
 
+interface ShownValues {
+  readonly expected: unknown;
+  readonly actual: unknown;
+}
+
 /** The requested and the actual values, for people. A long list (a search may name thousands of cities) is shortened. */
-export function shortValues(evaluation: Evaluation): { readonly expected: unknown; readonly actual: unknown } {
-  const { holds, isUnknown } = evaluation;
-  const { expected, actual } = rowOf(evaluation).shown?.({ ...evaluation, holds: holds && !isUnknown }) ?? evaluation;
+export function shortValues(evaluation: Evaluation): ShownValues {
+  const { expected, actual } = shownValues(evaluation);
   return { expected: shortened(expected), actual: shortened(actual) };
+}
+
+/** The actual value for the event of an end, complete. */
+export function endValue(evaluation: Evaluation): unknown {
+  const row = rowOf(evaluation);
+  return row.endValue === undefined ? shownValues(evaluation).actual : row.endValue(evaluation);
+}
+
+function shownValues(evaluation: Evaluation): ShownValues {
+  const { holds, isUnknown } = evaluation;
+  return rowOf(evaluation).shown?.({ ...evaluation, holds: holds && !isUnknown }) ?? evaluation;
 }
 
 function shortened(value: unknown): unknown {

@@ -327,6 +327,8 @@ export interface Criterion {
   reason(evaluated: Evaluated, language: Language): string;
   /** For people, where the compared values are not suitable. */
   shown?(evaluated: Evaluated): { readonly expected: unknown; readonly actual: unknown };
+  /** The actual value for the event of an end, where an explanation shows more than the search names. */
+  endValue?(evaluated: Evaluated): unknown;
 }
 
 /** A row that members of a search set. */

@@ -38,6 +38,12 @@ function actualOf({ adverts }: Considered): FeatureActual {
   return { present: featuresIn(present), absent: featuresIn(absent) };
 }
 
+/** Only the features that the search names. */
+function requestedAmong({ expected, actual }: FeaturesEvaluated): FeatureActual {
+  const isRequested = (name: FeatureName): boolean => expected.includes(name);
+  return { present: actual.present.filter(isRequested), absent: actual.absent.filter(isRequested) };
+}
+
 export const INCLUDED_FEATURES = {
   kind: 'features',
   name: 'includedFeatures',
@@ -53,6 +59,7 @@ export const INCLUDED_FEATURES = {
   expected: ({ includedFeatures }: Included) => featuresIn(includedFeatures),
   actual: actualOf,
   reason: includedReason,
+  endValue: requestedAmong,
 } as const;
 
 export const EXCLUDED_FEATURES = {
@@ -68,6 +75,7 @@ export const EXCLUDED_FEATURES = {
   expected: ({ excludedFeatures }: Excluded) => featuresIn(excludedFeatures),
   actual: actualOf,
   reason: excludedReason,
+  endValue: requestedAmong,
 } as const;
 
 interface Words {

@@ -45,9 +45,15 @@ const MEANINGS = new Map(
   }),
 );
 const IMPLIED = FEATURE_NAMES.flatMap((name) => {
-  const row = FEATURE_VOCABULARY[name];
-  return 'implies' in row ? [{ feature: bitOf(name), implied: bitOf(row.implies) }] : [];
+  const implied = impliedFeature(name);
+  return implied === null ? [] : [{ feature: bitOf(name), implied: bitOf(implied) }];
 });
+
+/** A feature that every home with this one has, too. */
+export function impliedFeature(name: FeatureName): FeatureName | null {
+  const row = FEATURE_VOCABULARY[name];
+  return 'implies' in row ? row.implies : null;
+}
 
 /** No item that is longer says a feature alone. */
 const ITEM_LENGTH_MAX = 200;

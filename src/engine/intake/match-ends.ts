@@ -4,7 +4,7 @@
  */
 
 import type { AdvertEvent, FieldChange } from '../domain/advert.ts';
-import { criterionReason, evaluate, shortValues } from '../domain/criteria.ts';
+import { criterionReason, type Evaluation, endValue, evaluate } from '../domain/criteria.ts';
 import type { Criteria, CriterionName } from '../domain/criterion-table.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import type { SearchRoute } from '../domain/routing.ts';
@@ -57,9 +57,7 @@ export function endOf(change: EvaluatedChange, criteria: Criteria | undefined): 
   const { criterion } = failing;
   const [was] = former.filter((one) => one.criterion === criterion);
   const hasValues = was !== undefined && !WITHOUT_VALUES.includes(criterion);
-  const [fieldOldValue, fieldNewValue] = hasValues
-    ? [was, failing].map((one) => textOf(shortValues(one).actual))
-    : [null, null];
+  const [fieldOldValue, fieldNewValue] = hasValues ? [was, failing].map(valueOf) : [null, null];
   return eventOf(change, END, {
     fieldName: criterion,
     fieldOldValue: fieldOldValue ?? null,
@@ -78,9 +76,10 @@ function eventOf({ events }: EvaluatedChange, kind: AdvertEvent['kind'], field: 
   return { kind, advertUuid, createdAt, field };
 }
 
-/** As explanations show the value, without half a surrogate pair at its end. */
-function textOf(value: unknown): string | null {
+/** A part of a JSON text would mislead its reader: a longer value is null. */
+function valueOf(evaluation: Evaluation): string | null {
+  const value = endValue(evaluation);
   if (value === null || value === undefined) return null;
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.slice(0, VALUE_LENGTH_MAX).replace(/[\uD800-\uDBFF]$/, '');
+  return text.length <= VALUE_LENGTH_MAX ? text : null;
 }
