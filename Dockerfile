@@ -32,5 +32,5 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=3 \
     CMD ["node", "--eval", "fetch(`http://127.0.0.1:${process.env.VIGIE_OPERATIONS_ADDRESS.split(':').at(-1)}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # SIGTERM drains for up to VIGIE_DRAIN_TIMEOUT_MS, 30 s unless set: allow as much (docker stop --time 40).
 # A batch of changes should die young: with V8's 16 MB half of it is copied to where collecting is dear.
-ENTRYPOINT ["node", "--max-semi-space-size=64", "--enable-source-maps", "src/main.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=64", "src/main.js"]
 CMD ["serve"]

@@ -1,9 +1,14 @@
+#!/usr/bin/env -S node --max-semi-space-size=64
 /**
  * The command line and nothing else. A command loads only its own modules: the whole daemon would treble the time of
  * `vigie admin`.
  */
 
-import { COMMANDS } from './cli/commands.ts';
-import { runProgram } from './cli/program.ts';
+import { VERSION } from './version.ts';
 
-await runProgram(COMMANDS, process.argv.slice(2));
+const args = process.argv.slice(2);
+if (args[0] === '--version') process.stdout.write(`${VERSION}\n`);
+else {
+  const [{ COMMANDS }, { runProgram }] = await Promise.all([import('./cli/commands.ts'), import('./cli/program.ts')]);
+  await runProgram(COMMANDS, args);
+}

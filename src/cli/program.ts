@@ -29,7 +29,6 @@ export async function runProgram(table: CommandTable, args: readonly string[]): 
 }
 
 async function run(table: CommandTable, args: readonly string[]): Promise<void> {
-  if (args[0] === '--version') return print(VERSION);
   const { commands, groups } = await namedBy(args, table);
   const { words, command, isHelp, options, rest } = read(args, commands);
   const isKnown = (name: string) => (command === null ? commands : [command]).some((each) => name in optionsOf(each));

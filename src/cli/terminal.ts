@@ -31,11 +31,13 @@ export function escapedJson(json: string): string {
   return json.replaceAll(CONTROLS, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
+const CHECKOUT = /\/src\/main\.ts$|(?<!\/node_modules\/vigie)\/dist\/src\/main\.js$/;
+
 /** The prefix that a person types before another command: as this one was started in a checkout, by npx, or by name. */
 export const commandLine = commandLineOf(process.argv[1] ?? '');
 
 function commandLineOf(script: string): string {
-  if (script.endsWith('main.ts')) return 'npm run -s vigie --';
+  if (CHECKOUT.test(script)) return 'npm run -s vigie --';
   return script.includes('/node_modules/.bin/') ? 'npx vigie' : 'vigie';
 }
 

@@ -1,4 +1,4 @@
-/** Writes the console's script and style where an image's daemon reads them. Argument: the directory. */
+/** Writes the console's script and style where the compiled program reads them. Argument: the directory. */
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The console's script and style, bundled from `page/` by esbuild: in memory at the first request of the page (a third of a
- * second), or read from `built/` in an image, which has neither sources nor esbuild.
+ * The console's script and style: the build bundles them from `page/` with esbuild, and the compiled program reads them from
+ * `built/`. A process that runs from the sources, as tests do, bundles them at the first request of the page.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ export function consoleBundle(): Promise<ConsoleBundle> {
   return new URL(import.meta.url).pathname.endsWith('.ts') ? bundleSources() : readBuilt();
 }
 
-/** Imported here only: an image does not have it. */
+/** The one import of esbuild, which installed packages do not have. */
 export async function bundleSources(): Promise<ConsoleBundle> {
   const { build, stop } = await import('esbuild');
   const page = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url));

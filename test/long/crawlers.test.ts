@@ -96,11 +96,11 @@ async function prepared(t: TestContext, needs: string, prepare: () => Promise<un
   }
 }
 
-test('in TypeScript', async (t) => {
+test('in JavaScript', async (t) => {
   const folder = await folderOf(t);
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-  await cp(join(CRAWLERS, 'crawler.mts'), join(folder, 'crawler.mts'));
-  await keepsItsPromises(1, folder, [process.execPath, '--import', 'tsx', 'crawler.mts']);
+  await cp(join(CRAWLERS, 'crawler.mjs'), join(folder, 'crawler.mjs'));
+  await keepsItsPromises(1, folder, [process.execPath, 'crawler.mjs']);
 });
 
 test('in Python', async (t) => {
@@ -126,10 +126,10 @@ test('in Go', async (t) => {
   await keepsItsPromises(3, folder, [join(folder, 'crawler')]);
 });
 
-test('the README shows the one in TypeScript as it is', async () => {
+test('the README shows the one in JavaScript as it is', async () => {
   const [readme, crawler] = await Promise.all([
     readFile(join(ROOT, 'README.md'), 'utf8'),
-    readFile(join(CRAWLERS, 'crawler.mts'), 'utf8'),
+    readFile(join(CRAWLERS, 'crawler.mjs'), 'utf8'),
   ]);
-  assert.ok(readme.includes(`\`\`\`ts\n${crawler}\`\`\``));
+  assert.ok(readme.includes(`\`\`\`js\n${crawler}\`\`\``));
 });

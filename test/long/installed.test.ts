@@ -6,7 +6,8 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -22,6 +23,7 @@ import { type Caddy, startCaddy } from '../support/caddy.ts';
 import { ROOT } from '../support/checkout.ts';
 import { queryOnce } from '../support/database.ts';
 import { findNewerPostgres, startExternalPostgres } from '../support/external-postgres.ts';
+import { poisonCache } from '../support/hostile-cache.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
 import { findNewerNats } from '../support/newer-nats.ts';
 import { polirisFile } from '../support/poliris.ts';
@@ -40,6 +42,8 @@ const PORTS = {
 let folder: string;
 /** Of the plain user. */
 let home: string;
+/** Of the plain user too, and full of what another user would like to see executed. */
+let temporary: string;
 let packed: string;
 let installSeconds: number;
 const children: ChildProcess[] = [];
@@ -68,7 +72,11 @@ function shell(line: string, settings: Readonly<Record<string, string>> = {}): C
     detached: true,
     ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
     env: {
-      ...{ HOME: home, PATH: `${home}/.local/bin:${join(process.execPath, '..')}:/usr/bin:/bin:/usr/sbin:/sbin` },
+      ...{
+        TMPDIR: temporary,
+        HOME: home,
+        PATH: `${home}/.local/bin:${join(process.execPath, '..')}:/usr/bin:/bin:/usr/sbin:/sbin`,
+      },
       ...(NODE_EXTRA_CA_CERTS === undefined ? {} : { NODE_EXTRA_CA_CERTS }),
       ...settings,
     },
@@ -188,9 +196,11 @@ const seconds = (since: number): number => (performance.now() - since) / 1_000;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'vigie-installed-'));
-  home = join(folder, 'home');
-  await mkdir(home);
+  [home, temporary] = [join(folder, 'home'), join(folder, 'tmp')];
+  await Promise.all([mkdir(home), mkdir(temporary)]);
+  await chmod(temporary, 0o1777);
   if (isRoot) await Promise.all([chown(folder, NOBODY, NOBODY), chown(home, NOBODY, NOBODY)]);
+  await run('npm', ['run', '-s', 'ready'], { cwd: ROOT });
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT });
   packed = join(folder, (await readdir(folder)).find((name) => name.endsWith('.tgz')) as string);
   const [install = ''] = await commandsOf('The package');
@@ -198,6 +208,8 @@ before(async () => {
   // As the page says for those who may not write for everybody.
   await runShell(install.replace(/vigie$/, `--prefix ~/.local ${packed}`));
   installSeconds = seconds(began);
+  const main = await realpath(join(home, '.local/bin/vigie'));
+  await poisonCache(temporary, isRoot ? NOBODY : (process.geteuid?.() as number), main, join(temporary, 'mark'));
 });
 after(async () => {
   await Promise.all(children.map(end));
@@ -236,6 +248,13 @@ test('the package carries what it owes: a version, the licences of others, the c
   const { components } = JSON.parse(await runShell(`cd ${project} && ${billing}`));
   assert.ok(components.length > 40);
   assert.ok(components.some(({ name }: { name: string }) => name === 'vigie'));
+});
+
+test('the package is JavaScript, and executes no file of another user', async () => {
+  await runShell('vigie --help && { vigie doctor || true; }');
+  assert.ok(!existsSync(join(temporary, 'mark')));
+  const modules = join(home, '.local/lib/node_modules/vigie/node_modules');
+  for (const name of ['tsx', 'esbuild', 'typescript']) assert.ok(!existsSync(join(modules, name)), name);
 });
 
 interface Unit {

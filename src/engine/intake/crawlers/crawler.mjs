@@ -5,11 +5,11 @@ import { connect } from 'nats';
 
 const { host, username: user, password: pass } = new URL(process.env.NATS_URL ?? '');
 const nats = await connect({ servers: host, user, pass, inboxPrefix: `_INBOX_${user}` });
-const sent = new Set<string>();
+const sent = new Set();
 let lastAt = Date.now();
 nats.subscribe('adverts-rejected.>', {
   callback(_, message) {
-    const { messageId, reason } = message.json<{ messageId: string; reason: string }>();
+    const { messageId, reason } = message.json();
     if (!sent.has(messageId)) return; // another crawler's
     console.error(`${messageId} refused: ${reason}`);
     process.exitCode = 1;
