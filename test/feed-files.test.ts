@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { appendFile, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -10,8 +11,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 import { generate } from 'selfsigned';
+import { download } from '../src/features/feeds/download.ts';
 import { newestFile, openSnapshot } from '../src/features/feeds/snapshot-file.ts';
-import { download, FeedsFileError, readFeedsFile } from '../src/features/feeds/source-watch.ts';
+import { FeedsFileError, readFeedsFile } from '../src/features/feeds/source-watch.ts';
+import { collectGarbage } from './support/garbage.ts';
 import { emptyDirectory } from './support/servers.ts';
 
 interface ZipEntry {
@@ -176,6 +179,77 @@ test('an address is asked with what it told last, and nothing comes when nothing
   assert.equal(await download(url, first?.version as string, inside), null);
 });
 
+test('a file of 50 MB is downloaded whole, plain and gzip, with and without a length', async (t) => {
+  const content = Buffer.alloc(50_000_000, 'annonce;');
+  // Stored, not deflated: as long as the plain one on the wire.
+  const files = { plain: content, gzip: gzipSync(content, { level: 0 }) };
+  const url = await serve(t, (request, response) => {
+    const [, kind, length] = (request.url as string).split('/');
+    const file = files[kind as keyof typeof files];
+    response.writeHead(200, length === 'known' ? { 'content-length': file.length } : {}).end(file);
+  });
+  for (const path of ['plain/known', 'plain/unknown', 'gzip/known', 'gzip/unknown']) {
+    let bytes = 0;
+    const onBytes = (received: number): void => void (bytes = received);
+    const file = await download(`${url}/${path}`, null, { ...inside, onBytes });
+    const opened = await openSnapshot(file?.path as string);
+    for await (const _ of opened.content());
+    assert.equal(opened.hash(), createHash('sha256').update(content).digest('base64url'), path);
+    assert.ok(bytes >= content.length, path);
+    await opened.close();
+    await file?.dispose();
+  }
+});
+
+test('a server that drips is ended by the least rate, and by the deadline although garbage is collected', async (t) => {
+  const url = await serve(t, (_, response) => {
+    const dripping = setInterval(() => {
+      response.write('x');
+      collectGarbage();
+    }, 5);
+    response.once('close', () => clearInterval(dripping));
+  });
+  const options = { ...inside, rateCheckEveryMs: 200 };
+  await assert.rejects(download(url, null, options), /it sends too slowly: \d+ bytes in 0\.2 s/);
+  await assert.rejects(download(url, null, { ...inside, timeoutMs: 300 }), /it took longer than 300 ms/);
+});
+
+test('user and password of an address are sent to its host alone, and are in no message', async (t) => {
+  const path = join(await emptyDirectory(t), 'feeds.json');
+  const seen: unknown[] = [];
+  const other = await serve(t, ({ headers }, response) => {
+    seen.push(headers.authorization);
+    response.end('content');
+  });
+  const url = await serve(t, ({ headers, url: asked }, response) => {
+    seen.push(headers.authorization);
+    if (asked === '/moved') response.writeHead(302, { location: other }).end();
+    else response.writeHead(asked === '/unchanged' ? 304 : 401).end();
+  });
+  const secret = url.replace('//', '//agency:p%40ss%3A%C3%A9@');
+  const every = { format: 'poliris', every: '1d' };
+  await writeFile(path, JSON.stringify({ a: { ...every, url: `${secret}/moved` } }));
+  const [source] = readFeedsFile(path);
+  const basic = `Basic ${Buffer.from('agency:p@ss:é').toString('base64')}`;
+  assert.deepEqual([source?.url, source?.authorization], [`${url}/moved`, basic]);
+  const options = { ...inside, authorization: basic };
+  await (await download(`${url}/moved`, null, options))?.dispose();
+  assert.deepEqual(seen, [basic, undefined]);
+  await assert.rejects(download(`${url}/file`, null, options), {
+    message: `${url}/file cannot be fetched: it answers 401`,
+  });
+  // Otherwise a source would look alive that gives nothing.
+  for (const version of [null, '{}'])
+    await assert.rejects(download(`${url}/unchanged`, version, options), /answers 304 to a request without conditions/);
+  await writeFile(path, `{"a": {"format": "poliris", "url": "${secret}/file" x`);
+  assert.throws(
+    () => readFeedsFile(path),
+    (error: Error) => !/p%40ss/.test(String(error.cause) + error.message),
+  );
+  await writeFile(path, JSON.stringify({ a: { ...every, url: 'https://agency:100%@x.example/' } }));
+  assert.throws(() => readFeedsFile(path), /a\.url must have "%" in its user and password written as "%25"/);
+});
+
 test('an address that leads inside, never ends, or answers something else costs a sentence', async (t) => {
   let reached = 0;
   const target = await serve(t, (_, response) => {
@@ -266,7 +340,15 @@ test('a file of sources says everything that is wrong with it', async (t) => {
     return readFeedsFile(path);
   };
   assert.deepEqual(await read({ a: { format: 'poliris', path: 'in', every: '1d' } }), [
-    { name: 'a', format: 'poliris', mapping: null, path: join(path, '../in'), url: null, everyMs: 86_400_000 },
+    {
+      name: 'a',
+      format: 'poliris',
+      mapping: null,
+      path: join(path, '../in'),
+      url: null,
+      authorization: null,
+      everyMs: 86_400_000,
+    },
   ]);
   const wrong = {
     'Not A Name': { format: 'poliris', path: 'x', every: '1d' },

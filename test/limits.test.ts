@@ -8,6 +8,7 @@ import type { Context } from 'koa';
 import { ConcurrencyLimit, createQueryLimiter, limitRate } from '../src/rest/limits.ts';
 import { Problem } from '../src/rest/problem.ts';
 import { verbatim } from '../src/rest/sentences.ts';
+import { collectGarbage } from './support/garbage.ts';
 
 const [A, B] = ['a', 'b'];
 const QUESTIONS = verbatim('questions');
@@ -181,8 +182,12 @@ test('queries run two at once of a client and eight in all, single ones twenty, 
   const timeout = Object.assign(new Error('canceling statement'), { code: '57014' });
   const slow = () => limiter.runSingle(requestOf(B).ctx, () => Promise.reject(timeout));
   assert.deepEqual(await refusalOf(slow), { detail: 'this question takes too long: ask for less', seconds: 5 });
-  const impatient = createQueryLimiter({ database: {} as never }, 1);
-  // It holds the event loop, as the connection of a query does: the deadline does not.
-  const late = () => impatient.run(requestOf(B).ctx, (gone) => wait(60_000, null, { signal: gone }));
+  const impatient = createQueryLimiter({ database: {} as never }, 50);
+  const late = () =>
+    impatient.run(requestOf(B).ctx, async (ending) => {
+      // The deadline outlives a collection.
+      while (!ending.aborted) await wait(1).then(collectGarbage);
+      ending.throwIfAborted();
+    });
   assert.deepEqual(await refusalOf(late), { detail: 'this question takes too long: ask for less', seconds: 5 });
 });

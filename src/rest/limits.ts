@@ -7,6 +7,7 @@
 import type { Context, Middleware } from 'koa';
 import { LRUCache } from 'lru-cache';
 import { TurnRing } from '../engine/actor/turn-ring.ts';
+import { withDeadline } from '../engine/actor/waiting.ts';
 import { WorkerLostError } from '../engine/actor/worker-thread.ts';
 import type { Principal } from '../engine/store/clients.ts';
 import type { Database } from '../engine/store/database.ts';
@@ -314,8 +315,10 @@ export function createQueryLimiter(
       leaveTurn(ctx);
       return queries.run(principalOf(ctx).clientId, () => {
         const gone = goneOf(ctx);
-        const late = AbortSignal.timeout(deadlineMs);
-        return work(AbortSignal.any([gone, late])).catch((error: unknown) => refuseQuery(error, gone, late));
+        const late = (): Error => new Error('the query took too long');
+        return withDeadline(deadlineMs, gone, late, ({ signal }) =>
+          work(signal).catch((error: unknown) => refuseQuery(error, gone, signal)),
+        );
       });
     },
     runSingle(ctx, work) {
@@ -325,13 +328,13 @@ export function createQueryLimiter(
   };
 }
 
-function refuseQuery(error: unknown, gone?: AbortSignal, late?: AbortSignal): never {
+function refuseQuery(error: unknown, gone?: AbortSignal, ending?: AbortSignal): never {
   // The answer is not read.
   if (gone?.aborted) throw new Problem(400, REFUSALS.clientLeft);
   if (error instanceof WorkerLostError) {
     throw new Problem(503, REFUSALS.questionFailed, { headers: { 'Retry-After': '1' } });
   }
-  if (late?.aborted || isStatementTimeout(error)) refuse(REFUSALS.tooLong, RETRY_AFTER_SECONDS);
+  if (ending?.aborted || isStatementTimeout(error)) refuse(REFUSALS.tooLong, RETRY_AFTER_SECONDS);
   if (!isNoConnectionLeft(error)) throw error;
   refuse(REFUSALS.busy(RETRY_AFTER_SECONDS), RETRY_AFTER_SECONDS);
 }

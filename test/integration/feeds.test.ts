@@ -1,16 +1,19 @@
 /** A source's snapshots, one after the other, through a daemon into its tables: what agencies, crashes and restores do. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readState } from '../../src/engine/domain/stored-property.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
-import { readSource, withSource } from '../../src/features/feeds/publications.ts';
+import { listSources, readSource, withSource } from '../../src/features/feeds/publications.ts';
 import { endSource } from '../../src/features/feeds/snapshot.ts';
-import { startFeeds } from '../../src/features/feeds/source-watch.ts';
+import { type FeedSource, startFeeds } from '../../src/features/feeds/source-watch.ts';
 import { ROOT, SHARED_DATA } from '../support/checkout.ts';
 import { runVigie } from '../support/daemon.ts';
 import {
@@ -282,6 +285,60 @@ test('the role reads a folder when its newest file stands still, once among inst
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
+function sourceOf(name: string, from: Partial<FeedSource>): FeedSource {
+  const nothing = { mapping: null, path: null, url: null, authorization: null };
+  return { name, format: 'poliris', everyMs: 24 * 3_600_000, ...nothing, ...from };
+}
+
+test('a source whose server drips delays none but those of its host, and is listed as being read', async (t) => {
+  const path = join(await emptyDirectory(t), 'Annonces.csv');
+  await writeFile(path, polirisFile([rowOf(1, 1)]));
+  let [asked, end] = [0, () => undefined as unknown];
+  const server = createServer((request, response) => {
+    asked += 1;
+    if (request.url !== '/drip') return response.end(polirisFile([rowOf(1, 1)]));
+    response.write('x');
+    end = () => response.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const host = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const read: string[] = [];
+  const names = ['dripping', 'neighbour', ...Array.from({ length: 6 }, (_, at) => `elsewhere-${at}`)];
+  const urls = [`${host}/drip`, `${host}/file`];
+  const task = await startFeeds({
+    ...scene,
+    sources: names.map((name, at) => sourceOf(name, urls[at] === undefined ? { path } : { url: urls[at] })),
+    allowPrivateNetworks: true,
+    clock: () => new Date(),
+    nowMs: () => performance.now(),
+    onRead: (name) => void read.push(name),
+    onRefused: (name, reason) => void read.push(`${name}: ${reason}`),
+    onTransientError: (_, error) => assert.fail(error),
+    checkEveryMs: 50,
+    settledAfterMs: 0,
+  });
+  t.after(() => task.stop());
+  await until(
+    async () => read.length,
+    (count) => count === 6,
+  );
+  assert.ok(!read.includes('neighbour'));
+  const listed = await until(
+    () => listSources(scene.database, 'drippinf', 1),
+    ([source]) => source?.reading?.bytes === 1,
+  );
+  assert.ok(Date.parse(listed[0]?.reading?.since ?? '') <= Date.now());
+  assert.equal(asked, 1);
+  end();
+  await until(
+    async () => read.length,
+    (count) => count === 8,
+  );
+  assert.match(read.find((line) => line.startsWith('dripping')) ?? '', /dripping: .* cannot be fetched/);
+  assert.equal((await readSource(scene.database, 'dripping'))?.reading, null);
+});
+
 test('a file is read when it has stood still for a minute, and a silent sourceâ€™s is not shown again', async (t) => {
   const folder = await emptyDirectory(t);
   const path = join(folder, 'Annonces.csv');
@@ -289,7 +346,7 @@ test('a file is read when it has stood still for a minute, and a silent sourceâ€
   const read: string[] = [];
   const task = await startFeeds({
     ...scene,
-    sources: [{ name: 'agency', format: 'poliris', mapping: null, path: folder, url: null, everyMs: 24 * 3_600_000 }],
+    sources: [sourceOf('agency', { path: folder })],
     allowPrivateNetworks: false,
     clock: () => new Date(1_800_000_000_000 + nowMs),
     nowMs: () => nowMs,

@@ -97,7 +97,7 @@ const FEEDS: readonly MethodCommand[] = [
     method: 'ListFeeds',
     columns:
       'FEED=name LIVE=advertCount NEW=newCount CHANGED=changedCount GONE=goneCount NOT_UNDERSTOOD=notUnderstoodCount ' +
-      'READ=readTime REFUSED=refusal',
+      'READ=readTime READING_SINCE=readingSinceTime BYTES=receivedBytes REFUSED=refusal',
   },
   { words: 'feeds show', method: 'GetFeed', args: 'NAME', example: 'saint-raphael', show: showFeed },
   { words: 'feeds run', method: 'RunFeed', args: 'NAME', example: 'saint-raphael', show: showFeed },

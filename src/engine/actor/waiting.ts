@@ -69,6 +69,30 @@ export function inTime<T>(work: Promise<T>, timeoutMs: number, late: () => Error
   });
 }
 
+/**
+ * Runs `work` with a controller that is aborted with `stopping`, and with the error of `late` after `timeoutMs`; `work` may
+ * abort it too. The timer keeps it alive: Node.js 20 collects `AbortSignal.timeout` inside `AbortSignal.any`, and the
+ * timeout never comes (nodejs/node #57736).
+ */
+export async function withDeadline<T>(
+  timeoutMs: number,
+  stopping: AbortSignal,
+  late: () => Error,
+  work: (ending: AbortController) => Promise<T>,
+): Promise<T> {
+  const ending = new AbortController();
+  const stop = (): void => ending.abort(stopping.reason);
+  const timer = setTimeout(() => ending.abort(late()), timeoutMs);
+  stopping.addEventListener('abort', stop);
+  if (stopping.aborted) stop();
+  try {
+    return await work(ending);
+  } finally {
+    clearTimeout(timer);
+    stopping.removeEventListener('abort', stop);
+  }
+}
+
 /** Node.js treats a longer timeout as 1 ms. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
@@ -141,6 +165,30 @@ export class InFlight {
   /** Resolves when no work is under way, work that was added meanwhile included. */
   async ended(): Promise<void> {
     while (this.#count > 0) await this.#wakeUp.wait();
+  }
+}
+
+/** Runs work at most `max` at a time, and for each key one at a time. */
+export class Turns {
+  readonly #max: number;
+  readonly #busy = new Set<string>();
+  readonly #ended = new Signal();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Waits for a turn; resolves without one when `stopping` is aborted and the work under way has ended. */
+  async run(key: string, stopping: AbortSignal, work: () => Promise<void>): Promise<void> {
+    while (this.#busy.size >= this.#max || this.#busy.has(key)) await this.#ended.wait();
+    if (stopping.aborted) return;
+    this.#busy.add(key);
+    try {
+      await work();
+    } finally {
+      this.#busy.delete(key);
+      this.#ended.notify();
+    }
   }
 }
 

@@ -10,8 +10,6 @@ import { AttemptFailure } from './attempt-failure.ts';
 
 /** Status line and headers, those of provisional answers included; Node.js takes as much. */
 const HEAD_BYTES_MAX = 16 * 1_024;
-/** After the head, chunk framing included: a body of 64 KiB in chunks of a byte each has 384 KiB. */
-const REST_BYTES_MAX = 512 * 1_024;
 const HEAD_END = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.\d (\d)(\d\d)/;
 const STATUS_LINE_START = 'HTTP/1.';
@@ -25,8 +23,8 @@ export function isUnanswered(error: Error): boolean {
 }
 
 /** `socket` belongs to one HTTP/1.1 client that makes one request at a time and reads by `read`. */
-export function guardAnswers(socket: Socket): void {
-  const gate = new AnswerGate();
+export function guardAnswers(socket: Socket, restBytesMax: number): void {
+  const gate = new AnswerGate(restBytesMax);
   const { read, write } = socket;
   socket.write = ((...parameters: Parameters<Socket['write']>) => {
     gate.noteRequest();
@@ -50,6 +48,7 @@ export function guardAnswers(socket: Socket): void {
 }
 
 class AnswerGate {
+  readonly #restBytesMax: number;
   #requests = 0;
   /** Bytes of the present answer. */
   #bytes = 0;
@@ -57,6 +56,10 @@ class AnswerGate {
   #provisionalBytes = 0;
   /** The head so far; null once it has been passed on. */
   #head: Buffer | null = null;
+
+  constructor(restBytesMax: number) {
+    this.#restBytesMax = restBytesMax;
+  }
 
   get isUnanswered(): boolean {
     return this.#requests > 1 && this.#bytes === 0 && this.#head !== null;
@@ -76,7 +79,7 @@ class AnswerGate {
     this.#bytes += chunk.length;
     if (this.#head !== null)
       return this.#passHead(this.#head.length === 0 ? chunk : Buffer.concat([this.#head, chunk]));
-    return this.#bytes <= REST_BYTES_MAX ? chunk : tooLong('the answer', REST_BYTES_MAX);
+    return this.#bytes <= this.#restBytesMax ? chunk : tooLong('the answer', this.#restBytesMax);
   }
 
   #passHead(received: Buffer): Buffer | AttemptFailure {

@@ -23,6 +23,8 @@ export type ResolveName = (name: string) => Promise<readonly ResolvedAddress[]>;
 export interface ConnectorOptions {
   /** Name, TCP and TLS together. */
   readonly connectTimeoutMs: number;
+  /** Of one answer after its head, chunk framing included; then the connection is closed. */
+  readonly answerBytesMax: number;
   /** Also lets plain http through. */
   readonly allowPrivateNetworks: boolean;
   readonly resolveName?: ResolveName | undefined;
@@ -34,7 +36,7 @@ export interface ConnectorOptions {
 
 /** Every failure that it reports is an `AttemptFailure`. */
 export function createConnector(options: ConnectorOptions): buildConnector.connector {
-  const { connectTimeoutMs, allowPrivateNetworks, authorities, isPublic = isPublicAddress } = options;
+  const { connectTimeoutMs, answerBytesMax, allowPrivateNetworks, authorities, isPublic = isPublicAddress } = options;
   const isAllowed = (address: string): boolean => allowPrivateNetworks || isPublic(address);
   const resolveName = options.resolveName ?? (allowPrivateNetworks ? resolveBySystem : resolveByDns());
   const open = buildConnector({
@@ -55,7 +57,7 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
     const socket = open(target, (error, opened) => {
       clearTimeout(timer);
       if (error === null) {
-        guardAnswers(opened);
+        guardAnswers(opened, answerBytesMax);
         callback(null, opened);
       } else callback(connectFailure(error, isConnected), null);
     });

@@ -42,7 +42,7 @@ export interface Sender {
   close(): Promise<void>;
 }
 
-export interface SenderOptions extends ConnectorOptions {
+export interface SenderOptions extends Omit<ConnectorOptions, 'answerBytesMax'> {
   /** From the call of `send` to the end of the answer. */
   readonly attemptTimeoutMs: number;
   readonly userAgent: string;
@@ -50,6 +50,8 @@ export interface SenderOptions extends ConnectorOptions {
 
 /** Maximum bytes of an answer; then the connection is closed. */
 const RESPONSE_BYTES_MAX = 64 * 1_024;
+/** A body of 64 KiB in chunks of a byte each has 384 KiB with their framing. */
+const ANSWER_BYTES_MAX = 512 * 1_024;
 const RESPONSE_HEAD_BYTES = 2 * 1_024;
 const REASON_LENGTH_MAX = 300;
 /** Below the five seconds after which common servers close an idle connection, which would lose a crossing POST. */
@@ -61,7 +63,7 @@ const CONNECTION_LIFE_MS = 5 * 60_000;
 
 export function createSender(options: SenderOptions): Sender {
   const shared = {
-    connect: createConnector(options),
+    connect: createConnector({ ...options, answerBytesMax: ANSWER_BYTES_MAX }),
     clientTtl: CONNECTION_LIFE_MS,
     // The attempt's own deadline bounds both.
     headersTimeout: 0,

@@ -102,7 +102,7 @@ async function runFeed(name: string, dependencies: AdminDependencies): Promise<F
   return getFeed(name, dependencies);
 }
 
-function feedMessage({ name, adverts, report }: Pick<Source, 'name' | 'adverts' | 'report'>): Feed {
+function feedMessage({ name, adverts, report, reading }: Source): Feed {
   const { counts, complaints = [], notices = [], warnings = [] } = report;
   const time = (at: string | null | undefined): Date | undefined => (at ? new Date(at) : undefined);
   return {
@@ -123,5 +123,7 @@ function feedMessage({ name, adverts, report }: Pick<Source, 'name' | 'adverts' 
     notices: [...notices],
     warnings: [...warnings],
     requestTime: time(report.requestedAt),
+    readingSinceTime: time(reading?.since),
+    receivedBytes: reading?.bytes ?? 0,
   };
 }

@@ -58,6 +58,8 @@ export interface Source {
   /** A hash of the bytes of a snapshot that is being published, or was when its process ended. */
   readonly openHash: string | null;
   readonly report: SourceReport;
+  /** Since when it is being read, and the bytes received; null: it is not being read. */
+  readonly reading: { readonly since: string; readonly bytes: number } | null;
 }
 
 /** Another instance, or another command, reads the source. */
@@ -196,8 +198,28 @@ export async function writeReport(client: Queryable, source: string, report: Sou
   );
 }
 
+/**
+ * Null: it is no longer being read. By PostgreSQL's clock, because another machine may show it. Served by the primary key.
+ */
+export async function noteReading(
+  client: Queryable,
+  source: string,
+  reading: { readonly forMs: number; readonly bytes: number } | null,
+): Promise<void> {
+  await client.query(
+    `update feed_publications set report = coalesce(report, '{}') || jsonb_build_object('reading',
+       case when $2::float8 is not null then
+         jsonb_build_object('since', now() - $2 * interval '1 millisecond', 'bytes', $3::float8, 'at', now()) end)
+     where source = $1 and reference = ''`,
+    [source, reading?.forMs, reading?.bytes],
+  );
+}
+
+/** The process that reads a source notes it every five seconds: an older note is of a process that has died. */
+const READING = `case when (report #>> '{reading,at}')::timestamptz > now() - interval '30 seconds' then report -> 'reading' end`;
+
 const SOURCES = `
-  select source as name, hash as "openHash", coalesce(report, '{}') as report,
+  select source as name, hash as "openHash", coalesce(report, '{}') as report, ${READING} as reading,
     case when published_at = '-infinity' then null else published_at end as "crawledAt",
     (select count(*)::integer from feed_publications advert
      where advert.source = source.source and reference <> '') as adverts

@@ -25,6 +25,8 @@ export interface Reading extends Omit<SnapshotOptions, 'onProgress'> {
   readonly version?: string;
   /** False: the source gave the same file before. */
   readonly isGiven?: boolean;
+  /** Called with the bytes of the file that have been read. */
+  readonly onBytes?: (bytes: number) => void;
   /** `share`: of the file, 0 to 1; null while it is published. */
   readonly onProgress?: (doing: string, count: number, share: number | null) => void;
 }
@@ -52,7 +54,10 @@ async function readSnapshotFile(reading: Reading): Promise<SnapshotOutcome> {
       { rows: (habits) => format(file.content(), habits), hash: file.hash },
       {
         ...reading,
-        onProgress: (doing, count) => onProgress?.(doing, count, doing.startsWith('reading') ? file.shareRead() : null),
+        onProgress(doing, count) {
+          reading.onBytes?.(file.bytesRead());
+          onProgress?.(doing, count, doing.startsWith('reading') ? file.shareRead() : null);
+        },
       },
     );
     const { gone: _, ...brought } = outcome;

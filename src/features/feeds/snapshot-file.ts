@@ -52,6 +52,7 @@ export async function openSnapshot(path: string) {
     version,
     /** From its beginning; throws `SnapshotRefusedError`. */
     content,
+    bytesRead: () => bytesRead,
     /** The share that has been read, 0 to 1. */
     shareRead: () => (stats.size === 0n ? 1 : Math.min(1, bytesRead / Number(stats.size))),
     /** Of the content that was read. */

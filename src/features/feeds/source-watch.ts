@@ -1,23 +1,21 @@
 /**
  * The role `feeds`: checks its sources every few seconds, and reads their files. A file is read when it has been
- * unchanged for a minute, because uploads take time; an address is requested at the source's interval. One source after
- * the other, so that one snapshot at a time is in memory.
+ * unchanged for a minute, because uploads take time; an address is requested at the source's interval. Sources are read
+ * independently, four at a time and one a host, so that a slow server delays no other source; but one snapshot at a time
+ * is in memory.
  */
 
-import { createWriteStream, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { Agent, type Dispatcher, interceptors, request } from 'undici';
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { startTask, type Task } from '../../engine/actor/task.ts';
+import { Turns } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
-import { type ConnectorOptions, createConnector } from '../../engine/delivery/connector.ts';
 import type { Database } from '../../engine/store/database.ts';
+import { download } from './download.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
-import { readSource, SourceBusyError, type SourceReport, writeReport } from './publications.ts';
-import { FORMATS, type FormatName, isSourceName, openFormat, readOnce, SOURCE_RULE } from './reading.ts';
+import { noteReading, readSource, SourceBusyError, type SourceReport, writeReport } from './publications.ts';
+import { FORMATS, type FormatName, isSourceName, openFormat, type Reading, readOnce, SOURCE_RULE } from './reading.ts';
 import { REPUBLISHED_AFTER_MS } from './snapshot.ts';
 import { newestFile } from './snapshot-file.ts';
 import type { SnapshotOutcome } from './tally.ts';
@@ -39,28 +37,41 @@ export interface FeedsOptions {
 
 const CHECK_EVERY_MS = 5_000;
 const SETTLED_AFTER_MS = 60_000;
+const SOURCES_AT_ONCE = 4;
+
+/** What the sources of a process share. */
+interface Watch extends FeedsOptions {
+  readonly isSettled: ReturnType<typeof createSettling>;
+  readonly snapshots: Turns;
+}
 
 /** Each source is listed for operators from the start. */
-export async function startFeeds(options: FeedsOptions): Promise<Task> {
+export async function startFeeds(options: FeedsOptions): Promise<Pick<Task, 'run' | 'stop'>> {
   const { database, sources, onTransientError, onRefused, checkEveryMs: everyMs = CHECK_EVERY_MS } = options;
   for (const { name } of sources) await writeReport(database, name, {});
-  const isSettled = createSettling(options);
-  return startTask({
-    what: 'feeds',
-    everyMs,
-    isDueAtOnce: true,
-    onTransientError,
-    async work(stopping) {
-      for (const source of sources) {
-        if (stopping.aborted) return;
-        await lookAt(source, isSettled, stopping, options).catch((error: Error) => {
-          if (stopping.aborted || error instanceof SourceBusyError) return;
-          if (error instanceof SnapshotRefusedError) onRefused(source.name, error.message);
-          else onTransientError(`feed ${source.name}`, error);
-        });
-      }
-    },
+  const watch = { ...options, isSettled: createSettling(options), snapshots: new Turns(1) };
+  const turns = new Turns(SOURCES_AT_ONCE);
+  const tasks = sources.map((source) => {
+    const { name, url } = source;
+    return startTask({
+      what: `feed ${name}`,
+      everyMs,
+      isDueAtOnce: true,
+      onTransientError,
+      work: (stopping) =>
+        turns
+          .run(url === null ? `file ${name}` : new URL(url).host, stopping, () => lookAt(source, stopping, watch))
+          .catch((error: Error) => {
+            if (stopping.aborted || error instanceof SourceBusyError) return;
+            if (error instanceof SnapshotRefusedError) onRefused(name, error.message);
+            else onTransientError(`feed ${name}`, error);
+          }),
+    });
   });
+  return {
+    run: async () => void (await Promise.all(tasks.map((task) => task.run()))),
+    stop: async () => void (await Promise.all(tasks.map((task) => task.stop()))),
+  };
 }
 
 /** By this process's clock: the file's timestamp is its writer's. */
@@ -74,72 +85,106 @@ function createSettling({ nowMs, settledAfterMs = SETTLED_AFTER_MS }: FeedsOptio
   };
 }
 
-type IsSettled = ReturnType<typeof createSettling>;
-
-async function lookAt(source: FeedSource, isSettled: IsSettled, stopping: AbortSignal, options: FeedsOptions) {
-  const known = (await readSource(options.database, source.name))?.report ?? {};
-  if (source.path === null) await askAddress(source, known, stopping, options);
-  else await checkFile(source, source.path, known, isSettled, stopping, options);
+async function lookAt(source: FeedSource, stopping: AbortSignal, watch: Watch): Promise<void> {
+  const known = (await readSource(watch.database, source.name))?.report ?? {};
+  if (source.path === null) await askAddress(source, known, stopping, watch);
+  else await checkFile(source, source.path, known, stopping, watch);
 }
 
 async function checkFile(
   source: FeedSource,
   path: string,
   known: SourceReport,
-  isSettled: IsSettled,
   stopping: AbortSignal,
-  options: FeedsOptions,
+  watch: Watch,
 ): Promise<void> {
   const found = await newestFile(path);
   if (found === null) return;
-  const isWritten = isSettled(source.name, found.version);
+  const isWritten = watch.isSettled(source.name, found.version);
   const isNew = found.version !== known.version;
   const isAsked = Boolean(known.requestedAt);
   if (!isWritten && !isAsked) return;
   // The adverts of an unchanged file are kept alive until the source counts as silent.
-  const isShown = isOlder(known.readAt, REPUBLISHED_AFTER_MS, options) && !isSilent(known, source, options);
-  if (isNew || isAsked || isShown) await read(source, { ...found, isGiven: isNew }, stopping, options);
+  const isShown = isOlder(known.readAt, REPUBLISHED_AFTER_MS, watch) && !isSilent(known, source, watch);
+  if (!isNew && !isAsked && !isShown) return;
+  await noted(source, watch, (onBytes) => read(source, { ...found, isGiven: isNew, onBytes }, stopping, watch));
 }
 
-async function askAddress(source: FeedSource, known: SourceReport, stopping: AbortSignal, options: FeedsOptions) {
-  const { database, allowPrivateNetworks, clock } = options;
-  if (!known.requestedAt && !isOlder(known.lookedAt, source.everyMs, options)) return;
-  const url = source.url as string;
+async function askAddress(source: FeedSource, known: SourceReport, stopping: AbortSignal, watch: Watch) {
+  if (!known.requestedAt && !isOlder(known.lookedAt, source.everyMs, watch)) return;
   // An unconditional request returns the file whose adverts are to be published again.
-  const version = isOlder(known.readAt, REPUBLISHED_AFTER_MS, options) ? null : (known.version ?? null);
-  const looked = (): SourceReport => ({ lookedAt: clock().toISOString(), from: url, requestedAt: null });
-  const given = await download(url, version, { allowPrivateNetworks, stopping }).catch(async (error: Error) => {
+  const version = isOlder(known.readAt, REPUBLISHED_AFTER_MS, watch) ? null : (known.version ?? null);
+  await noted(source, watch, (onBytes) => readAddress(source, version, onBytes, stopping, watch));
+}
+
+async function readAddress(
+  { url, authorization, ...source }: FeedSource,
+  version: string | null,
+  onBytes: OnBytes,
+  stopping: AbortSignal,
+  watch: Watch,
+): Promise<void> {
+  const { database, allowPrivateNetworks, clock } = watch;
+  const from = url as string;
+  const looked = (): SourceReport => ({ lookedAt: clock().toISOString(), from, requestedAt: null });
+  const options = { allowPrivateNetworks, authorization, stopping, onBytes };
+  const given = await download(from, version, options).catch(async (error: Error) => {
     if (error instanceof SnapshotRefusedError)
       await writeReport(database, source.name, { ...looked(), refusal: error.message });
     throw error;
   });
   if (given === null) return writeReport(database, source.name, { ...looked(), gaveAt: clock().toISOString() });
   try {
-    await read(source, { ...given, from: url, isGiven: true }, stopping, options);
+    await read(source, { ...given, from, isGiven: true }, stopping, watch);
   } finally {
     await given.dispose();
   }
 }
 
-async function read(
-  source: FeedSource,
-  file: { readonly path: string; readonly version: string; readonly from?: string; readonly isGiven: boolean },
-  stopping: AbortSignal,
-  { database, broker, clock, onRead }: FeedsOptions,
-): Promise<void> {
-  const { name, format, mapping } = source;
-  const outcome = await readOnce({
-    database,
-    broker,
-    clock,
-    stopping,
-    source: name,
-    isAll: false,
-    isForced: false,
-    ...file,
-    format: () => openFormat(format, mapping, name),
+type OnBytes = (bytes: number) => void;
+
+/** Meanwhile operators see since when the source is being read, and how many bytes of it have been received. */
+async function noted(source: FeedSource, watch: Watch, work: (onBytes: OnBytes) => Promise<void>): Promise<void> {
+  const { database, onTransientError } = watch;
+  const startedAt = performance.now();
+  let bytes = 0;
+  const noting = startTask({
+    what: 'feed progress',
+    everyMs: watch.checkEveryMs ?? CHECK_EVERY_MS,
+    isDueAtOnce: true,
+    onTransientError,
+    work: () => noteReading(database, source.name, { forMs: performance.now() - startedAt, bytes }),
   });
-  onRead(name, outcome);
+  try {
+    await work((received) => {
+      bytes = received;
+    });
+  } finally {
+    await noting.stop();
+    await noteReading(database, source.name, null).catch((error) => onTransientError('feed progress', error));
+  }
+}
+
+async function read(
+  { name, format, mapping }: Pick<FeedSource, 'name' | 'format' | 'mapping'>,
+  file: Pick<Reading, 'path' | 'version' | 'from' | 'isGiven' | 'onBytes'>,
+  stopping: AbortSignal,
+  { database, broker, clock, onRead, snapshots }: Watch,
+): Promise<void> {
+  await snapshots.run('snapshot', stopping, async () => {
+    const outcome = await readOnce({
+      database,
+      broker,
+      clock,
+      stopping,
+      source: name,
+      isAll: false,
+      isForced: false,
+      ...file,
+      format: () => openFormat(format, mapping, name),
+    });
+    onRead(name, outcome);
+  });
 }
 
 function isOlder(at: string | undefined, ageMs: number, { clock }: FeedsOptions): boolean {
@@ -151,86 +196,6 @@ function isSilent({ gaveAt }: SourceReport, { everyMs }: FeedSource, options: Fe
   return isOlder(gaveAt, 2 * everyMs, options);
 }
 
-interface DownloadOptions extends Omit<ConnectorOptions, 'connectTimeoutMs'> {
-  readonly stopping: AbortSignal;
-  readonly timeoutMs?: number;
-  readonly bytesMax?: number;
-}
-
-interface Download {
-  readonly path: string;
-  /** The server's version of the file; sent with the next request. */
-  readonly version: string;
-  dispose(): Promise<void>;
-}
-
-const REDIRECTS_MAX = 5;
-const TIMEOUT_MS = 600_000;
-const SILENCE_MS = 30_000;
-const BYTES_MAX = 1_024 ** 3;
-
-/**
- * Downloads a source's file to disk, bounded in size, time and redirects. Every address, redirects included, must be
- * public: agencies name them, and must not reach the internal network. Null: the file still has `version`. Throws
- * `SnapshotRefusedError` with the reason for a failure.
- */
-export async function download(
-  url: string,
-  version: string | null,
-  options: DownloadOptions,
-): Promise<Download | null> {
-  const { stopping, timeoutMs = TIMEOUT_MS } = options;
-  const connect = createConnector({ connectTimeoutMs: SILENCE_MS, ...options });
-  const agent = new Agent({ connect, headersTimeout: SILENCE_MS, bodyTimeout: SILENCE_MS });
-  const dispatcher = agent.compose(interceptors.redirect({ maxRedirections: REDIRECTS_MAX }));
-  const signal = AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]);
-  try {
-    const headers = { 'user-agent': 'Vigie', ...conditionsOf(version) };
-    const answer = await request(url, { dispatcher, signal, headers });
-    const { statusCode } = answer;
-    if (statusCode === 200) return await keep(answer, options.bytesMax ?? BYTES_MAX, signal);
-    if (statusCode === 304) return null;
-    throw new Error(statusCode < 400 ? `it redirects more than ${REDIRECTS_MAX} times` : `it answers ${statusCode}`);
-  } catch (cause) {
-    stopping.throwIfAborted();
-    const reason = signal.aborted ? `it took longer than ${timeoutMs} ms` : (cause as Error).message;
-    throw new SnapshotRefusedError(`${url} cannot be fetched: ${reason}`, { cause });
-  } finally {
-    await agent.destroy();
-  }
-}
-
-/** `versionOf` creates versions. */
-function conditionsOf(version: string | null): Record<string, string> {
-  const { etag, modified } = JSON.parse(version ?? '{}') as { etag?: string; modified?: string };
-  return { ...(etag && { 'if-none-match': etag }), ...(modified && { 'if-modified-since': modified }) };
-}
-
-function versionOf({ headers: { etag, 'last-modified': modified } }: Dispatcher.ResponseData): string {
-  return JSON.stringify({ etag, modified });
-}
-
-async function keep(answer: Dispatcher.ResponseData, bytesMax: number, signal: AbortSignal): Promise<Download> {
-  const directory = await mkdtemp(join(tmpdir(), 'vigie-feed-'));
-  const path = join(directory, 'snapshot');
-  const dispose = () => rm(directory, { recursive: true, force: true });
-  async function* bounded(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    let bytes = 0;
-    for await (const chunk of chunks) {
-      bytes += chunk.length;
-      if (bytes > bytesMax) throw new Error(`it has more than ${bytesMax} bytes`);
-      yield chunk;
-    }
-  }
-  try {
-    await pipeline(answer.body, bounded, createWriteStream(path, { mode: 0o600 }), { signal });
-    return { path, version: versionOf(answer), dispose };
-  } catch (error) {
-    await dispose();
-    throw error;
-  }
-}
-
 export interface FeedSource {
   readonly name: string;
   readonly format: FormatName;
@@ -238,7 +203,10 @@ export interface FeedSource {
   readonly mapping: string | null;
   /** A file, or a folder whose newest file counts; null: `url`. */
   readonly path: string | null;
+  /** Without user and password. */
   readonly url: string | null;
+  /** The header that sends them (RFC 7617); null: the address has none. */
+  readonly authorization: string | null;
   /** The interval of its snapshots; an address is requested as often. */
   readonly everyMs: number;
 }
@@ -254,7 +222,9 @@ const every = z.string().transform((text, context) => {
   if (unit === '') context.addIssue('must be minutes, hours or days, such as 30m, 6h or 1d');
   return Number(count) * (UNITS_MS[unit] ?? 0);
 });
-const url = z.url({ protocol: /^https?$/, error: 'must be an address that begins with https://' });
+const url = z
+  .url({ protocol: /^https?$/, error: 'must be an address that begins with https://' })
+  .refine(isDecodable, 'must have "%" in its user and password written as "%25"');
 const source = z
   .strictObject({
     format: z.enum(FORMATS),
@@ -275,12 +245,7 @@ const file = z.record(z.string().refine(isSourceName, SOURCE_RULE), source);
  * `FeedsFileError` that names every error.
  */
 export function readFeedsFile(path: string): readonly FeedSource[] {
-  let sent: unknown;
-  try {
-    sent = JSON.parse(readFileSync(path, 'utf8'));
-  } catch (cause) {
-    throw new FeedsFileError(`VIGIE_FEEDS_FILE: ${path}: ${(cause as Error).message}`, { cause });
-  }
+  const sent = readJson(path);
   const parsed = file.safeParse(sent);
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path: at, message }) => `  ${at.join('.')} ${message}`);
@@ -291,8 +256,43 @@ export function readFeedsFile(path: string): readonly FeedSource[] {
     name,
     everyMs,
     format,
-    url: rest.url ?? null,
+    ...(rest.url === undefined ? { url: null, authorization: null } : splitAddress(rest.url)),
     mapping: absolute(rest.mapping),
     path: absolute(rest.path),
   }));
+}
+
+function readJson(path: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new FeedsFileError(`VIGIE_FEEDS_FILE: ${path}: ${(cause as Error).message}`, { cause });
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The message of `JSON.parse` quotes the file, which may hold passwords.
+    throw new FeedsFileError(`VIGIE_FEEDS_FILE: ${path} is not valid JSON. Check it, e.g. with "jq . ${path}".`);
+  }
+}
+
+function isDecodable(text: string): boolean {
+  if (!URL.canParse(text)) return true;
+  const { username, password } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function splitAddress(text: string): Pick<FeedSource, 'url' | 'authorization'> {
+  const url = new URL(text);
+  if (url.username === '' && url.password === '') return { url: text, authorization: null };
+  const pair = [url.username, url.password].map((part) => decodeURIComponent(part)).join(':');
+  url.username = '';
+  url.password = '';
+  return { url: url.href, authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }

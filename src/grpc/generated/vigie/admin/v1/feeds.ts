@@ -54,6 +54,12 @@ export interface Feed {
     | undefined;
   /** Members that more than a tenth of the adverts have lost since the snapshot before, a sentence each. */
   warnings: string[];
+  /** Since when it is being read; unset when it is not. */
+  readingSinceTime:
+    | Date
+    | undefined;
+  /** Bytes of it that have been received since then. */
+  receivedBytes: number;
 }
 
 /** Asks for a page of sources. */
@@ -136,6 +142,12 @@ export const Feed: MessageFns<Feed> = {
     }
     for (const v of message.warnings) {
       writer.uint32(138).string(v!);
+    }
+    if (message.readingSinceTime !== undefined) {
+      Timestamp.encode(toTimestamp(message.readingSinceTime), writer.uint32(146).fork()).join();
+    }
+    if (message.receivedBytes !== 0) {
+      writer.uint32(152).int64(message.receivedBytes);
     }
     return writer;
   },

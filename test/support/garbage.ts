@@ -1,0 +1,8 @@
+/** The collector on demand, without an option of the process. */
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+
+export const collectGarbage: () => void = runInNewContext('gc');
