@@ -121,3 +121,26 @@ test('every action of a workflow is pinned by its commit, and a workflow reads o
       assert.match(action, /^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, name);
   }
 });
+
+test('the containers of the chart run the command, the ports, the user and the probes of the Dockerfile', async () => {
+  const dockerfile = await readFile(join(CONFIG, '../Dockerfile'), 'utf8');
+  const pods = await read('helm/vigie/templates/deployments.yaml');
+  const [, command = ''] = /^CMD \["(\w+)"\]$/m.exec(dockerfile) ?? [];
+  assert.ok(pods.includes(`args: [${command}]`));
+  for (const port of (/^EXPOSE (.*)$/m.exec(dockerfile)?.[1] ?? '').split(' '))
+    assert.ok(pods.includes(`containerPort: ${port} `), port);
+  const [, health = ''] = /\/(\w+)`\)\.then/.exec(dockerfile) ?? [];
+  for (const probe of ['startupProbe', 'livenessProbe'])
+    assert.match(pods, new RegExp(`${probe}:\\s+httpGet: \\{ path: /${health}, port: operations \\}`));
+  assert.match(pods, /readinessProbe:\s+httpGet: \{ path: \/readyz, port: operations \}/);
+  // The user `node` of the image; a numeric one is needed to prove that it is not root.
+  assert.match(dockerfile, /^USER node$/m);
+  assert.ok(pods.includes('runAsUser: 1000'));
+  const known = Object.keys(await settings());
+  const named = [...pods.matchAll(/- name: ([A-Z_]+)$/gm)].map(([, name = '']) => name);
+  assert.ok(named.length > 5);
+  assert.deepEqual(
+    named.filter((name) => !known.includes(name)),
+    [],
+  );
+});

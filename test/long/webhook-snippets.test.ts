@@ -4,13 +4,15 @@
  */
 
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { signatureHeaders } from '../../src/engine/delivery/signature.ts';
 import { requestsOf, VERIFIERS } from '../../src/rest/description/code-samples.ts';
+import { ROOT } from '../support/checkout.ts';
 import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -165,4 +167,40 @@ describe('the code that verifies a webhook', () => {
       assert.equal(await isGenuine({ ...headers, 'webhook-timestamp': 'now' }, body), false, 'of no time at all');
     });
   }
+});
+
+it('the relay of docs/chat-alerts.md posts a genuine webhook to Apprise, and refuses a changed one', async (t) => {
+  const page = await readFile(join(ROOT, 'config/docs/chat-alerts.md'), 'utf8');
+  const directory = await mkdtemp(join(tmpdir(), 'vigie-relay-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const path = join(directory, 'relay.mjs');
+  // Port 0 takes a free port, which the added line prints.
+  const [, code = ''] = /```js\n([^]*?)```/.exec(page) ?? [];
+  const printing = code.replace(
+    /\.listen\((.*)\);\n$/,
+    '.listen($1, function () { console.log(this.address().port); });\n',
+  );
+  await writeFile(path, printing);
+  const env = {
+    ...process.env,
+    PORT: '0',
+    VIGIE_SECRET: search.token,
+    APPRISE_API: receiver.url,
+    APPRISE_URLS: 'json://x',
+  };
+  const relay = spawn(process.execPath, [path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => relay.kill());
+  const [port] = (await once(relay.stdout, 'data')) as [Buffer];
+  const { headers, body } = await freshWebhook();
+  const post = (content: Buffer) =>
+    fetch(`http://127.0.0.1:${String(port).trim()}/`, {
+      method: 'POST',
+      headers: headers as Headers,
+      body: new Uint8Array(content),
+    });
+
+  assert.equal((await post(changed(body, body.length >> 1))).status, 401);
+  assert.equal((await post(body)).status, 200);
+  const sent = receiver.posts.filter((each) => each.path === '/notify/').map((each) => JSON.parse(String(each.body)));
+  assert.deepEqual(sent, [{ urls: 'json://x', title: ADVERT.title, body: '250000 €, Toulon' }]);
 });
