@@ -18,7 +18,7 @@ import type { EstimateMatches } from './engine/store/searches.ts';
 import type { Unary } from './grpc/call.ts';
 import type { AdminServiceServer } from './grpc/generated/vigie/admin/v1/admin.ts';
 import type { Metrics } from './metrics.ts';
-import type { ApiDependencies } from './rest/dependencies.ts';
+import type { ApiDependencies, KeepChoice } from './rest/dependencies.ts';
 import type { QueryLimiter } from './rest/limits.ts';
 import type { Contract } from './rest/route.ts';
 import type { Parts } from './roles/parts.ts';
@@ -62,6 +62,8 @@ export interface Feature {
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
   /** For `vigie doctor`: why the feature's own server cannot be used, in a sentence; null: it can. */
   readonly checkServer?: (config: Config) => Promise<string | null>;
+  /** For other features: keeps what a recipient has decided. */
+  readonly keepChoice?: (parts: Parts) => KeepChoice;
   /** Before any role opens; throws when the service must not start. */
   readonly prepare?: (parts: Parts) => Promise<void>;
   /** Opens the work of instances with the role of its name; throws when its settings are wrong. */

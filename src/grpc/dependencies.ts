@@ -37,7 +37,7 @@ export interface AdminDependencies {
   readonly database: Database;
   /** Sends a query to a feature's worker thread, which has connections of its own. */
   readonly askThread: AskThread;
-  /** Where erasures are written beside the data. */
+  /** Where choices of recipients are written beside the data. */
   readonly dataDirectory: () => string;
   readonly version: string;
   readonly retentionDays: RetentionDays;

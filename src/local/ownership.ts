@@ -9,7 +9,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, chmod, chown, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { access, chmod, chown, type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { pause } from '../engine/actor/waiting.ts';
 
@@ -102,6 +102,29 @@ export async function writeSecret(path: string, text: string, owner: ServerUser 
     await file.close();
   }
   await rename(draft, path);
+}
+
+/**
+ * Opens a regular file in a directory that may belong to another user. A link, by which that user would have root write into
+ * a file of root's, is refused; what was checked is the open file, whatever its name leads to by then.
+ */
+export async function openRegular(path: string, flags: number): Promise<FileHandle> {
+  const { O_NOFOLLOW, O_NONBLOCK } = constants;
+  const file = await open(path, flags | O_NOFOLLOW | O_NONBLOCK, 0o600).catch((error: NodeJS.ErrnoException) => {
+    throw ['ELOOP', 'ENXIO'].includes(error.code ?? '') ? new IrregularFileError(path) : error;
+  });
+  const facts = await file.stat();
+  if (facts.isFile() && facts.nlink === 1) return file;
+  await file.close();
+  throw new IrregularFileError(path);
+}
+
+class IrregularFileError extends Error {
+  readonly code = 'FILE_IRREGULAR';
+
+  constructor(path: string) {
+    super(`${path} is a link, has another name, or is no regular file. Look at who made it, and remove it.`);
+  }
 }
 
 /** 192 bits in characters that need no quoting in a URL, in SQL and in a configuration file. */

@@ -7,7 +7,7 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
+import { constants } from 'node:fs';
 import { access, appendFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ import { promisify } from 'node:util';
 import { createGzip } from 'node:zlib';
 import { succeeds } from '../engine/actor/waiting.ts';
 import { cacheDirectory, openDataDirectory } from './data-directory.ts';
-import { giveTree, readSecret, secureHome, writeSecret } from './ownership.ts';
+import { giveTree, openRegular, readSecret, secureHome, writeSecret } from './ownership.ts';
 import { endFormer, postgresHome } from './postgres.ts';
 import {
   clusterOf,
@@ -78,18 +78,18 @@ export async function clusterHome(dataDir: string): Promise<string> {
 }
 
 /** Beside the data: what a database that is restored from before must not bring back (features/recipients). */
-const ERASURES = /^erasures\.[0-9a-f-]{36}\.jsonl$/;
+const CHOICES = /^recipients\.[0-9a-f-]{36}\.jsonl$/;
 
-async function erasuresIn(directory: string): Promise<readonly string[]> {
-  return (await readdir(directory)).filter((name) => ERASURES.test(name));
+async function choicesIn(directory: string): Promise<readonly string[]> {
+  return (await readdir(directory)).filter((name) => CHOICES.test(name));
 }
 
 /** Between `pg_backup_start` and `pg_backup_stop`. */
 export async function copyCluster({ home, ...copying }: Copying): Promise<void> {
   const excluded = LEFT_OUT.map((pattern) => `--exclude=${pattern}`);
   const cluster = [`--directory=${home}`, '--anchored', ...excluded, ...WHILE_CHANGING, 'cluster'];
-  const erasures = await erasuresIn(dirname(home));
-  const beside = erasures.length === 0 ? [] : [`--directory=${dirname(home)}`, ...erasures];
+  const choices = await choicesIn(dirname(home));
+  const beside = choices.length === 0 ? [] : [`--directory=${dirname(home)}`, ...choices];
   await appendArchive(copying, [...cluster, ...beside], 1);
 }
 
@@ -117,14 +117,15 @@ async function appendArchive(
   args: readonly string[],
   exitCodeMax: number,
 ): Promise<void> {
-  const tar = spawn('tar', ['--create', '--file=-', '--numeric-owner', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   const counter = new Transform({
     transform(chunk: Buffer, _, done) {
       onBytes(chunk.length);
       done(null, chunk);
     },
   });
-  const file = createWriteStream(draft, { flags: 'a', mode: 0o600, flush: true });
+  const { O_WRONLY, O_CREAT, O_APPEND } = constants;
+  const file = (await openRegular(draft, O_WRONLY | O_CREAT | O_APPEND)).createWriteStream({ flush: true });
+  const tar = spawn('tar', ['--create', '--file=-', '--numeric-owner', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   try {
     const [[code], said] = await Promise.all([
       once(tar, 'close') as Promise<[number | null]>,
@@ -153,7 +154,7 @@ export async function restoreCluster(file: string, dataDir: string | null, markC
     await rm(staging.path, { recursive: true, force: true });
     await secureHome(staging.path, home.user);
     await unpack(file, staging.path);
-    for (const name of await erasuresIn(staging.path)) {
+    for (const name of await choicesIn(staging.path)) {
       // Lines are of any order: what is there may be newer.
       await appendFile(join(directory.path, name), await readFile(join(staging.path, name)), {
         mode: 0o600,

@@ -4,12 +4,12 @@ import type { BlockList, Socket } from 'node:net';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { AttemptOutcome, DueDelivery } from '../engine/domain/delivery.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
-import type { MailLanguage, MailRules } from '../engine/domain/mail.ts';
+import type { MailLanguage, MailRules, RecipientChoice } from '../engine/domain/mail.ts';
 import type { RetentionDays } from '../engine/domain/retention.ts';
 import type { SearchLimits } from '../engine/domain/search-limits.ts';
 import type { PointIndex } from '../engine/matching/points/poi-index.ts';
 import type { Reference } from '../engine/reference/communes.ts';
-import type { Database } from '../engine/store/database.ts';
+import type { Database, Queryable } from '../engine/store/database.ts';
 import type { EstimateMatches } from '../engine/store/searches.ts';
 import type { StreetMap } from './street-map.ts';
 
@@ -87,6 +87,9 @@ export interface SingleDelivery {
 /** One signed attempt without retry; the real sender's `send`. Never rejects for anything that an endpoint does. */
 export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome>;
 
+/** Writes a choice beside the data, within the transaction that records it: on disk when it resolves. */
+export type KeepChoice = (client: Queryable, choice: RecipientChoice) => Promise<void>;
+
 export interface ApiDependencies {
   readonly database: Database;
   /** For requests without a key, keys themselves and unsubscribe links: its own connection, default `database`. */
@@ -103,8 +106,8 @@ export interface ApiDependencies {
   readonly prepareEstimate?: (() => Promise<EstimateMatches>) | undefined;
   readonly reference: Reference;
   readonly settings: ApiSettings;
-  /** Where erasures are written beside the data; without it they are not. */
-  readonly dataDirectory?: () => string;
+  /** Without it choices of recipients are not written beside the data. */
+  readonly keepChoice?: KeepChoice | undefined;
   readonly logger: ApiLogger;
   readonly now: () => Date;
   /** Awaited after each committed write of a search: the matcher knows the search before the client gets its answer. */

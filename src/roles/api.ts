@@ -47,7 +47,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       retentionDays: config.retentionDays,
       reference,
       settings: settingsOf(config, streets),
-      dataDirectory: parts.dataDirectory,
+      keepChoice: FEATURES.find(({ keepChoice }) => keepChoice)?.keepChoice?.(parts),
       logger: loggerOf(parts),
       now: () => new Date(),
       pointsOfInterest: () => points.current,

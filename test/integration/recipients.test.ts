@@ -1,20 +1,20 @@
 /** What is held about a recipient of e-mails, handed out and erased (decisions, sections 7 and 12). */
 
 import assert from 'node:assert/strict';
-import { appendFile, readdir, readFile } from 'node:fs/promises';
+import { appendFile, link as hardLink, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { createRandom } from '../../bench/adverts/seeded-random.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { Search } from '../../src/engine/domain/search.ts';
-import type { DatabasePool } from '../../src/engine/store/database.ts';
+import { type DatabasePool, transaction } from '../../src/engine/store/database.ts';
 import { readRoutes } from '../../src/engine/store/search-routes.ts';
 import { readSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
 import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
 import { eraseItems } from '../../src/features/recipients/erasure.ts';
-import { createErasureSync } from '../../src/features/recipients/erasure-journal.ts';
+import { createChoiceSync, keepBeside } from '../../src/features/recipients/recipient-journal.ts';
 import { startTestApi } from '../support/api.ts';
 import { assertGone, everyRow } from '../support/erasure.ts';
 import { tuplesOf, valuesOf } from '../support/lists.ts';
@@ -24,7 +24,7 @@ import { runStatements } from '../support/statements.ts';
 import { untilIs } from '../support/until.ts';
 
 const directory = await emptyDirectory({ after });
-const api = await startTestApi({ after }, { dataDirectory: () => directory });
+const api = await startTestApi({ after }, { keepChoice: keepBeside(() => directory, assert.fail) });
 const { database, clientId } = api;
 
 const pathOf = (address: string): string => `/recipients/${encodeURIComponent(address)}`;
@@ -385,8 +385,8 @@ describe('histories of a recipient', () => {
 });
 
 describe('a restored database', () => {
-  it('has erasures and liftings applied that were written beside it, and brings nobody back', async () => {
-    const sync = createErasureSync(database, () => directory);
+  it('has choices applied that were written beside it, and writes to nobody who has left since', async () => {
+    const sync = createChoiceSync(database, () => directory);
     await sync();
     const [gone, lifted] = ['restored@example.org', 'restored-lifted@example.org'];
     const search = await searchOf((await created(gone))['@id']);
@@ -397,36 +397,91 @@ describe('a restored database', () => {
       title: `Copies to ${mentioned}.`,
       context: { url: `https://crm.example/?mail=${encodeURIComponent(mentioned)}&x=1` },
     });
+    const leaving = await Promise.all(
+      ['left@example.org', 'returned@example.org'].map(async (address) => {
+        const search = await searchOf((await created(address))['@id']);
+        await record(search);
+        const { token } = (await claim(search)) ?? assert.fail();
+        await record(search);
+        const post = (query: string) => fetch(`${api.baseUrl}/unsubscribe/${token}${query}`, { method: 'POST' });
+        return { search, post };
+      }),
+    );
+    const [left = assert.fail(), returned = assert.fail()] = leaving;
+    await returned.post('');
     const tables = ['searches', 'mail_items', 'mail_recipients'];
     for (const table of tables) await database.query(`create table before_${table} as table ${table}`);
     for (const address of [gone, lifted, mentioned]) {
       assert.equal((await api.call('DELETE', pathOf(address))).status, 204, address);
     }
     await created(lifted, { notificationConsent: { source: 'form', at: new Date().toISOString() } });
+    for (const query of ['', '', '?again', '']) assert.equal((await left.post(query)).status, 200);
+    await returned.post('?again');
+    const [file] = (await readdir(directory)).map((name) => join(directory, name)) as [string];
+    const linesOf = async () => (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
+    const choicesOf = async (search: Search) =>
+      (await linesOf()).flatMap((line) => {
+        const { key, kind, scope, value } = JSON.parse(line);
+        return key === search.mail.key ? [`${kind} ${scope} ${value}`] : [];
+      });
+    const [leave, comeBack] = ['unsubscription sender true', 'unsubscription sender false'];
+    // Before the answers, and once each.
+    assert.deepEqual(await choicesOf(left.search), [leave, comeBack, leave]);
+    assert.deepEqual(await choicesOf(returned.search), [leave, comeBack]);
     await sync();
+    assert.equal((await choicesOf(left.search)).length, 3);
     for (const table of tables) {
       await database.query(`delete from ${table}`);
       await database.query(`insert into ${table} overriding system value select * from before_${table}`);
       await database.query(`drop table before_${table}`);
     }
     assert.ok((await everyRow(database)).includes(gone));
-    assert.equal(await sync(), 3);
+    // As at the next start: a process that has compared the two reads what has come since.
+    assert.equal(await createChoiceSync(database, () => directory)(), 5);
+    await record(returned.search);
+    assert.equal(await claim(left.search), null);
+    assert.ok(await claim(returned.search));
     const { title } = (await api.call('GET', mentioning['@id'])).body;
     assert.equal(title, 'Copies to ….');
     for (const address of [gone, lifted, mentioned]) assertGone(await everyRow(database), address);
     const statusOf = async (address: string) => (await created(address)).emailStatus;
     assert.deepEqual([await statusOf(gone), await statusOf(lifted)], ['consent-missing', 'active']);
     assert.equal(await sync(), 0);
-    const [file] = (await readdir(directory)).map((name) => join(directory, name)) as [string];
-    const linesOf = async () => (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
     const lines = await linesOf();
     assertGone(lines.join('\n'), gone);
-    // As if an erasure had been repeated: only the last line of each recipient is kept.
-    await appendFile(file, Array.from({ length: 3_000 }, () => `${lines.at(-1)}\n`).join(''));
+    // As if an erasure had been repeated: only the last line of each choice is kept, and those of a later version.
+    const later = JSON.stringify({ ...JSON.parse(lines.at(-1) ?? ''), kind: 'frequency', value: 'daily' });
+    await appendFile(file, `${later}\n${`${lines.at(-1)}\n`.repeat(3_000)}`);
     assert.equal(await sync(), 0);
-    assert.equal(new Set((await linesOf()).map((line) => JSON.parse(line).key)).size, (await linesOf()).length);
+    const ids = (await linesOf()).map((line) => JSON.parse(line)).map(({ key, kind }) => `${key} ${kind}`);
+    assert.deepEqual([new Set(ids).size, (await linesOf()).includes(later)], [ids.length, true]);
+    assert.equal(await createChoiceSync(database, () => directory)(), 0);
     assert.equal((await api.call('DELETE', pathOf(gone))).status, 204);
-    assert.match((await linesOf()).at(-1) ?? '', /"erasedAt"/);
+    assert.match((await linesOf()).at(-1) ?? '', /"kind":"erasure"/);
     assert.deepEqual(await readdir(directory), [basename(file)]);
+  });
+
+  it('has no choices written through a link that lies beside it', async () => {
+    const name = basename((await readdir(directory))[0] ?? '');
+    const beside = await emptyDirectory({ after });
+    const others = join(beside, 'others');
+    await writeFile(others, 'of root');
+    const [at, key] = [new Date(), 'k'];
+    const write = async () => {
+      const choice = { key, clientId, kind: 'erasure', scope: 'sender', value: true, at } as const;
+      await transaction(database, (client) => keepBeside(() => beside, assert.fail)(client, choice));
+    };
+    for (const [place, ...target] of [
+      [symlink, others],
+      [symlink, join(beside, 'none')],
+      [hardLink, others],
+    ] as const) {
+      await place(target[0], join(beside, name));
+      await assert.rejects(write, /is a link/);
+      await rm(join(beside, name));
+    }
+    assert.deepEqual([await readdir(beside), await readFile(others, 'utf8')], [['others'], 'of root']);
+    await write();
+    assert.ok((await stat(join(beside, name))).size > 0);
   });
 });

@@ -3,6 +3,8 @@
  * an address, ignoring case: each client's recipients are independent. Its key is a salted hash (`mail_key_of`).
  */
 
+import type { Uuid } from './ids.ts';
+
 export const MAIL_FREQUENCIES = ['instant', 'daily', 'weekly'] as const;
 export type MailFrequency = (typeof MAIL_FREQUENCIES)[number];
 
@@ -25,6 +27,23 @@ export interface MailConsent {
   readonly source: string;
   /** ISO 8601, with an offset. */
   readonly at: string;
+}
+
+/**
+ * A decision about the e-mails of a client to a recipient, kept beside the data as well, so that it outlasts a restore. Of
+ * one kind and scope the latest counts.
+ */
+export interface RecipientChoice {
+  /** The salted hash of client and address. */
+  readonly key: string;
+  readonly clientId: Uuid;
+  readonly kind: 'erasure' | 'unsubscription';
+  /** All e-mails of the client. */
+  readonly scope: 'sender';
+  /** False: taken back, an erasure by later consent. */
+  readonly value: boolean;
+  /** In whole milliseconds, as files have times. Later than the one that it replaces. */
+  readonly at: Date;
 }
 
 /** E-mails that are begun on one day in Paris. */

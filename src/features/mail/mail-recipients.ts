@@ -4,11 +4,12 @@
  */
 
 import { hash } from 'node:crypto';
-import type { Uuid } from '../../engine/domain/ids.ts';
+import type { RecipientChoice } from '../../engine/domain/mail.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
 import { membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
+import type { KeepChoice } from '../../rest/dependencies.ts';
 
 /** A plain hash, as of an API key: the token is as hard to guess. */
 export function tokenHash(token: string): Buffer {
@@ -50,31 +51,20 @@ export async function readLinkedSearches(
   return rows.map(({ members }) => membersOfStored(members));
 }
 
-/** E-mails of the client to the recipient begin again. False when there is no such token. Served by the primary keys. */
-export async function resubscribe(client: Queryable, token: string): Promise<boolean> {
-  const { rows } = await client.query(
-    `update mail_recipients set unsubscribed_at = null
-     from mail_tokens where mail_tokens.hash = $1 and key = recipient_key returning key`,
-    [tokenHash(token)],
-  );
-  return rows.length > 0;
+/** E-mails of the client to the recipient begin again. False when there is no such token. */
+export function resubscribe(database: Database, token: string, keep: KeepChoice): Promise<boolean> {
+  return transaction(database, async (client) => (await choose(client, token, false, keep)) !== null);
 }
 
 /**
  * No e-mail of the client to the recipient begins from now on, and waiting ones are cancelled, except those whose search
  * has another address by now: they go there. False when there is no such token. A sender locks the recipient's row, so
- * this waits for it. Served by the primary keys, mail_items_recipient and mail_items_due.
+ * this waits for it. Served by mail_items_recipient and mail_items_due.
  */
-export async function unsubscribe(database: Database, token: string): Promise<boolean> {
+export async function unsubscribe(database: Database, token: string, keep: KeepChoice): Promise<boolean> {
   return transaction(database, async (client) => {
-    const { rows } = await client.query<{ key: string; clientId: Uuid }>(
-      `update mail_recipients set unsubscribed_at = coalesce(unsubscribed_at, clock_timestamp())
-       from mail_tokens where mail_tokens.hash = $1 and key = recipient_key
-       returning key, client_id as "clientId"`,
-      [tokenHash(token)],
-    );
-    const [recipient] = rows;
-    if (recipient === undefined) return false;
+    const recipient = await choose(client, token, true, keep);
+    if (recipient === null) return false;
     await client.query(
       `with open as materialized (
          select id from mail_items
@@ -88,4 +78,31 @@ export async function unsubscribe(database: Database, token: string): Promise<bo
     );
     return true;
   });
+}
+
+type Chooser = Pick<RecipientChoice, 'key' | 'clientId'>;
+
+/** Repeated, it changes and keeps nothing. Null when there is no such token. Served by the primary keys. */
+async function choose(client: Queryable, token: string, value: boolean, keep: KeepChoice): Promise<Chooser | null> {
+  const { rows } = await client.query<Chooser & { isUnsubscribed: boolean }>(
+    `select key, client_id as "clientId", unsubscribed_at is not null as "isUnsubscribed"
+     from mail_tokens join mail_recipients on key = recipient_key
+     where mail_tokens.hash = $1 for update of mail_recipients`,
+    [tokenHash(token)],
+  );
+  const [recipient] = rows;
+  if (recipient === undefined) return null;
+  const { isUnsubscribed, ...chooser } = recipient;
+  if (isUnsubscribed === value) return chooser;
+  const { rows: changed } = await client.query<{ at: Date }>(
+    `update mail_recipients set unsubscribed_at = case when $2 then at end, resubscribed_at = case when not $2 then at end
+     from (select date_trunc('milliseconds', greatest(
+         clock_timestamp(), greatest(unsubscribed_at, resubscribed_at) + interval '1 millisecond')) as at
+       from mail_recipients where key = $1) as chosen
+     where key = $1 returning at`,
+    [chooser.key, value],
+  );
+  const { at } = changed[0] as { at: Date };
+  await keep(client, { ...chooser, kind: 'unsubscription', scope: 'sender', value, at });
+  return chooser;
 }

@@ -189,13 +189,13 @@ export async function* removeMailItems(client: Queryable, before: Date): Batches
 }
 
 /**
- * Recipients without a link. Unsubscriptions and erasures stay. Reads each recipient and token; items by
+ * Recipients without a link. Those with a choice stay. Reads each recipient and token; items by
  * mail_items_recipient.
  */
 export async function* removeMailRecipients(client: Queryable): Batches {
   const { rowCount } = await client.query(
     `delete from mail_recipients
-     where unsubscribed_at is null and erased_at is null and lifted_at is null
+     where greatest(erased_at, lifted_at, unsubscribed_at, resubscribed_at) is null
        and not exists (select from mail_tokens where recipient_key = key)
        and not exists (select from mail_items where endpoint_key = key and state = 'queued')`,
   );

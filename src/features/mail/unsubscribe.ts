@@ -32,7 +32,7 @@ const TAKES_BACK = '?again';
 
 export function unsubscribeRoutes(
   router: Router,
-  { database, publicDatabase = database, reference, settings }: ApiDependencies,
+  { database, publicDatabase = database, reference, settings, keepChoice = async () => undefined }: ApiDependencies,
 ): void {
   const find = gatherReads((tokens) => readSubscriptions(publicDatabase, tokens));
   const { mailLanguage: language } = settings;
@@ -73,11 +73,11 @@ export function unsubscribeRoutes(
     // Guessed tokens take no connection of the clients'.
     const isKnown = token !== null && (await find(token)) !== null;
     if (ctx.search === TAKES_BACK) {
-      const isAgain = isKnown && (await resubscribe(database, token));
+      const isAgain = isKnown && (await resubscribe(database, token, keepChoice));
       show(ctx, isAgain ? 200 : 404, paragraph(isAgain ? words.again : words.unknown));
       return;
     }
-    const isDone = isKnown && (await unsubscribe(database, token));
+    const isDone = isKnown && (await unsubscribe(database, token, keepChoice));
     show(ctx, isDone ? 200 : 404, isDone ? form(TAKES_BACK, words.done, words.takeBack) : paragraph(words.unknown));
   });
 }

@@ -9,6 +9,7 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import { foldText } from '../../engine/domain/text.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { OPEN, WAITING } from '../../engine/store/delivery-states.ts';
+import type { KeepChoice } from '../../rest/dependencies.ts';
 import {
   addressPattern,
   CONSENT_SOURCE,
@@ -31,27 +32,11 @@ export interface Erasure {
   readonly cancelledCount: number;
 }
 
-/** Of one recipient: erased, or that was lifted since. */
-export interface Opposition {
-  /** The salted hash of client and address. */
-  readonly key: string;
-  readonly clientId: Uuid;
-  readonly erasedAt: Date | null;
-  readonly liftedAt: Date | null;
-  readonly unsubscribedAt: Date | null;
-}
-
-export const OPPOSITION = `key, client_id as "clientId", erased_at as "erasedAt", lifted_at as "liftedAt",
-  unsubscribed_at as "unsubscribedAt"`;
-
-/** Called before the commit: the opposition must be on disk first. */
-export type KeepOpposition = (client: Queryable, opposition: Opposition) => Promise<void>;
-
 /** Null when nothing of it was ever held. May be repeated. */
 export async function eraseRecipient(
   database: Database,
   recipient: Recipient,
-  keep: KeepOpposition,
+  keep: KeepChoice,
 ): Promise<Erasure | null> {
   if ((await readRecipient(database, recipient)) === null) return null;
   const { key, ...erasure } = await transaction(database, async (client) => {
@@ -59,7 +44,8 @@ export async function eraseRecipient(
     const items = await eraseItems(client, '$1::text', [key]);
     await forgetLetters(client, recipient);
     const { searchCount, consentAtMs } = await eraseSearches(client, recipient);
-    await keep(client, await oppose(client, key, consentAtMs));
+    const at = await oppose(client, key, consentAtMs);
+    await keep(client, { key, clientId: recipient.clientId, kind: 'erasure', scope: 'sender', value: true, at });
     return { key, ...items, searchCount };
   });
   await writersEnded(database);
@@ -72,7 +58,7 @@ export async function eraseAtClients(
   database: Database,
   address: string,
   clientId: Uuid | null,
-  keep: KeepOpposition,
+  keep: KeepChoice,
 ): Promise<readonly ({ readonly client: Uuid; readonly name: string } & Erasure)[]> {
   const erased = [];
   for (const client of await readClients(database, clientId)) {
@@ -99,14 +85,14 @@ async function lockRecipient(client: Queryable, { clientId, address }: Recipient
  * From now on only consent that is dated later lifts it: later than any that was stored, whatever the clocks say. In whole
  * milliseconds, as files have times. Served by the primary key.
  */
-async function oppose(client: Queryable, key: string, consentAtMs: number): Promise<Opposition> {
-  const { rows } = await client.query<Opposition>(
+async function oppose(client: Queryable, key: string, consentAtMs: number): Promise<Date> {
+  const { rows } = await client.query<{ at: Date }>(
     `update mail_recipients set lifted_at = null,
        erased_at = date_trunc('milliseconds', greatest(clock_timestamp(), $2)) + interval '1 millisecond'
-     where key = $1 returning ${OPPOSITION}`,
+     where key = $1 returning erased_at as at`,
     [key, new Date(consentAtMs)],
   );
-  return rows[0] as Opposition;
+  return (rows[0] as { at: Date }).at;
 }
 
 /**
@@ -229,24 +215,4 @@ async function writersEnded(database: Database): Promise<void> {
     return (await database.query(over, [rows[0]?.next])).rowCount === 1;
   };
   while (performance.now() - since < WRITERS_END_WITHIN_MS && !(await ended())) await pause(CHECK_EVERY_MS);
-}
-
-/**
- * Applies an opposition that this database does not have, because it was restored from before: erases what it holds of the
- * recipient at `addresses`. Served by the primary key.
- */
-export async function applyOpposition(
-  database: Database,
-  { key, clientId, erasedAt, liftedAt, unsubscribedAt }: Opposition,
-  addresses: readonly string[],
-): Promise<void> {
-  // Written beside the data already.
-  const keep = async (): Promise<void> => undefined;
-  for (const address of addresses) await eraseRecipient(database, { clientId, address }, keep);
-  await database.query(
-    `insert into mail_recipients (key, client_id, erased_at, lifted_at, unsubscribed_at) values ($1, $2, $3, $4, $5)
-     on conflict (key) do update set erased_at = excluded.erased_at, lifted_at = excluded.lifted_at,
-       unsubscribed_at = coalesce(mail_recipients.unsubscribed_at, excluded.unsubscribed_at)`,
-    [key, clientId, erasedAt, liftedAt, unsubscribedAt],
-  );
 }

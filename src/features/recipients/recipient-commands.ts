@@ -9,8 +9,8 @@ import { findClientByName } from '../../engine/store/clients.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { eraseAtClients } from './erasure.ts';
-import { keepBeside } from './erasure-journal.ts';
 import { documentOfClients, isAddress } from './holdings.ts';
+import { keepBeside } from './recipient-journal.ts';
 
 export function showRecipient(input: Input): Promise<void> {
   return withRecipient(input, async (...asked) => {

@@ -35,8 +35,7 @@ import { notFound } from '../../rest/problem.ts';
 import { type Contract, route } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { THINGS } from '../../rest/sentences.ts';
-import { eraseAtClients, eraseItems, eraseRecipient, type KeepOpposition } from './erasure.ts';
-import { keepBeside, startErasureSync } from './erasure-journal.ts';
+import { eraseAtClients, eraseItems, eraseRecipient } from './erasure.ts';
 import {
   documentOfClients,
   EMAILS_MAX,
@@ -45,6 +44,7 @@ import {
   readRecipient,
   recipientDocument,
 } from './holdings.ts';
+import { keepBeside, startChoiceSync } from './recipient-journal.ts';
 
 /** Throws a 404 `Problem` for what is no address: nothing is held about it. */
 function recipientOf(ctx: Context): Recipient {
@@ -54,10 +54,7 @@ function recipientOf(ctx: Context): Recipient {
 }
 
 function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
-  const { database, dataDirectory, logger } = dependencies;
-  const keep: KeepOpposition = dataDirectory
-    ? keepBeside(dataDirectory, (reason) => logger.warn({}, reason))
-    : async () => undefined;
+  const { database, keepChoice = async () => undefined } = dependencies;
 
   router.get('/recipients/:address', acceptable, async (ctx) => {
     const recipient = recipientOf(ctx);
@@ -68,7 +65,7 @@ function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter:
 
   router.delete('/recipients/:address', async (ctx) => {
     const recipient = recipientOf(ctx);
-    const erased = await limiter.run(ctx, () => eraseRecipient(database, recipient, keep));
+    const erased = await limiter.run(ctx, () => eraseRecipient(database, recipient, keepChoice));
     if (erased === null) throw notFound(THINGS.recipient);
     ctx.status = 204;
   });
@@ -196,7 +193,8 @@ const RECIPIENT_CONTRACT: Contract = {
 
 export const recipients: Feature = {
   name: 'recipients',
-  prepare: startErasureSync,
+  prepare: startChoiceSync,
+  keepChoice: ({ dataDirectory, log }) => keepBeside(dataDirectory, (reason) => log.warn(reason)),
   /** What a long transaction recorded after an erasure that it had not seen. */
   async *forget(database) {
     await eraseItems(database, 'key from mail_recipients where erased_at is not null');

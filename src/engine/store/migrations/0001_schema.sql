@@ -624,14 +624,17 @@ create table mail_recipients (
   day date,
   mails integer not null default 0,
   unsubscribed_at timestamptz,
+  -- When an unsubscription was last taken back.
+  resubscribed_at timestamptz,
   -- Erased, and not written to since; null once later consent has lifted that.
   erased_at timestamptz,
   -- When consent last lifted an erasure.
   lifted_at timestamptz
 ) with (fillfactor = 70);
--- Oppositions that are written beside the data (features/recipients).
-create index mail_recipients_erased on mail_recipients (greatest(erased_at, lifted_at))
-  where greatest(erased_at, lifted_at) is not null;
+-- Choices that are written beside the data (features/recipients).
+create index mail_recipients_chosen on mail_recipients
+  (greatest(erased_at, lifted_at, unsubscribed_at, resubscribed_at))
+  where greatest(erased_at, lifted_at, unsubscribed_at, resubscribed_at) is not null;
 
 -- The same for all recipients of a client.
 create table mail_clients (

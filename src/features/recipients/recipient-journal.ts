@@ -1,0 +1,287 @@
+/**
+ * Choices of recipients beside the data: a database that is restored from before an erasure or an unsubscription would write
+ * to those people again. A file of the data directory for each database (`recipients.<its id>.jsonl`) has its salt, and a
+ * line for each choice (`RecipientChoice`): what a person decides before the answer, everything else within a minute. What
+ * the database lacks is applied at the start, before anything is sent, and what a restored standby lacks within a minute.
+ * Lines that later ones replace are dropped. Lines of a kind or scope that only a later version knows are kept.
+ */
+
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { startTask } from '../../engine/actor/task.ts';
+import type { RecipientChoice } from '../../engine/domain/mail.ts';
+import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
+import type { Parts } from '../../feature.ts';
+import { openRegular } from '../../local/ownership.ts';
+import type { KeepChoice } from '../../rest/dependencies.ts';
+import { eraseRecipient } from './erasure.ts';
+import { readAddresses } from './holdings.ts';
+
+interface Journal {
+  readonly path: string;
+  readonly salt: string;
+  /** Another one after a restart of the server, or with another database. */
+  readonly server: string;
+  readonly now: Date;
+}
+
+/** A file of another salt belongs to another database. */
+class SaltError extends Error {
+  readonly code = 'CHOICES_OF_ANOTHER_SALT';
+}
+
+async function journalOf(database: Queryable, directory: string): Promise<Journal> {
+  const { rows } = await database.query<{ id: string } & Omit<Journal, 'path'>>(
+    `select database_id as id, encode(salt, 'hex') as salt, clock_timestamp() as now,
+       concat(pg_postmaster_start_time(), (select oid from pg_database where datname = current_database())) as server
+     from installation, mail_salts`,
+  );
+  const { id, ...journal } = rows[0] as (typeof rows)[number];
+  return { ...journal, path: join(directory, `recipients.${id}.jsonl`) };
+}
+
+/** An arbitrary number that nothing else in the database locks: shared by those who append, alone for who replaces the file. */
+const REPLACEMENT_LOCK = 4_215_007_336n;
+const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND;
+
+/** On disk when it resolves. The file is created with its first line. `client`: in a transaction. */
+async function append(
+  client: Queryable,
+  { path, salt }: Pick<Journal, 'path' | 'salt'>,
+  choices: readonly RecipientChoice[],
+): Promise<void> {
+  await client.query(`select pg_advisory_xact_lock_shared(${REPLACEMENT_LOCK})`);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await openRegular(path, APPEND);
+  try {
+    const isNew = (await file.stat()).size === 0;
+    if (isNew && process.geteuid?.() === 0) {
+      // Root's command in the directory of another user, whose daemon writes on.
+      const { uid, gid } = await stat(dirname(path));
+      await file.chown(uid, gid);
+    }
+    // A line that a crash has cut ends before the next one.
+    const lines = isNew ? [{ salt }, ...choices] : choices;
+    await file.appendFile(lines.map((line) => `\n${JSON.stringify(line)}\n`).join(''));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** The latest of each recipient, kind and scope. */
+type Choices = Map<string, RecipientChoice>;
+
+function idOf({ key, kind, scope }: RecipientChoice): string {
+  return `${key} ${kind} ${scope}`;
+}
+
+function isReplacedBy(former: RecipientChoice | undefined, choice: RecipientChoice): boolean {
+  return former === undefined || former.at < choice.at;
+}
+
+interface Written {
+  readonly choices: Choices;
+  readonly lineCount: number;
+}
+
+/** From `start` on, line by line: a long file holds nobody up. */
+async function read({ path, salt }: Journal, start = 0): Promise<Written> {
+  const choices: Choices = new Map();
+  let lineCount = 0;
+  const file: FileHandle | null = await openRegular(path, constants.O_RDONLY).catch(nullIfMissing);
+  if (file === null) return { choices, lineCount };
+  for await (const text of file.readLines({ start })) {
+    for (const line of parsed(text)) {
+      lineCount += 1;
+      if ('salt' in line && line.salt !== salt) {
+        throw new SaltError(`${path} has the salt of another database, and is not applied`);
+      }
+      // A restored backup may have added older ones.
+      if ('key' in line && (choices.get(idOf(line)) ?? line).at <= line.at) choices.set(idOf(line), line);
+    }
+  }
+  return { choices, lineCount };
+}
+
+/** None for a line that a crash has cut: its choice was not answered. */
+function parsed(line: string): readonly (RecipientChoice | { readonly salt: string })[] {
+  const time = (name: string, value: unknown): unknown =>
+    name === 'at' && typeof value === 'string' ? new Date(value) : value;
+  try {
+    return line === '' ? [] : [JSON.parse(line, time)];
+  } catch {
+    return [];
+  }
+}
+
+function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
+}
+
+/** A file of fewer is left as it is. */
+const REPLACED_LINES_MIN = 1_000;
+
+function mayReplace(lineCount: number, choiceCount: number): boolean {
+  return lineCount > REPLACED_LINES_MIN + 2 * choiceCount;
+}
+
+/** Repeated choices do not let the file grow. Rejects before anything is replaced. */
+async function replace(database: Database, journal: Journal): Promise<void> {
+  await transaction(database, async (client) => {
+    await client.query(`select pg_advisory_xact_lock(${REPLACEMENT_LOCK})`);
+    const { choices, lineCount } = await read(journal);
+    if (!mayReplace(lineCount, choices.size)) return;
+    const path = `${journal.path}.new`;
+    await rm(path, { force: true });
+    await append(client, { ...journal, path }, [...choices.values()]);
+    await rename(path, journal.path);
+    const directory = await open(dirname(path));
+    await directory.sync().finally(() => directory.close());
+  });
+}
+
+/** The columns of each kind in `mail_recipients`: since when it holds, and when it was taken back. */
+const COLUMNS: Readonly<Record<RecipientChoice['kind'], readonly [string, string]>> = {
+  erasure: ['erased_at', 'lifted_at'],
+  unsubscription: ['unsubscribed_at', 'resubscribed_at'],
+};
+const KINDS = Object.keys(COLUMNS) as readonly RecipientChoice['kind'][];
+
+const CHOSEN_AT = `greatest(${Object.values(COLUMNS).join()})`;
+
+/** Those of recipients who chose since then. Served by mail_recipients_chosen. */
+async function readStored(database: Queryable, since: Date | null): Promise<Choices> {
+  const chosen = KINDS.map((kind) => `('${kind}', ${COLUMNS[kind][0]} is not null, greatest(${COLUMNS[kind].join()}))`);
+  const { rows } = await database.query<RecipientChoice>(
+    `select key, client_id as "clientId", kind, 'sender' as scope, value, at
+     from mail_recipients, lateral (values ${chosen.join()}) as chosen(kind, value, at)
+     where ${CHOSEN_AT} > coalesce($1, '-infinity'::timestamptz) and at is not null`,
+    [since],
+  );
+  return new Map(rows.map((choice) => [idOf(choice), choice]));
+}
+
+const NOBODY: ReadonlyMap<string, readonly string[]> = new Map();
+
+/** What this database does not have, because it was restored from before: erases what it holds of the recipients. */
+async function apply(database: Database, choices: readonly RecipientChoice[]): Promise<void> {
+  const erased = choices.filter(({ kind }) => kind === 'erasure');
+  const keys = erased.map(({ key }) => key);
+  const addresses = keys.length === 0 ? NOBODY : await readAddresses(database, keys);
+  // Written beside the data already.
+  const keep = async (): Promise<void> => undefined;
+  for (const { key, clientId } of erased) {
+    for (const address of addresses.get(key) ?? []) await eraseRecipient(database, { clientId, address }, keep);
+  }
+  for (const kind of KINDS) {
+    const [on, off] = COLUMNS[kind];
+    await database.query(
+      `insert into mail_recipients (key, client_id, ${on}, ${off})
+       select key, "clientId", case when value then at end, case when not value then at end
+       from json_to_recordset($1) as chosen(key text, "clientId" uuid, value boolean, at timestamptz) order by key
+       on conflict (key) do update set ${on} = excluded.${on}, ${off} = excluded.${off}`,
+      [JSON.stringify(choices.filter((choice) => choice.kind === kind))],
+    );
+  }
+}
+
+/** How far file and database are known to agree. */
+interface Agreement {
+  readonly source: string;
+  /** Bytes of the file that were read. */
+  readonly size: number;
+  readonly at: Date;
+  readonly lineCount: number;
+  readonly choiceCount: number;
+  /** In the file, of the last `OVERLAP_MS`. */
+  readonly recent: Choices;
+}
+
+/** Longer than a transaction takes between the time of its choice and its commit. */
+const OVERLAP_MS = 10 * 60_000;
+
+/**
+ * A function that resolves with the number of choices applied: what the database lacks is applied, and what the file lacks
+ * is written. All of both is compared at first and where either was exchanged, afterwards only what has come since.
+ */
+export function createChoiceSync(database: Database, directory: () => string): () => Promise<number> {
+  let agreement: Agreement | null = null;
+  return async () => {
+    const journal = await journalOf(database, directory());
+    const file = await stat(journal.path).catch(nullIfMissing);
+    const source = [journal.path, journal.server, file?.ino].join(' ');
+    const size = file?.size ?? 0;
+    const isSame = agreement?.source === source && agreement.size <= size && agreement.at <= journal.now;
+    const former = isSame ? agreement : null;
+    agreement = null;
+    const written = await read(journal, former?.size);
+    const since = former === null ? null : new Date(former.at.getTime() - OVERLAP_MS);
+    const stored = await readStored(database, since);
+    const unknown = former === null ? lackingIn(stored, written.choices) : [];
+    await apply(database, unknown);
+    const known: Choices = new Map([...(former?.recent ?? []), ...written.choices]);
+    const missing = [...stored.values()].filter((choice) => {
+      const line = known.get(idOf(choice));
+      return isReplacedBy(line, choice) || (line?.at.getTime() === choice.at.getTime() && line.value !== choice.value);
+    });
+    if (missing.length > 0) await transaction(database, (client) => append(client, journal, missing));
+    for (const choice of missing) known.set(idOf(choice), choice);
+    const lineCount = (former?.lineCount ?? 0) + written.lineCount;
+    const choiceCount = former?.choiceCount ?? known.size;
+    if (mayReplace(lineCount, choiceCount)) await replace(database, journal);
+    else {
+      const recent = new Map([...known].filter(([, { at }]) => at.getTime() > journal.now.getTime() - OVERLAP_MS));
+      agreement = { source, size, at: journal.now, lineCount, choiceCount, recent };
+    }
+    return unknown.length;
+  };
+}
+
+/** Those of the file that are later than what is stored, or that a later version of Vigie wrote. */
+function lackingIn(stored: Choices, written: Choices): readonly RecipientChoice[] {
+  return [...written.values()].filter(
+    (line) => line.kind in COLUMNS && line.scope === 'sender' && isReplacedBy(stored.get(idOf(line)), line),
+  );
+}
+
+/** Services without embedded servers may have no data directory, or one that they may only read. */
+const UNWRITABLE = ['DATA_DIRECTORY_UNUSABLE', 'EACCES', 'ENOTDIR', 'EPERM', 'EROFS'];
+
+type Warn = (sentence: string) => void;
+
+function warnIfUnwritable(warn: Warn, error: NodeJS.ErrnoException): void {
+  if (!UNWRITABLE.includes(error.code ?? '')) throw error;
+  warn(
+    `choices of recipients are not written beside the data: a restored database will not know them (${error.message})`,
+  );
+}
+
+/** `warn` is called where a choice cannot be kept. */
+export function keepBeside(directory: () => string, warn: Warn): KeepChoice {
+  return async (client, choice) => {
+    try {
+      await append(client, await journalOf(client, directory()), [choice]);
+    } catch (error) {
+      warnIfUnwritable(warn, error as Error);
+    }
+  };
+}
+
+const SYNC_EVERY_MS = 60_000;
+
+/** Before any role opens: nothing is sent to who was erased, or unsubscribed, before a restore. */
+export async function startChoiceSync(parts: Parts): Promise<void> {
+  const { database, dataDirectory, log, closing, onTransientError } = parts;
+  const sync = createChoiceSync(database, dataDirectory);
+  const work = async (): Promise<void> => {
+    const applied = await sync();
+    if (applied > 0)
+      log.warn({ choices: applied }, 'the database was restored: choices of recipients are applied again');
+  };
+  await work().catch((error: Error) => warnIfUnwritable((reason) => log.warn(reason), error));
+  const task = startTask({ what: 'choices of recipients', everyMs: SYNC_EVERY_MS, work, onTransientError });
+  closing('choices of recipients', task.stop);
+}
