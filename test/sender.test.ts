@@ -15,7 +15,12 @@ const TOKEN = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 const ID = '01900000-0000-7000-8000-000000000001';
 const PRIVATE_ADDRESS_NAME = async () => [{ address: '127.0.0.1', family: 4 as const }];
 
-function openSender(t: TestContext, options: Partial<SenderOptions> = {}): Sender {
+/** Of attempts that are made. */
+interface MadeSender extends Sender {
+  send(request: SendRequest): Promise<AttemptOutcome>;
+}
+
+function openSender(t: TestContext, options: Partial<SenderOptions> = {}): MadeSender {
   const sender = createSender({
     connectTimeoutMs: 60_000,
     attemptTimeoutMs: 60_000,
@@ -24,11 +29,11 @@ function openSender(t: TestContext, options: Partial<SenderOptions> = {}): Sende
     ...options,
   });
   t.after(() => sender.close());
-  return sender;
+  return sender as MadeSender;
 }
 
 function request(endpoint: string, changes: Partial<SendRequest> = {}): SendRequest {
-  return { id: ID, endpoint, body: '{"prix":"1 €"}', token: TOKEN, startedAt: new Date(), ...changes };
+  return { id: ID, endpoint, clientId: ID, body: '{"prix":"1 €"}', token: TOKEN, startedAt: new Date(), ...changes };
 }
 
 /** How an attempt ends against an endpoint that behaves so. */

@@ -74,6 +74,7 @@ export interface ApiSettings extends EndpointRules, MailRules {
 export interface SingleDelivery {
   readonly id: Uuid;
   readonly endpoint: string;
+  readonly clientId: Uuid;
   readonly body: string;
   /** `whsec_` and the key in base64. */
   readonly token: string;
@@ -84,8 +85,11 @@ export interface SingleDelivery {
   readonly startedAt: Date;
 }
 
-/** One signed attempt without retry; the real sender's `send`. Never rejects for anything that an endpoint does. */
-export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome>;
+/**
+ * One signed attempt without retry; the real sender's `send`. Null: too much is under way for an attempt. Never rejects
+ * for anything that an endpoint does.
+ */
+export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome | null>;
 
 /** Writes a choice beside the data, within the transaction that records it: on disk when it resolves. */
 export type KeepChoice = (client: Queryable, choice: RecipientChoice) => Promise<void>;

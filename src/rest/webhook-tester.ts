@@ -83,8 +83,12 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     }
     waitForOthers(ctx);
     const outcome = await limit.run(clientId, () =>
-      deliverOnce({ id, endpoint: query.endpoint, body, token, secrets, context, startedAt }),
+      deliverOnce({ id, endpoint: query.endpoint, clientId, body, token, secrets, context, startedAt }),
     );
+    if (outcome === null) {
+      const { retryAfterSeconds: seconds } = TESTS_AT_ONCE;
+      throw new Problem(429, REFUSALS.busy(seconds), { headers: { 'Retry-After': String(seconds) } });
+    }
     answerTest(ctx, id, body, outcome, search === null ? token : null);
   });
 }

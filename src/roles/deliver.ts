@@ -82,11 +82,12 @@ export function openSecrets({ broker }: Parts, database: Database): WebhookSecre
   return secrets;
 }
 
-export function openSender({ config, closing }: Parts): Sender {
+export function openSender({ config, resolveName, closing }: Parts): Sender {
   const sender = createSender({
     connectTimeoutMs: config.connectTimeoutMs,
     attemptTimeoutMs: config.attemptTimeoutMs,
     allowPrivateNetworks: config.allowPrivateEndpoints,
+    resolveName,
     userAgent: `Vigie/${VERSION}`,
   });
   closing('sender', () => sender.close());

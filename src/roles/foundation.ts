@@ -12,6 +12,7 @@ import { type JetStreamWatch, startJetStreamWatch } from '../engine/broker/jetst
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
 import { brokerUnreachable, isBrokerOutage } from '../engine/broker/outage.ts';
 import { untilElected } from '../engine/broker/topology.ts';
+import { createNameLookups } from '../engine/delivery/name-lookups.ts';
 import { readFrenchForms } from '../engine/domain/inflection/lemmas.ts';
 import { NO_NAMESPACE } from '../engine/domain/namespace.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
@@ -96,8 +97,6 @@ async function openParts(
   const base: Base = { config, log, metrics, closing, fail, onTransientError };
   const { database, pipelineDatabase } = await openDatabases(base, databaseUrl);
   const askThread = openQueryThreads(base, databaseUrl);
-  const renumbered = await renumberRestored(database);
-  if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
   const broker = await connectBroker({
     url: natsUrl,
     replicas: config.natsReplicas,
@@ -129,6 +128,7 @@ async function openParts(
     pipelineDatabase,
     databaseLocation,
     documents: createDocumentCache(pipelineDatabase),
+    resolveName: createNameLookups(config.allowPrivateEndpoints),
     askThread,
     broker,
     announcer: createDueAnnouncer(broker),
@@ -161,6 +161,8 @@ async function openDatabases({ config, log, closing, onTransientError }: Base, u
   if (unknown.length > 0)
     log.warn({ unknown }, 'a newer version has upgraded the database; this one continues to use it');
   await assertNamespace(database, config.namespace);
+  const renumbered = await renumberRestored(database);
+  if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
   return { database, pipelineDatabase };

@@ -7,6 +7,7 @@ import type { DueAnnouncer } from '../engine/broker/announcements.ts';
 import type { Broker } from '../engine/broker/connection.ts';
 import type { JetStreamWatch } from '../engine/broker/jetstream-watch.ts';
 import type { LeadClaim } from '../engine/broker/lead-claims.ts';
+import type { ResolveName } from '../engine/delivery/name-lookups.ts';
 import type { ActivityFeed } from '../engine/maintenance/activity.ts';
 import type { ClockWatch } from '../engine/maintenance/clock-watch.ts';
 import type { InstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
@@ -35,6 +36,8 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly broker: Broker;
   readonly announcer: DueAnnouncer;
   readonly documents: DocumentCache;
+  /** Of endpoints; its bounds are the process's. */
+  readonly resolveName: ResolveName;
   readonly reference: Reference;
   readonly feed: ActivityFeed;
   readonly observers: Observers;

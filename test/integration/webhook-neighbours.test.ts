@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { boundLookups } from '../../src/engine/delivery/name-lookups.ts';
 import { endpointKeyOf, urlKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { createApiKey } from '../../src/engine/store/clients.ts';
 import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
@@ -10,7 +11,7 @@ import { startTestApi } from '../support/api.ts';
 import { countOpen, openDeliveryStage } from '../support/courier.ts';
 import { createGate } from '../support/gate.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const SLOTS = 16;
@@ -173,4 +174,35 @@ test('ten thousand posts that a client aims at a stranger reach it two a second'
   const meanwhile = (await startsOf('/stranger')).filter((at) => at < Number(served.at(-1)));
   assert.ok(meanwhile.length < 100, 'the endpoint that answers waits for none of a hundred seconds');
   await courier.drain();
+});
+
+test('names that hang delay their own client alone, and what finds no look-up is not counted as an attempt', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const { port } = new URL(receiver.url);
+  const { gate: answered, open: answer } = createGate();
+  let underWay = 0;
+  const stage = await openDeliveryStage(t, {
+    retryDelayMs: 60_000,
+    resolveName: boundLookups(async (name) => {
+      if (!name.startsWith('hanging')) return [{ address: '127.0.0.1', family: 4 }];
+      underWay += 1;
+      await answered;
+      return [{ address: '127.0.0.1', family: 4 }];
+    }, 5),
+  });
+  const [hanging, neighbour] = [await seedSearch(stage.database), await seedSearch(stage.database)];
+  const hooksOf = (label: string, count: number) =>
+    Array.from({ length: count }, (_, n) => `http://${label}-${n}.test:${port}/${label}`);
+  stage.announcer.announce(await seedDeliveries(stage.database, hanging, hooksOf('hanging', 40)));
+  await stage.start();
+  await untilIs(() => underWay, 8);
+  stage.announcer.announce(await seedDeliveries(stage.database, neighbour, hooksOf('healthy', 40)));
+  await receiver.until((posts) => posts.length === 40);
+  assert.ok(receiver.posts.every(({ path }) => path === '/healthy'));
+  assert.equal(underWay, 8);
+  answer();
+  await stage.untilAllEnded();
+  assert.equal(receiver.posts.length, 80);
+  const attempts = await stage.database.query('select max(attempt_count)::integer as most from delivery_states');
+  assert.equal(attempts.rows[0].most, 1);
 });

@@ -168,27 +168,51 @@ export class InFlight {
   }
 }
 
-/** Runs work at most `max` at a time, and for each key one at a time. */
+export interface TurnBounds {
+  /** Of all work under way, and of that of one key. */
+  readonly allMax: number;
+  readonly perKeyMax: number;
+  /** A key has no more under way than this share of what is free. */
+  readonly shareOfFree?: number;
+}
+
+/** Bounds work under way, by key and in all. */
 export class Turns {
-  readonly #max: number;
-  readonly #busy = new Set<string>();
+  readonly #bounds: TurnBounds;
+  readonly #underWay = new Map<string, number>();
   readonly #ended = new Signal();
 
-  constructor(max: number) {
-    this.#max = max;
+  constructor(bounds: TurnBounds) {
+    this.#bounds = bounds;
   }
 
-  /** Waits for a turn; resolves without one when `stopping` is aborted and the work under way has ended. */
-  async run(key: string, stopping: AbortSignal, work: () => Promise<void>): Promise<void> {
-    while (this.#busy.size >= this.#max || this.#busy.has(key)) await this.#ended.wait();
-    if (stopping.aborted) return;
-    this.#busy.add(key);
+  /** Waits for room; null when there was none within `waitMs`. */
+  async run<T>(key: string, work: () => Promise<T>, waitMs = Number.POSITIVE_INFINITY): Promise<T | null> {
+    for (const giveUpAt = performance.now() + waitMs; !this.#hasRoom(key); ) {
+      const leftMs = giveUpAt - performance.now();
+      if (leftMs <= 0) return null;
+      await this.#ended.wait(leftMs);
+    }
+    this.#add(key, 1);
     try {
-      await work();
+      return await work();
     } finally {
-      this.#busy.delete(key);
+      this.#add(key, -1);
       this.#ended.notify();
     }
+  }
+
+  #hasRoom(key: string): boolean {
+    const { allMax, perKeyMax, shareOfFree = 1 } = this.#bounds;
+    let free = allMax;
+    for (const count of this.#underWay.values()) free -= count;
+    return (this.#underWay.get(key) ?? 0) < Math.min(perKeyMax, shareOfFree * free);
+  }
+
+  #add(key: string, change: 1 | -1): void {
+    const count = (this.#underWay.get(key) ?? 0) + change;
+    if (count === 0) this.#underWay.delete(key);
+    else this.#underWay.set(key, count);
   }
 }
 

@@ -13,6 +13,13 @@ export class AttemptFailure extends Error {
   }
 }
 
+/** Too many names are being looked up for the client, or in all: the attempt was not made. */
+export class NotAttempted extends AttemptFailure {
+  constructor() {
+    super('dns', 'too many names are being looked up: try again soon');
+  }
+}
+
 /** Failures on an established connection; connecting makes its own `AttemptFailure`s. */
 const KINDS: Readonly<Record<string, AttemptError>> = {
   UND_ERR_SOCKET: 'reset',

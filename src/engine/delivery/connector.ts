@@ -6,19 +6,12 @@
  * so DNS rebinding between check and use gains nothing.
  */
 
-import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupFunction, Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { buildConnector } from 'undici';
 import { guardAnswers } from './answer-gate.ts';
 import { AttemptFailure, codeOf, describe } from './attempt-failure.ts';
-
-export interface ResolvedAddress {
-  readonly address: string;
-  readonly family: 4 | 6;
-}
-
-export type ResolveName = (name: string) => Promise<readonly ResolvedAddress[]>;
+import { createNameLookups, type ResolveName } from './name-lookups.ts';
 
 export interface ConnectorOptions {
   /** Name, TCP and TLS together. */
@@ -34,14 +27,14 @@ export interface ConnectorOptions {
   readonly authorities?: string | undefined;
 }
 
-/** Every failure that it reports is an `AttemptFailure`. */
-export function createConnector(options: ConnectorOptions): buildConnector.connector {
+/** `client`: whose endpoints they are. Every failure that it reports is an `AttemptFailure`. */
+export function createConnector(options: ConnectorOptions, client = ''): buildConnector.connector {
   const { connectTimeoutMs, answerBytesMax, allowPrivateNetworks, authorities, isPublic = isPublicAddress } = options;
   const isAllowed = (address: string): boolean => allowPrivateNetworks || isPublic(address);
-  const resolveName = options.resolveName ?? (allowPrivateNetworks ? resolveBySystem : resolveByDns());
+  const resolveName = options.resolveName ?? createNameLookups(allowPrivateNetworks);
   const open = buildConnector({
     timeout: 0,
-    lookup: guardedLookup(resolveName, isAllowed),
+    lookup: guardedLookup((name) => resolveName(name, client), isAllowed),
     rejectUnauthorized: true,
     ...(authorities === undefined ? {} : { ca: authorities }),
   }) as (...parameters: Parameters<buildConnector.connector>) => Socket;
@@ -76,7 +69,10 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
 }
 
 /** undici asks it for names only; hosts are checked in the connector. */
-function guardedLookup(resolveName: ResolveName, isAllowed: (address: string) => boolean): LookupFunction {
+function guardedLookup(
+  resolveName: (name: string) => ReturnType<ResolveName>,
+  isAllowed: (address: string) => boolean,
+): LookupFunction {
   return (name, options, callback) => {
     const fail = (failure: AttemptFailure): void => callback(failure, '', 0);
     resolveName(name).then(
@@ -88,7 +84,12 @@ function guardedLookup(resolveName: ResolveName, isAllowed: (address: string) =>
         else if (options.all) callback(null, [...allowed]);
         else callback(null, first.address, first.family);
       },
-      (error: Error) => fail(new AttemptFailure('dns', `${name}: ${describe(error)}`, { cause: error })),
+      (error: Error) =>
+        fail(
+          error instanceof AttemptFailure
+            ? error
+            : new AttemptFailure('dns', `${name}: ${describe(error)}`, { cause: error }),
+        ),
     );
   };
 }
@@ -99,27 +100,6 @@ function connectFailure(error: Error, isConnected: boolean): AttemptFailure {
   if (code === 'ETIMEDOUT') return new AttemptFailure('timeout', describe(error), { cause: error });
   if (!isConnected) return new AttemptFailure('connect', describe(error), { cause: error });
   return new AttemptFailure(code === 'ECONNRESET' ? 'reset' : 'tls', describe(error), { cause: error });
-}
-
-/** Uses the hosts file and container networks, as closed networks need. */
-async function resolveBySystem(name: string): Promise<readonly ResolvedAddress[]> {
-  return (await lookup(name, { all: true })) as readonly ResolvedAddress[];
-}
-
-/**
- * Queries the DNS servers directly. The system's resolver runs on two threads for the whole process, so two names whose
- * servers never answer would delay all other endpoints; it would also try search domains and the hosts file.
- */
-function resolveByDns(): ResolveName {
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
-  return async (name) => {
-    const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    if (four.status === 'rejected' && six.status === 'rejected') throw four.reason;
-    return [
-      ...(four.status === 'fulfilled' ? four.value : []).map((address) => ({ address, family: 4 as const })),
-      ...(six.status === 'fulfilled' ? six.value : []).map((address) => ({ address, family: 6 as const })),
-    ];
-  };
 }
 
 /** Public by its range, yet answers inside a cloud: Azure's wire server. The others (169.254.169.254 …) are not public. */

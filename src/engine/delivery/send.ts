@@ -145,16 +145,10 @@ export class Sending {
 
   async #attempt(turn: DeliveryTurn, { delivery, holder, expiresAt }: Claim, content: Content): Promise<void> {
     const { scheduler, due, settlement } = this.#parts;
-    if (content === null || performance.now() > expiresAt) {
-      const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [delivery.id]);
-      // One that stays claimed keeps its slot, so that its courier stays known and others abort the attempt.
-      if ((await retryUntilDone(back, this.#watch, this.#budget).then(() => true, nullIfAbandoned)) === null) return;
-      this.#withdraw(turn);
-      // A delivery that cannot be read is retried with the next scan; it must not be claimed over and over.
-      if (content !== null) due().admitSoon([turn.entry]);
-      return;
-    }
-    const outcome = await this.#post(delivery, content);
+    const mayPost = content !== null && performance.now() <= expiresAt;
+    const outcome = mayPost ? await this.#post(delivery, content) : null;
+    // A delivery that cannot be read is retried with the next scan; it must not be claimed over and over.
+    if (outcome === null) return this.#giveBack(turn, holder, content !== null);
     const endedAt = performance.now();
     scheduler.answered(turn, delivery.endpoint, outcome);
     this.pump();
@@ -165,13 +159,24 @@ export class Sending {
     await settlement().tell({ delivery, holder, outcome, endedAt, onRecorded });
   }
 
-  async #post(delivery: ClaimedDelivery, { document, secrets }: NonNullable<Content>): Promise<AttemptOutcome> {
-    const { id, endpoint, token, context, sequence, startedAt, head, traceparent } = delivery;
+  /** No attempt was made: the claim is not counted. `isSoon`: it is tried again in a moment. */
+  async #giveBack(turn: DeliveryTurn, holder: number, isSoon: boolean): Promise<void> {
+    const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [turn.entry.id]);
+    // One that stays claimed keeps its slot, so that its courier stays known and others abort the attempt.
+    if ((await retryUntilDone(back, this.#watch, this.#budget).then(() => true, nullIfAbandoned)) === null) return;
+    this.#withdraw(turn);
+    if (isSoon) this.#parts.due().admitSoon([turn.entry]);
+  }
+
+  /** Null: no attempt was made. */
+  async #post(delivery: ClaimedDelivery, { document, secrets }: NonNullable<Content>): Promise<AttemptOutcome | null> {
+    const { id, endpoint, clientId, token, context, sequence, startedAt, head, traceparent } = delivery;
     if (document === undefined) return abortedOutcome(startedAt, 'the recorded property document is gone');
     const body = Buffer.from(bodyOf(head, document));
     return this.#dependencies.sender.send({
       id,
       endpoint,
+      clientId,
       body,
       token,
       secrets,

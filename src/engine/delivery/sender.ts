@@ -6,19 +6,22 @@
  * off or is too long: the receiver has confirmed the data, and a retry would be a duplicate.
  */
 
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher, Pool } from 'undici';
 import { InFlight } from '../actor/waiting.ts';
 import type { AttemptError, AttemptOutcome } from '../domain/delivery.ts';
 import { storable } from '../domain/text.ts';
 import { isUnanswered } from './answer-gate.ts';
-import { AttemptFailure, failureOf } from './attempt-failure.ts';
+import { AttemptFailure, failureOf, NotAttempted } from './attempt-failure.ts';
 import { type ConnectorOptions, createConnector } from './connector.ts';
+import { createNameLookups } from './name-lookups.ts';
 import { signatureHeaders } from './signature.ts';
 
 export interface SendRequest {
   /** The delivery's identifier, equal on every retry. */
   readonly id: string;
   readonly endpoint: string;
+  /** Whose endpoint it is: no two clients share a connection, nor the look-up of its name. */
+  readonly clientId: string;
   readonly body: string | Buffer;
   /** `whsec_` and the key in base64. */
   readonly token: string;
@@ -36,8 +39,11 @@ export interface SendRequest {
 export interface Sender {
   /** Attempts under way. */
   readonly inFlight: number;
-  /** Never rejects for anything that an endpoint does. */
-  send(request: SendRequest): Promise<AttemptOutcome>;
+  /**
+   * Null: no attempt was made, because too many names are being looked up. Never rejects for anything that an endpoint
+   * does.
+   */
+  send(request: SendRequest): Promise<AttemptOutcome | null>;
   /** Resolves when the attempts under way have ended, within the time limit of an attempt. */
   close(): Promise<void>;
 }
@@ -62,8 +68,14 @@ const IDLE_CONNECTION_MAX_MS = 60_000;
 const CONNECTION_LIFE_MS = 5 * 60_000;
 
 export function createSender(options: SenderOptions): Sender {
+  const { resolveName = createNameLookups(options.allowPrivateNetworks) } = options;
+  const connecting = { ...options, resolveName, answerBytesMax: ANSWER_BYTES_MAX };
   const shared = {
-    connect: createConnector({ ...options, answerBytesMax: ANSWER_BYTES_MAX }),
+    // The origin names the client too (`originOf`), which a connector would not learn otherwise.
+    factory(origin: string | URL, pool: object): Pool {
+      const { username: client, protocol, host } = new URL(origin);
+      return new Pool(`${protocol}//${host}`, { ...pool, connect: createConnector(connecting, client) });
+    },
     clientTtl: CONNECTION_LIFE_MS,
     // The attempt's own deadline bounds both.
     headersTimeout: 0,
@@ -87,7 +99,9 @@ export function createSender(options: SenderOptions): Sender {
       return underWay.count;
     },
     send(request) {
-      const attempt = new Promise<AttemptOutcome>((settle) => new Attempt(request, options, agents, settle).start());
+      const attempt = new Promise<AttemptOutcome | null>((settle) =>
+        new Attempt(request, options, agents, settle).start(),
+      );
       underWay.add(attempt);
       return attempt;
     },
@@ -105,7 +119,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   readonly #request: SendRequest;
   readonly #options: SenderOptions;
   readonly #agents: Agents;
-  readonly #settle: (outcome: AttemptOutcome) => void;
+  readonly #settle: (outcome: AttemptOutcome | null) => void;
   readonly #beganAt = performance.now();
   readonly #deadline: NodeJS.Timeout;
   #controller: Dispatcher.DispatchController | null = null;
@@ -116,7 +130,12 @@ class Attempt implements Dispatcher.DispatchHandler {
   #head: Buffer[] = [];
   #bytesRead = 0;
 
-  constructor(request: SendRequest, options: SenderOptions, agents: Agents, settle: (outcome: AttemptOutcome) => void) {
+  constructor(
+    request: SendRequest,
+    options: SenderOptions,
+    agents: Agents,
+    settle: (outcome: AttemptOutcome | null) => void,
+  ) {
     this.#request = request;
     this.#options = options;
     this.#agents = agents;
@@ -131,13 +150,13 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #dispatch(agent: Agent): void {
-    const { id, endpoint, body, token, secrets = [], startedAt, trace } = this.#request;
+    const { id, endpoint, clientId, body, token, secrets = [], startedAt, trace } = this.#request;
     const { sequence = null, context = null } = this.#request;
     try {
       const url = new URL(endpoint);
       agent.dispatch(
         {
-          origin: url.origin,
+          origin: originOf(url, clientId),
           path: `${url.pathname}${url.search}`,
           method: 'POST',
           headers: {
@@ -215,6 +234,8 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     this.#isSettled = true;
     clearTimeout(this.#deadline);
+    // After a first post of which something was written, it is an attempt.
+    if (failure instanceof NotAttempted && !this.#firstPost) return this.#settle(null);
     const [error, failed] = this.#verdict(failure);
     const reason = [failed, this.#firstPost].filter(Boolean).join('; ');
     this.#settle({
@@ -233,6 +254,10 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (failure === null) return ['protocol', 'the answer has no status'];
     return [failure.kind, failure.message];
   }
+}
+
+function originOf({ protocol, host }: URL, clientId: string): string {
+  return `${protocol}//${clientId}@${host}`;
 }
 
 /** An incomplete character at the end is left out. */

@@ -37,7 +37,7 @@ export interface FeedsOptions {
 
 const CHECK_EVERY_MS = 5_000;
 const SETTLED_AFTER_MS = 60_000;
-const SOURCES_AT_ONCE = 4;
+const TURNS = { allMax: 4, perKeyMax: 1 };
 
 /** What the sources of a process share. */
 interface Watch extends FeedsOptions {
@@ -49,8 +49,8 @@ interface Watch extends FeedsOptions {
 export async function startFeeds(options: FeedsOptions): Promise<Pick<Task, 'run' | 'stop'>> {
   const { database, sources, onTransientError, onRefused, checkEveryMs: everyMs = CHECK_EVERY_MS } = options;
   for (const { name } of sources) await writeReport(database, name, {});
-  const watch = { ...options, isSettled: createSettling(options), snapshots: new Turns(1) };
-  const turns = new Turns(SOURCES_AT_ONCE);
+  const watch = { ...options, isSettled: createSettling(options), snapshots: new Turns({ allMax: 1, perKeyMax: 1 }) };
+  const turns = new Turns(TURNS);
   const tasks = sources.map((source) => {
     const { name, url } = source;
     return startTask({
@@ -58,14 +58,16 @@ export async function startFeeds(options: FeedsOptions): Promise<Pick<Task, 'run
       everyMs,
       isDueAtOnce: true,
       onTransientError,
-      work: (stopping) =>
-        turns
-          .run(url === null ? `file ${name}` : new URL(url).host, stopping, () => lookAt(source, stopping, watch))
-          .catch((error: Error) => {
-            if (stopping.aborted || error instanceof SourceBusyError) return;
-            if (error instanceof SnapshotRefusedError) onRefused(name, error.message);
-            else onTransientError(`feed ${name}`, error);
-          }),
+      async work(stopping) {
+        const host = url === null ? `file ${name}` : new URL(url).host;
+        try {
+          await turns.run(host, () => lookAt(source, stopping, watch));
+        } catch (error) {
+          if (stopping.aborted || error instanceof SourceBusyError) return;
+          if (error instanceof SnapshotRefusedError) onRefused(name, error.message);
+          else onTransientError(`feed ${name}`, error as Error);
+        }
+      },
     });
   });
   return {
@@ -86,6 +88,7 @@ function createSettling({ nowMs, settledAfterMs = SETTLED_AFTER_MS }: FeedsOptio
 }
 
 async function lookAt(source: FeedSource, stopping: AbortSignal, watch: Watch): Promise<void> {
+  stopping.throwIfAborted();
   const known = (await readSource(watch.database, source.name))?.report ?? {};
   if (source.path === null) await askAddress(source, known, stopping, watch);
   else await checkFile(source, source.path, known, stopping, watch);
@@ -171,7 +174,8 @@ async function read(
   stopping: AbortSignal,
   { database, broker, clock, onRead, snapshots }: Watch,
 ): Promise<void> {
-  await snapshots.run('snapshot', stopping, async () => {
+  await snapshots.run('snapshot', async () => {
+    stopping.throwIfAborted();
     const outcome = await readOnce({
       database,
       broker,

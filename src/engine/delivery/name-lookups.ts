@@ -1,0 +1,113 @@
+/**
+ * Looks up the names of endpoints, always by c-ares: `dns.lookup` runs on libuv's few threads, and hanging names of one
+ * client would delay every other endpoint there, and the names of PostgreSQL, NATS and the mail server.
+ */
+
+import { Resolver } from 'node:dns/promises';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { inTime, Turns } from '../actor/waiting.ts';
+import { codeOf, NotAttempted } from './attempt-failure.ts';
+
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: 4 | 6;
+}
+
+type LookUp = (name: string) => Promise<readonly ResolvedAddress[]>;
+
+/** `client`: whose endpoint it is. Rejects with `NotAttempted` when too many look-ups are under way. */
+export type ResolveName = (name: string, client: string) => ReturnType<LookUp>;
+
+const TRIES = { timeout: 2_000, tries: 2 };
+const LOOKUP_MS = 5_000;
+/** A client whose names hang leaves room for the others' names. */
+const BOUNDS = { allMax: 64, perKeyMax: 8, shareOfFree: 1 / 4 };
+/** A crowd of names that are answered at once finds room within that time. */
+const ROOM_WAIT_MS = 1_000;
+
+/** Closed networks need the hosts file and search domains, and their servers may hang: look-ups are bounded there. */
+export function createNameLookups(allowPrivateNetworks: boolean): ResolveName {
+  if (allowPrivateNetworks) return boundLookups(lookUpInNetwork());
+  const resolver = new Resolver(TRIES);
+  return (name) => queryAddresses(resolver, name);
+}
+
+export function boundLookups(lookUp: LookUp, roomWaitMs = ROOM_WAIT_MS): ResolveName {
+  const turns = new Turns(BOUNDS);
+  return async (name, client) => {
+    const found = await turns.run(client, () => lookUp(name), roomWaitMs);
+    if (found === null) throw new NotAttempted();
+    return found;
+  };
+}
+
+/** The hosts file, then DNS with resolv.conf's `search` and `ndots`. `servers`: instead of resolv.conf's, for tests. */
+export function lookUpInNetwork(
+  hostsPath = '/etc/hosts',
+  resolvConfPath = '/etc/resolv.conf',
+  servers: readonly string[] | null = null,
+): LookUp {
+  return async (name) => {
+    const listed = addressesIn(readFile(hostsPath) + LOCALHOST, name.replace(/\.$/, ''));
+    if (listed.length > 0) return listed;
+    // One for each look-up: it reads the servers of resolv.conf anew, and is cancelled alone.
+    const resolver = new Resolver(TRIES);
+    if (servers !== null) resolver.setServers(servers);
+    const late = (): Error => new Error(`no answer within ${LOOKUP_MS} ms`);
+    const names = candidatesOf(name, readFile(resolvConfPath));
+    return inTime(queryFirst(resolver, names), LOOKUP_MS, late).finally(() => resolver.cancel());
+  };
+}
+
+/** RFC 6761, section 6.3: no server is asked for it. */
+const LOCALHOST = '\n127.0.0.1 localhost';
+
+/** Small local files, read synchronously: `fs` uses the thread pool otherwise. */
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function addressesIn(hosts: string, name: string): readonly ResolvedAddress[] {
+  if (!hosts.includes(name)) return [];
+  return hosts.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    const family = isIP(address) as 0 | 4 | 6;
+    return family !== 0 && names.includes(name) ? [{ address, family }] : [];
+  });
+}
+
+/** As resolv.conf(5) says: the last `search` or `domain` counts. */
+function candidatesOf(name: string, resolvConf: string): readonly string[] {
+  const [, domains = ''] = [...resolvConf.matchAll(/^(?:search|domain)[ \t](.*)/gm)].at(-1) ?? [];
+  const [, ndots = '1'] = /^options[ \t].*?\bndots:(\d+)/m.exec(resolvConf) ?? [];
+  if (name.endsWith('.')) return [name];
+  const searched = domains.split(/\s+/).flatMap((domain) => (domain === '' ? [] : [`${name}.${domain}`]));
+  return name.split('.').length > Number(ndots) ? [name, ...searched] : [...searched, name];
+}
+
+/** The server knows no such name, or will not say. */
+const ABSENT = new Set(['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED', 'EBADNAME']);
+
+async function queryFirst(resolver: Resolver, names: readonly string[]): ReturnType<LookUp> {
+  const [name = '', ...others] = names;
+  try {
+    return await queryAddresses(resolver, name);
+  } catch (error) {
+    if (others.length === 0 || !ABSENT.has(codeOf(error as Error))) throw error;
+    return queryFirst(resolver, others);
+  }
+}
+
+async function queryAddresses(resolver: Resolver, name: string): ReturnType<LookUp> {
+  const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  if (four.status === 'rejected' && six.status === 'rejected') throw four.reason;
+  return [
+    ...(four.status === 'fulfilled' ? four.value : []).map((address) => ({ address, family: 4 as const })),
+    ...(six.status === 'fulfilled' ? six.value : []).map((address) => ({ address, family: 6 as const })),
+  ];
+}
