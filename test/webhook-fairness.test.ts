@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { TurnRing } from '../src/engine/actor/turn-ring.ts';
-import { FairScheduler, type Turn } from '../src/engine/delivery/fair-scheduler.ts';
+import { type BacklogPage, FairScheduler, type Turn } from '../src/engine/delivery/fair-scheduler.ts';
 import type { AttemptError, AttemptOutcome } from '../src/engine/domain/delivery.ts';
 import type { Uuid } from '../src/engine/domain/ids.ts';
 import { valuesOf } from './support/lists.ts';
@@ -217,8 +217,8 @@ test('what finds no room is drawn from the queue in its order, and what comes la
   prove(round, 'a', 4);
   const place = ID;
   round.markBacklog('a', 'first');
-  const [queue] = round.refillable(9);
-  assert.equal(queue?.key, 'a');
+  const [{ queue }] = round.pages(9) as [BacklogPage<string>];
+  assert.equal(queue.key, 'a');
   assert.equal(round.add('a', 'late', 'first', LATER), false);
   assert.equal(round.add('a', 'again', 'retry', ID), true, 'it has a queue of its own');
   round.addFetched('a', 'early', 'first');
@@ -228,7 +228,7 @@ test('what finds no room is drawn from the queue in its order, and what comes la
   const reached = queue.nextPage('first')?.position ?? ID;
   assert.ok(place < reached && reached < LATER, 'the look at the end may have missed what was late');
   round.markFetched(queue, 'first', null);
-  assert.deepEqual([queue.nextPage('first'), round.refillable(9)], [null, []]);
+  assert.deepEqual([queue.nextPage('first'), round.pages(9)], [null, []]);
   assert.equal(round.add('a', 'last', 'first', ID), true);
   const entries = round.nextTurns(9, 0).map(({ entry, isRetry }) => [entry, isRetry]);
   assert.deepEqual(entries, [
@@ -289,7 +289,7 @@ test('an endpoint that hung before a restart does not start among the healthy on
   const round = openRound();
   const remembered = { failureStreak: 9, concurrency: 2, hasAnswered: true };
   for (let number = 0; number < 20; number++) {
-    round.queue(`h${number}`).remember({ key: `h${number}`, lastError: 'timeout', ...remembered });
+    round.remember({ key: `h${number}`, lastError: 'timeout', ...remembered });
     addMany(round, `h${number}`, 3);
   }
   assert.equal(round.nextTurns(SLOTS, 0).length, 8);
@@ -346,13 +346,51 @@ test('what comes while its backlog is drawn to the end is drawn after that', () 
   for (const kind of ['first', 'retry'] as const) {
     const queue = round.queue(kind);
     round.markBacklog(kind, kind);
-    assert.deepEqual(round.refillable(1), [queue]);
+    assert.deepEqual(valuesOf(round.pages(1), 'queue'), [queue]);
     // The draw has looked, and its answer is under way.
     assert.equal(round.add(kind, 'committed after the look', kind, ID), false);
     round.markFetched(queue, kind, null);
-    assert.deepEqual(round.refillable(1), [queue], 'somebody has to look again');
+    assert.deepEqual(valuesOf(round.pages(1), 'queue'), [queue], 'it is fetched once more');
     round.markFetched(queue, kind, null);
-    assert.deepEqual(round.refillable(1), []);
+    assert.deepEqual(round.pages(1), []);
     assert.equal(round.add(kind, 'next', kind, ID), true);
   }
+});
+
+test('a client fills seven eighths of the memory at most, two seven fifteenths each, and a third one always has room', () => {
+  const round = openRound();
+  const fill = (client: string): number => {
+    let added = 0;
+    for (let endpoint = 0; endpoint < 500; endpoint++) {
+      const key = keyOf(`${endpoint}`, client, `host${endpoint}`);
+      while (round.add(key, 'x', 'first', ID)) added += 1;
+    }
+    return added;
+  };
+  assert.equal(fill('flood'), 8_750);
+  assert.equal(fill('second'), 1_094, 'seven times what is free then');
+  assert.ok(round.add(keyOf('quiet', 'third'), 'x', 'first', ID));
+});
+
+test('the URLs of a host that has never answered share the memory of one, until one of them answers 200', () => {
+  const round = openRound();
+  const urls = Array.from({ length: 32 }, (_, number) => keyOf(`${number}`, 'client'));
+  for (const url of urls) round.markBacklog(url, 'first');
+  const counts = () => new Set(valuesOf(round.pages(64), 'count'));
+  assert.deepEqual([round.pages(64).length, counts()], [32, new Set([2])]);
+  assert.equal(round.pages(64).length, 32, 'pages that could not be read are given out again');
+  const [first] = urls as [string];
+  round.addFetched(first, 'x', 'first');
+  finish(round, round.nextTurns(1, 0)[0] as Turn<string>);
+  assert.ok(counts().has(64), 'the host answers: its other URLs have their own memory');
+});
+
+test('pages are read for each client in turn, whatever the number of its URLs', () => {
+  const round = openRound();
+  for (let url = 0; url < 400; url++) round.markBacklog(keyOf(`${url}`, 'many'), 'first');
+  round.markBacklog(keyOf('only', 'few'), 'first');
+  assert.deepEqual(
+    round.pages(2).map(({ queue }) => queue.client.replaceAll('.', '')),
+    ['many', 'few'],
+  );
 });

@@ -75,7 +75,7 @@ test('an endpoint is paused exactly when the rule says so, whatever has happened
     fc.asyncProperty(histories, fc.integer({ min: 1, max: 7 }), async (steps, batch) => {
       await database.query('delete from endpoints');
       const queues = new Map(
-        NAMES.map((name) => [name, new EndpointQueue(name, { concurrencyMax: 8, tooLongMs: 9_000 })]),
+        NAMES.map((name) => [name, new EndpointQueue<never>(name, { concurrencyMax: 8, tooLongMs: 9_000 }, () => 64)]),
       );
       const past: Attempt[] = [];
       const paused = new Set<string>();

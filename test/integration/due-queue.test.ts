@@ -12,11 +12,11 @@ import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
-async function openScene(t: TestContext, clock: () => Date = () => new Date()) {
+async function openScene(t: TestContext, clock: () => Date = () => new Date(), waitingMax = 10) {
   const { url } = await startTestPostgres(t);
   await migrate(url);
   const database = openTestDatabase(t, url, 2, 'pipeline');
-  const round = new FairScheduler<DueDelivery>({ slots: 4, concurrencyMax: 1, tooLongMs: 1_000, waitingMax: 10 });
+  const round = new FairScheduler<DueDelivery>({ slots: 4, concurrencyMax: 1, tooLongMs: 1_000, waitingMax });
   const onTransientError = (_: string, error: Error): void => assert.fail(error);
   const store = new DueQueue({ database, clock, onTransientError }, round, () => undefined);
   return { database, round, store };
@@ -84,5 +84,20 @@ test('what waits is let in when it is old, though a slow claim made it wait late
   const old = await seedOld(60_000);
   await makeWait(old);
   await untilLetIn(old);
+  await store.stop();
+});
+
+test('after a start with 100 dead URLs of one client, a delivery of another client finds room in memory at once', async (t) => {
+  const { database, round, store } = await openScene(t, () => new Date(), 1_000);
+  const [dead, healthy] = [await seedSearch(database), await seedSearch(database)];
+  const urls = Array.from({ length: 100 }, (_, number) => `https://refused.test/${number}`);
+  await seedDeliveries(database, dead, Array.from({ length: 20 }, () => urls).flat());
+  await until(
+    async () => [...round.queues()],
+    (queues) => queues.length === 100 && queues.every(({ waiting }) => waiting > 0),
+  );
+  assert.ok(round.waiting <= 200, `${round.waiting} wait for one host that has never answered`);
+  const announced = await seedDeliveries(database, healthy, ['https://healthy.test/']);
+  assert.deepEqual(store.admit(announced), []);
   await store.stop();
 });

@@ -29,6 +29,10 @@ export class TurnRing<T extends Member> {
     this.#kinds = kinds;
   }
 
+  get isEmpty(): boolean {
+    return this.#clients.size === 0;
+  }
+
   /** Appends the member to the queue of its kind, or removes it for null. A present member keeps its place. */
   place(member: T, kind: number | null): void {
     const present = this.#kindOf.get(member) ?? null;

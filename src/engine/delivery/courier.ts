@@ -128,7 +128,7 @@ class CourierMaintenance {
   /** Resolves when the scheduler has loaded what earlier processes knew. */
   static async open(parts: CourierDependencies, scheduler: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
     for (const endpoint of await readRememberedEndpoints(parts.database, REMEMBERED_MAX)) {
-      scheduler.queue(endpoint.key).remember(endpoint);
+      scheduler.remember(endpoint);
     }
     return new CourierMaintenance(parts, scheduler, await registerCourier(parts.database));
   }

@@ -10,12 +10,11 @@ import { oncePerTick, pause } from '../actor/waiting.ts';
 import { type DueDelivery, HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
 import { firstUuidAt, type Uuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
-import { type BacklogRange, readDue, readDueLanes, releaseExpiredHolds } from '../store/deliveries.ts';
+import { readDue, readDueLanes, releaseExpiredHolds } from '../store/deliveries.ts';
 import type { EndpointQueue } from './endpoint-queue.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
 import type { CourierDependencies } from './settle.ts';
 
-const LANES: readonly Lane[] = ['first', 'retry'];
 const QUEUES_FETCHED_MAX = 64;
 const SOON_MS = 20;
 /** Scans take at most a twentieth of a core; a lost announcement is made up for within `SCAN_MAX_MS`. */
@@ -121,7 +120,7 @@ export class DueQueue {
 
   /** Fetches as many as there is room for. Call it when deliveries have been removed. */
   readonly refill = oncePerTick(() => {
-    if (this.#scheduler.refillable(1).length > 0) this.#fetching.ask();
+    if (this.#scheduler.hasPages) this.#fetching.ask();
   });
 
   async stop(): Promise<void> {
@@ -136,8 +135,9 @@ export class DueQueue {
   }
 
   async #fetch(): Promise<void> {
-    const ranges = this.#scheduler.refillable(QUEUES_FETCHED_MAX).flatMap(rangesOf);
-    if (ranges.length === 0) return;
+    const pages = this.#scheduler.pages(QUEUES_FETCHED_MAX);
+    if (pages.length === 0) return;
+    const ranges = pages.map(({ queue, ...page }) => ({ endpointKey: queue.key, ...page }));
     const due = await readDue(this.#database, ranges);
     for (const { endpointKey, lane, count } of ranges) {
       const fetched = due.filter((each) => each.endpointKey === endpointKey && each.lane === lane);
@@ -173,11 +173,4 @@ export class DueQueue {
       position = last;
     }
   }
-}
-
-function rangesOf(queue: EndpointQueue<DueDelivery>): readonly BacklogRange[] {
-  return LANES.flatMap((lane) => {
-    const page = queue.nextPage(lane);
-    return page === null ? [] : [{ endpointKey: queue.key, lane, ...page }];
-  });
 }

@@ -30,6 +30,7 @@ const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
 const DRAW_BELOW = 32;
 const DRAW_MAX = 128;
 const QUEUE_MIN = 4;
+/** Until one has answered this process. */
 const QUEUE_UNPROVEN = 64;
 const QUEUE_MAX = 1_024;
 /** An answer overdue by this much stops new attempts until one answer arrives. */
@@ -55,6 +56,7 @@ export class EndpointQueue<T> {
   readonly client: string;
   readonly host: string;
   readonly #settings: EndpointQueueSettings;
+  readonly #unansweredMax: (queue: EndpointQueue<T>) => number;
   readonly #queues: Readonly<Record<Lane, T[]>> = { first: [], retry: [] };
   /** When each attempt under way started, oldest first. */
   readonly #startedAt = new Set<{ readonly at: number }>();
@@ -69,8 +71,10 @@ export class EndpointQueue<T> {
   isCatchingUp = false;
   readonly #backlogs = { first: closedBacklog(), retry: closedBacklog() };
 
-  constructor(key: string, settings: EndpointQueueSettings) {
+  /** `unansweredMax`: how many may wait here until it has answered 200 for the first time. */
+  constructor(key: string, settings: EndpointQueueSettings, unansweredMax: (queue: EndpointQueue<T>) => number) {
     this.key = key;
+    this.#unansweredMax = unansweredMax;
     ({ client: this.client, host: this.host } = partiesOf(key));
     this.#settings = settings;
   }
@@ -102,9 +106,10 @@ export class EndpointQueue<T> {
 
   /** The remaining capacity here: as much as is sent within `WAIT_MAX_MS`. */
   get room(): number {
-    if (this.#typicalMs === null) return QUEUE_UNPROVEN - this.waiting;
+    const most = this.#hasAnswered ? QUEUE_MAX : Math.min(QUEUE_MAX, this.#unansweredMax(this));
+    if (this.#typicalMs === null) return Math.min(most, QUEUE_UNPROVEN) - this.waiting;
     const soon = (this.#concurrency * WAIT_MAX_MS) / Math.max(1, this.#typicalMs);
-    return Math.min(QUEUE_MAX, Math.max(QUEUE_MIN, Math.floor(soon))) - this.waiting;
+    return Math.min(most, Math.max(QUEUE_MIN, Math.floor(soon))) - this.waiting;
   }
 
   /** Nothing waits or runs. */

@@ -8,14 +8,18 @@
  * - a client holds at most seven times the number of free slots, and may always try one such endpoint;
  * - an endpoint that has never answered gets two attempts a second.
  *
+ * The memory for waiting entries is shared likewise: a client fills at most seven times what is free, and the endpoints
+ * of a host that has never answered share what one of them may hold. So no client's dead URLs keep out another's entries.
+ *
  * Pure state: no timers, and time is an argument.
  */
 
-import { LRUCache } from 'lru-cache';
 import { type Member, TurnRing } from '../actor/turn-ring.ts';
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
+import type { RememberedEndpoint } from '../domain/endpoint.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { type EndpointHealth, EndpointQueue, type EndpointQueueSettings } from './endpoint-queue.ts';
+import { UnansweredLimit } from './unanswered-limit.ts';
 
 export interface FairSchedulerOptions extends EndpointQueueSettings {
   readonly slots: number;
@@ -31,18 +35,28 @@ export interface Turn<T> {
   readonly started: { readonly at: number };
 }
 
+const LANES: readonly Lane[] = ['first', 'retry'];
 const QUEUES_MAX = 20_000;
 const RETRY_SHARE = 3 / 4;
 const SLOW_SHARE = 1 / 4;
 const UNSURE_SHARE = 1 / 2;
 /** For the first attempt under way of each client, beyond those two. */
 const FIRSTS_SHARE = 15 / 16;
-/** One client holds at most seven eighths of the slots, two hold seven fifteenths each: some are always free. */
+/** One client holds at most seven eighths of the slots or of the memory, two hold seven fifteenths each: some are free. */
 const CLIENT_SHARE_OF_FREE = 7;
+const FETCHABLE = 0;
 
 /** The kinds of a queue: its class, and from `RETRIES_ONLY` on the same without a first attempt. */
 const CLASSES: readonly EndpointHealth[] = ['healthy', 'unknown', 'slow'];
 const RETRIES_ONLY = CLASSES.length;
+
+/** The next page of an endpoint's backlog in the table. */
+export interface BacklogPage<T> {
+  readonly queue: EndpointQueue<T>;
+  readonly lane: Lane;
+  readonly position: Uuid;
+  readonly count: number;
+}
 
 interface SlotsHeld {
   slow: number;
@@ -70,10 +84,11 @@ export class FairScheduler<T> {
   readonly #ring = new TurnRing<EndpointQueue<T>>(2 * RETRIES_ONLY);
   readonly #unanswered = new UnansweredLimit<EndpointQueue<T>>();
   /** Queues whose backlog may be fetched. */
-  readonly #refillable = new Set<EndpointQueue<T>>();
+  readonly #fetchable = new TurnRing<EndpointQueue<T>>(1);
   /** Queues that hold slots. */
   readonly #active = new Set<EndpointQueue<T>>();
   readonly #open = new Set<Turn<T>>();
+  readonly #waitingByClient = new Map<string, number>();
   #retries = 0;
   #waiting = 0;
 
@@ -100,16 +115,44 @@ export class FairScheduler<T> {
   queue(key: string): EndpointQueue<T> {
     let queue = this.#queues.get(key);
     if (queue === undefined) {
-      queue = new EndpointQueue(key, this.#options);
+      queue = new EndpointQueue(key, this.#options, (own) => this.#unanswered.waitingMax(own));
       this.#queues.set(key, queue);
+      this.#unanswered.join(queue);
     }
     return queue;
+  }
+
+  /** As earlier processes left an endpoint. */
+  remember(endpoint: RememberedEndpoint): void {
+    const queue = this.queue(endpoint.key);
+    this.#unanswered.leave(queue);
+    queue.remember(endpoint);
+    this.#unanswered.join(queue);
+  }
+
+  /** Entries of the client for which there is memory, besides those of `pages`, which are to be fetched. */
+  #memoryFor(client: string, pages: readonly BacklogPage<T>[] = []): number {
+    const sum = (counted: readonly BacklogPage<T>[]) => counted.reduce((total, { count }) => total + count, 0);
+    const free = this.#options.waitingMax - this.#waiting - sum(pages);
+    const own = this.#waitingOf(client) + sum(pages.filter(({ queue }) => queue.client === client));
+    return Math.min(free, CLIENT_SHARE_OF_FREE * free - own);
+  }
+
+  #waitingOf(client: string): number {
+    return this.#waitingByClient.get(client) ?? 0;
+  }
+
+  #countWaiting({ client }: Member, change: number): void {
+    this.#waiting += change;
+    const own = this.#waitingOf(client) + change;
+    if (own > 0) this.#waitingByClient.set(client, own);
+    else this.#waitingByClient.delete(client);
   }
 
   /** False when it waits in the table: among others, while its endpoint is paused, or because too many wait here. */
   add(key: string, entry: T, lane: Lane, id: Uuid): boolean {
     const queue = this.queue(key);
-    const hasRoom = !queue.isPaused && queue.room > 0 && this.#waiting < this.#options.waitingMax;
+    const hasRoom = !queue.isPaused && queue.room > 0 && this.#memoryFor(queue.client) > 0;
     if (hasRoom && !queue.isBehindBacklog(lane, id)) return this.addFetched(key, entry, lane);
     if (queue.hasBacklog(lane)) queue.markArrival(lane, id);
     else this.markBacklog(key, lane);
@@ -120,7 +163,7 @@ export class FairScheduler<T> {
   addFetched(key: string, entry: T, lane: Lane): true {
     const queue = this.queue(key);
     queue.add(entry, lane);
-    this.#waiting += 1;
+    this.#countWaiting(queue, 1);
     this.#place(queue);
     return true;
   }
@@ -132,29 +175,39 @@ export class FairScheduler<T> {
     this.#place(queue);
   }
 
-  /** Queues whose backlog may be fetched now, at most `max` of them. */
-  refillable(max: number): readonly EndpointQueue<T>[] {
+  get hasPages(): boolean {
+    return !this.#fetchable.isEmpty;
+  }
+
+  /** The next pages to fetch, of at most `queuesMax` endpoints: clients, their hosts and endpoints take turns. */
+  pages(queuesMax: number): readonly BacklogPage<T>[] {
+    const pages: BacklogPage<T>[] = [];
     const queues: EndpointQueue<T>[] = [];
-    if (this.#waiting >= this.#options.waitingMax) return queues;
-    for (const queue of this.#refillable) {
-      if (queues.length === max) break;
+    while (queues.length < queuesMax) {
+      const queue = this.#fetchable.next((client) => this.#memoryFor(client, pages) > 0);
+      if (queue === null) break;
+      this.#fetchable.place(queue, null);
       queues.push(queue);
+      for (const lane of LANES) {
+        const page = queue.nextPage(lane);
+        const count = Math.min(page?.count ?? 0, this.#memoryFor(queue.client, pages));
+        if (page !== null && count > 0) pages.push({ queue, lane, position: page.position, count });
+      }
     }
-    return queues;
+    for (const queue of queues) this.#place(queue);
+    return pages;
   }
 
   /** Its backlog was fetched, up to `position`; null: to the end. */
   markFetched(queue: EndpointQueue<T>, lane: Lane, position: Uuid | null): void {
     queue.markFetched(lane, position);
-    // Behind the other queues to fetch.
-    this.#refillable.delete(queue);
     this.#place(queue);
   }
 
   /** Removes and returns what waits in the queue. */
   empty(queue: EndpointQueue<T>): T[] {
     const entries = queue.empty();
-    this.#waiting -= entries.length;
+    this.#countWaiting(queue, -entries.length);
     this.#place(queue);
     return entries;
   }
@@ -206,7 +259,7 @@ export class FairScheduler<T> {
   #start(queue: EndpointQueue<T>, held: SlotsHeld, now: number): Turn<T> {
     hold(held, queue.client, queue.classAt(now), 1);
     const { entry, isRetry } = queue.next(this.#hasRetrySlots);
-    this.#waiting -= 1;
+    this.#countWaiting(queue, -1);
     const turn: Turn<T> = { queue, entry, isRetry, started: queue.start(now) };
     this.#open.add(turn);
     this.#active.add(queue);
@@ -224,8 +277,7 @@ export class FairScheduler<T> {
 
   /** The queue's kind, by what it has to send and how it has answered. */
   #place(queue: EndpointQueue<T>): void {
-    if (queue.nextPage('first') === null && queue.nextPage('retry') === null) this.#refillable.delete(queue);
-    else this.#refillable.add(queue);
+    this.#fetchable.place(queue, LANES.some((lane) => queue.nextPage(lane) !== null) ? FETCHABLE : null);
     if (queue.isPaused || !queue.hasWork(true)) return this.#ring.place(queue, null);
     this.#ring.place(queue, CLASSES.indexOf(queue.endpointHealth) + (queue.hasWork(false) ? 0 : RETRIES_ONLY));
   }
@@ -239,6 +291,7 @@ export class FairScheduler<T> {
 
   /** The endpoint has answered, or will not answer. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
+    if (outcome.error === null) this.#unanswered.leave(turn.queue);
     turn.queue.answered(turn.started, url, outcome);
     if (outcome.error === null) this.#unanswered.noteAnswered(turn.queue);
     this.#noteEnd(turn);
@@ -257,120 +310,8 @@ export class FairScheduler<T> {
     for (const queue of this.#queues.values()) {
       if (!queue.isIdle) continue;
       this.#queues.delete(queue.key);
+      this.#unanswered.leave(queue);
       this.#ring.place(queue, null);
     }
   }
-}
-
-interface LimitedQueue extends Member {
-  readonly key: string;
-  /** 200, at least once. */
-  readonly hasAnswered: boolean;
-}
-
-interface Budget<T> {
-  /** Times of the last attempts, at most `ATTEMPTS_MAX`. */
-  readonly startedAt: number[];
-  /** Refused queues, in their order. */
-  readonly waiting: Set<T>;
-}
-
-const WINDOW_MS = 1_000;
-const ATTEMPTS_MAX = 2;
-/** The interval at which refused queues are checked again. */
-const CHECK_EVERY_MS = 50;
-const HOSTS_MAX = 20_000;
-
-/**
- * Limits an endpoint that has never answered 200 to two attempts a second, so that no client floods a stranger. The
- * endpoints of one client on a host where none has answered share the limit: ten thousand URLs do not raise it. Times
- * are monotonic milliseconds.
- */
-class UnansweredLimit<T extends LimitedQueue> {
-  readonly #answeredHosts = new LRUCache<string, true>({ max: HOSTS_MAX });
-  /** Budgets of queues and of hosts, in the order of their last attempts. */
-  readonly #budgets = new Map<string, Budget<T>>();
-  readonly #waiting = new Set<Budget<T>>();
-  /** Refused by a host that has answered since. */
-  readonly #released: T[] = [];
-  #checkedAt = Number.NEGATIVE_INFINITY;
-
-  /** Whether an attempt may begin now; it is counted then. `takeDue` returns a refused queue when its time has come. */
-  admit(queue: T, now: number): boolean {
-    if (queue.hasAnswered) return true;
-    this.#forgetQuiet(now);
-    const [own, ofHost] = [this.#budget(queue.key), this.#budget(hostOf(queue))];
-    const spent = [own, this.#answeredHosts.has(hostOf(queue)) ? null : ofHost].find(
-      (each) => each && isSpent(each, now),
-    );
-    if (spent) {
-      spent.waiting.add(queue);
-      this.#waiting.add(spent);
-      return false;
-    }
-    for (const { startedAt } of [own, ofHost]) {
-      startedAt.push(now);
-      if (startedAt.length > ATTEMPTS_MAX) startedAt.shift();
-    }
-    return true;
-  }
-
-  /** The attempt that was admitted at `startedAt` was not made. */
-  withdraw(queue: T, startedAt: number): void {
-    for (const name of [queue.key, hostOf(queue)]) {
-      const times = this.#budgets.get(name)?.startedAt ?? [];
-      const position = times.indexOf(startedAt);
-      if (position >= 0) times.splice(position, 1);
-    }
-  }
-
-  /** With 200. */
-  noteAnswered(queue: T): void {
-    const host = hostOf(queue);
-    this.#answeredHosts.set(host, true);
-    const { waiting } = this.#budgets.get(host) ?? {};
-    if (waiting === undefined || waiting.size === 0) return;
-    for (const each of waiting) this.#released.push(each);
-    waiting.clear();
-  }
-
-  /** Queues that may be admitted now, per budget at most what it admits; computed every `CHECK_EVERY_MS`. */
-  takeDue(now: number): readonly T[] {
-    const due = this.#released.splice(0);
-    if (now - this.#checkedAt < CHECK_EVERY_MS) return due;
-    this.#checkedAt = now;
-    for (const budget of this.#waiting) {
-      if (isSpent(budget, now)) continue;
-      for (const queue of [...budget.waiting].slice(0, ATTEMPTS_MAX)) {
-        budget.waiting.delete(queue);
-        due.push(queue);
-      }
-      if (budget.waiting.size === 0) this.#waiting.delete(budget);
-    }
-    return due;
-  }
-
-  /** Moves the budget to the end of the order. */
-  #budget(name: string): Budget<T> {
-    const budget = this.#budgets.get(name) ?? { startedAt: [], waiting: new Set() };
-    this.#budgets.delete(name);
-    this.#budgets.set(name, budget);
-    return budget;
-  }
-
-  /** A budget without an attempt in the last second equals a new one. */
-  #forgetQuiet(now: number): void {
-    for (const [name, { startedAt, waiting }] of this.#budgets) {
-      if (waiting.size > 0 || now - (startedAt.at(-1) ?? Number.NEGATIVE_INFINITY) < WINDOW_MS) return;
-      this.#budgets.delete(name);
-    }
-  }
-}
-
-function isSpent({ startedAt }: Budget<unknown>, now: number): boolean {
-  return startedAt.length === ATTEMPTS_MAX && now - (startedAt[0] as number) < WINDOW_MS;
-}
-
-function hostOf({ client, host }: Member): string {
-  return `${client} ${host}`;
 }

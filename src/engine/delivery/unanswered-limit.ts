@@ -1,0 +1,140 @@
+/**
+ * Limits an endpoint that has never answered 200 to two attempts a second, so that no client floods a stranger. The
+ * endpoints of one client on a host where none has answered share the limit: ten thousand URLs raise neither the rate nor
+ * what waits for them in memory. Times are monotonic milliseconds.
+ */
+
+import { LRUCache } from 'lru-cache';
+import type { Member } from '../actor/turn-ring.ts';
+
+interface LimitedQueue extends Member {
+  readonly key: string;
+  /** 200, at least once. */
+  readonly hasAnswered: boolean;
+}
+
+interface Budget<T> {
+  /** Times of the last attempts, at most `ATTEMPTS_MAX`. */
+  readonly startedAt: number[];
+  /** Refused queues, in their order. */
+  readonly waiting: Set<T>;
+}
+
+const WINDOW_MS = 1_000;
+const ATTEMPTS_MAX = 2;
+/** The interval at which refused queues are checked again. */
+const CHECK_EVERY_MS = 50;
+const HOSTS_MAX = 20_000;
+/** Deliveries in memory for the endpoints of one client on a host that has never answered: half a minute's attempts. */
+const WAITING_MAX = 64;
+
+export class UnansweredLimit<T extends LimitedQueue> {
+  readonly #answeredHosts = new LRUCache<string, true>({ max: HOSTS_MAX });
+  /** Budgets of queues and of hosts, in the order of their last attempts. */
+  readonly #budgets = new Map<string, Budget<T>>();
+  readonly #waiting = new Set<Budget<T>>();
+  /** Refused by a host that has answered since. */
+  readonly #released: T[] = [];
+  /** Endpoints that have never answered 200, by host. */
+  readonly #sharing = new Map<string, number>();
+  #checkedAt = Number.NEGATIVE_INFINITY;
+
+  /** Counts an endpoint until `leave`, if it has never answered 200. */
+  join(queue: T): void {
+    if (!queue.hasAnswered) this.#sharing.set(hostOf(queue), (this.#sharing.get(hostOf(queue)) ?? 0) + 1);
+  }
+
+  leave(queue: T): void {
+    if (queue.hasAnswered) return;
+    const left = (this.#sharing.get(hostOf(queue)) ?? 0) - 1;
+    if (left > 0) this.#sharing.set(hostOf(queue), left);
+    else this.#sharing.delete(hostOf(queue));
+  }
+
+  /** How many deliveries may wait in memory for this endpoint: its share of what its host may have, and at least one. */
+  waitingMax(queue: T): number {
+    const sharing = this.#isAnswered(hostOf(queue)) ? 1 : (this.#sharing.get(hostOf(queue)) ?? 1);
+    return Math.max(1, Math.floor(WAITING_MAX / sharing));
+  }
+
+  /** Whether an attempt may begin now; it is counted then. `takeDue` returns a refused queue when its time has come. */
+  admit(queue: T, now: number): boolean {
+    if (queue.hasAnswered) return true;
+    this.#forgetQuiet(now);
+    const [own, ofHost] = [this.#budget(queue.key), this.#budget(hostOf(queue))];
+    const spent = [own, this.#isAnswered(hostOf(queue)) ? null : ofHost].find((each) => each && isSpent(each, now));
+    if (spent) {
+      spent.waiting.add(queue);
+      this.#waiting.add(spent);
+      return false;
+    }
+    for (const { startedAt } of [own, ofHost]) {
+      startedAt.push(now);
+      if (startedAt.length > ATTEMPTS_MAX) startedAt.shift();
+    }
+    return true;
+  }
+
+  /** The attempt that was admitted at `startedAt` was not made. */
+  withdraw(queue: T, startedAt: number): void {
+    for (const name of [queue.key, hostOf(queue)]) {
+      const times = this.#budgets.get(name)?.startedAt ?? [];
+      const position = times.indexOf(startedAt);
+      if (position >= 0) times.splice(position, 1);
+    }
+  }
+
+  /** With 200. */
+  noteAnswered(queue: T): void {
+    const host = hostOf(queue);
+    this.#answeredHosts.set(host, true);
+    const { waiting } = this.#budgets.get(host) ?? {};
+    if (waiting === undefined || waiting.size === 0) return;
+    for (const each of waiting) this.#released.push(each);
+    waiting.clear();
+  }
+
+  /** Queues that may be admitted now, per budget at most what it admits; computed every `CHECK_EVERY_MS`. */
+  takeDue(now: number): readonly T[] {
+    const due = this.#released.splice(0);
+    if (now - this.#checkedAt < CHECK_EVERY_MS) return due;
+    this.#checkedAt = now;
+    for (const budget of this.#waiting) {
+      if (isSpent(budget, now)) continue;
+      for (const queue of [...budget.waiting].slice(0, ATTEMPTS_MAX)) {
+        budget.waiting.delete(queue);
+        due.push(queue);
+      }
+      if (budget.waiting.size === 0) this.#waiting.delete(budget);
+    }
+    return due;
+  }
+
+  #isAnswered(host: string): boolean {
+    return this.#answeredHosts.has(host);
+  }
+
+  /** Moves the budget to the end of the order. */
+  #budget(name: string): Budget<T> {
+    const budget = this.#budgets.get(name) ?? { startedAt: [], waiting: new Set() };
+    this.#budgets.delete(name);
+    this.#budgets.set(name, budget);
+    return budget;
+  }
+
+  /** A budget without an attempt in the last second equals a new one. */
+  #forgetQuiet(now: number): void {
+    for (const [name, { startedAt, waiting }] of this.#budgets) {
+      if (waiting.size > 0 || now - (startedAt.at(-1) ?? Number.NEGATIVE_INFINITY) < WINDOW_MS) return;
+      this.#budgets.delete(name);
+    }
+  }
+}
+
+function isSpent({ startedAt }: Budget<unknown>, now: number): boolean {
+  return startedAt.length === ATTEMPTS_MAX && now - (startedAt[0] as number) < WINDOW_MS;
+}
+
+function hostOf({ client, host }: Member): string {
+  return `${client} ${host}`;
+}
