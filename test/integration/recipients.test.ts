@@ -101,6 +101,7 @@ describe('a recipient', () => {
         search: iri,
         title: 'x',
         mentionsOnly: false,
+        mayContain: false,
         notificationConsent: consent,
         refusedAt: null,
         deletedAt: null,
@@ -459,6 +460,75 @@ describe('a restored database', () => {
     assert.equal((await api.call('DELETE', pathOf(gone))).status, 204);
     assert.match((await linesOf()).at(-1) ?? '', /"kind":"erasure"/);
     assert.deepEqual(await readdir(directory), [basename(file)]);
+  });
+
+  it('has an address erased again in every form that a text gives it, and that of nobody else', async () => {
+    const address = 'anne.roux@example.org';
+    const [sure, parts, others] = [
+      [
+        ...[`Alerte d'${address}`, `pour l'${address}`, `de '${address}'`, `"${address}"`, `{'to':'${address}'}`],
+        ...[`Recherche...${address}`, `${address}-Toulon`, `${address}.Toulon`, `jusqu'${address}`, `.${address}`],
+        ...[`(${address}), <${address}>; ${address}…`, `a\n${address}\nb`, `%22Anne.Roux%40EXAMPLE%2Eorg%22`],
+        ...[`d%27${encodeURIComponent(address)}`, `à ${address}.`, `${address}-toulon`, `${address}.Le 3`],
+      ],
+      [
+        ...[`alerte_${address}`, `acheteur-${address}`, `marie-${address}`, `o'${address}`, `x.${address}`],
+        ...[`${address}.uk`, `${address.toUpperCase()}.UK`, `${address}-group.example`, `jo%2B${address}`],
+      ],
+      ['anne.roux+immo@example.org', `je${address}`, `${address}a`],
+    ];
+    const texts = [...sure, ...parts, ...others];
+    const iris = await Promise.all(
+      texts.map(async (title) => {
+        const source = { source: title, at: '2026-03-10T08:15:00Z' };
+        const members = { title, context: { title: [title] }, notificationConsent: source };
+        return (await created('bystander@example.org', members))['@id'];
+      }),
+    );
+    const said = async (iri: string) => {
+      const { title, context, notificationConsent } = (await api.call('GET', iri)).body;
+      assert.deepEqual([context.title[0], notificationConsent.source], [title, title]);
+      return title;
+    };
+    const remaining = async () => Promise.all(iris.map(said));
+    const listed = async () => (await api.call('GET', pathOf(address))).body.searches;
+    assert.deepEqual([...valuesOf(await listed(), 'title')].sort(), [...sure, ...parts].sort());
+    await database.query('create table before_forms as table searches');
+    assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+    const expected = [
+      ...sure.map((text) => text.replace(/anne.roux(@|%40)example(.|%2E)org/gi, '…')),
+      ...parts,
+      ...others,
+    ];
+    assert.deepEqual(await remaining(), expected);
+    assert.deepEqual(
+      (await listed())
+        .map(({ title, mayContain }: { title: string; mayContain: boolean }) => `${title} ${mayContain}`)
+        .sort(),
+      parts.map((text) => `${text} true`).sort(),
+    );
+    await database.query('delete from searches; delete from mail_recipients');
+    await database.query('insert into searches overriding system value table before_forms; drop table before_forms');
+    assert.deepEqual(await remaining(), texts);
+    await createChoiceSync(database, () => directory)();
+    assert.deepEqual(await remaining(), expected);
+  });
+
+  it('is the address for notices of a client, shown and erased, and erased again after a restore', async () => {
+    const address = 'ops@client.example';
+    const ofNotices = async () =>
+      (await database.query('select notice_address from clients where id = $1', [clientId])).rows[0].notice_address;
+    const set = () =>
+      database.query('update clients set notice_address = $1 where id = $2', ['Ops@client.example', clientId]);
+    assert.equal((await api.call('GET', pathOf(address))).status, 404);
+    await set();
+    assert.equal((await api.call('GET', pathOf(address))).body.receivesNotices, true);
+    assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
+    assert.equal(await ofNotices(), null);
+    await set();
+    await database.query('delete from mail_recipients');
+    await createChoiceSync(database, () => directory)();
+    assert.equal(await ofNotices(), null);
   });
 
   it('has no choices written through a link that lies beside it', async () => {

@@ -10,13 +10,14 @@ import { foldText } from '../../engine/domain/text.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { OPEN, WAITING } from '../../engine/store/delivery-states.ts';
 import type { KeepChoice } from '../../rest/dependencies.ts';
+import { addressPattern } from './address-forms.ts';
 import {
-  addressPattern,
   CONSENT_SOURCE,
+  IS_NOTICE_ADDRESS,
   IS_RECIPIENT,
+  IS_REPLY_TO,
   KEY,
   NAMING_SEARCHES,
-  REPLY_TO,
   type Recipient,
   readClients,
   readRecipient,
@@ -30,6 +31,8 @@ export interface Erasure {
   readonly itemCount: number;
   /** Those that are not sent any more. */
   readonly cancelledCount: number;
+  /** It was the client's address for notices, and is it no longer. */
+  readonly hadNotices: boolean;
 }
 
 /** Null when nothing of it was ever held. May be repeated. */
@@ -48,9 +51,13 @@ export async function eraseRecipient(
     await keep(client, { key, clientId: recipient.clientId, kind: 'erasure', scope: 'sender', value: true, at });
     return { key, ...items, searchCount };
   });
+  const { rowCount: noticeCount } = await database.query(
+    `update clients set notice_address = null where ${IS_NOTICE_ADDRESS}`,
+    [recipient.clientId, recipient.address],
+  );
   await writersEnded(database);
   await transaction(database, (client) => eraseItems(client, '$1::text', [key]));
-  return erasure;
+  return { ...erasure, hadNotices: noticeCount === 1 };
 }
 
 /** At all clients, or one; those that never held it are left out. */
@@ -154,7 +161,7 @@ async function forgetLetters(client: Queryable, { clientId, address }: Recipient
   );
 }
 
-const without = (text: string): string => `regexp_replace(${text}, $3, '…', 'gi')`;
+const without = (text: string): string => `regexp_replace(${text}, $3, '…', 'g')`;
 
 /**
  * Takes the address out of searches, deleted ones as well. Endpoints and `notificationEnabled` stay: webhooks go on. The key
@@ -175,13 +182,13 @@ async function eraseSearches(
        select number, version + 1, '{"hasNotificationRecipient":true}' from named where is_recipient
      ), forgotten as (
        delete from idempotency_keys
-       where client_id = $1 and (key ~* $3 or resource_id = any(array(select id from named)))
+       where client_id = $1 and (key ~ $3 or resource_id = any(array(select id from named)))
      )
      update searches set title = ${without('title')}, context = ${without('context')},
        members = ((case when is_recipient then members::jsonb - 'notificationRecipient' - 'notificationConsent'
          else coalesce(
            jsonb_set(members::jsonb, '{notificationConsent,source}', to_jsonb(${without(CONSENT_SOURCE)})), members::jsonb)
-         end) - case when ${REPLY_TO} ~* $3 then 'notificationReplyTo' else '' end
+         end) - case when ${IS_REPLY_TO} then 'notificationReplyTo' else '' end
          || jsonb_build_object('title', ${without('title')}))::json,
        mail_key = case when is_recipient then null else mail_key end,
        mail_refused_at = case when is_recipient then null else mail_refused_at end,

@@ -30,11 +30,13 @@ export function eraseRecipientOf(input: Input): Promise<void> {
     const directory = (): string => dataDirectoryPath(readConfig().dataDir);
     const keep = keepBeside(directory, (reason) => void process.stderr.write(`vigie: ${reason}\n`));
     const erased = await eraseAtClients(...asked, keep);
-    for (const { name, searchCount, itemCount, cancelledCount } of found(erased.length === 0 ? null : erased)) {
+    for (const { name, searchCount, itemCount, cancelledCount, hadNotices } of found(
+      erased.length === 0 ? null : erased,
+    )) {
       print(
         printable(
           `${name}: erased from ${searchCount} searches and ${itemCount} items of e-mails, of which ` +
-            `${cancelledCount} are not sent any more; it is not written to again without a new consent`,
+            `${cancelledCount} are not sent any more${hadNotices ? ', and as the address for notices' : ''}; it is not written to again without a new consent`,
         ),
       );
     }

@@ -91,7 +91,7 @@ async function eraseRecipients(
   const erased = await eraseAtClients(database, address, clientId, keep);
   if (erased.length === 0) throw neverHeld();
   return {
-    erasures: erased.map(({ client, name, ...erasure }) => ({
+    erasures: erased.map(({ client, name, hadNotices: _, ...erasure }) => ({
       client: nameOf.client(client),
       clientName: name,
       ...erasure,
@@ -118,7 +118,10 @@ const RecipientSearch = z.strictObject({
   search: link('Search', 'The search.'),
   title: text('Its title.'),
   mentionsOnly: z.boolean().meta({
-    description: 'True: it has the address in its title, context or consent, and does not write to it.',
+    description: 'True: it has the address in its title, context or consent, or may have it, and does not write to it.',
+  }),
+  mayContain: z.boolean().meta({
+    description: 'True: one of these has it as part of what may be another address. Erasing leaves that.',
   }),
   notificationConsent: Consent,
   refusedAt: dateTimeOrNull('Since when the server of the recipient refuses the address.'),
@@ -144,8 +147,12 @@ const RecipientSchema = z.strictObject({
   ...identity('Recipient'),
   address: text('As it was asked.'),
   unsubscribedAt: dateTimeOrNull('Since when the recipient wants no e-mails of yours.'),
+  resubscribedAt: dateTimeOrNull('When an unsubscription was last taken back.'),
   erasedAt: dateTimeOrNull('When it was erased; it is not written to since. Null once later consent has lifted that.'),
   liftedAt: dateTimeOrNull('When consent last lifted an erasure.'),
+  receivesNotices: z.boolean().meta({
+    description: 'True: an operator has set it as your address for notices of endpoints that fail.',
+  }),
   searches: list(RecipientSearch, 'Your searches that write to it, or mention it.'),
   emails: list(RecipientEmail, `The newest ${EMAILS_MAX}, and what waits to be sent.`),
   emailCount: z.int().meta({ description: 'How many there are.' }),
@@ -162,7 +169,7 @@ const RECIPIENT_CONTRACT: Contract = {
     route('delete /recipients/{address}', 'Recipient', 'nothing', 'Erases an e-mail address', {
       details:
         'Takes the address out of everything of yours: `notificationRecipient` becomes null and `emailStatus` off, what waits ' +
-        'is cancelled, and titles, contexts and consents do without it. Webhooks go on. An e-mail that is being sent is the ' +
+        'is cancelled, titles, contexts and consents do without it, and it receives no notices. What may be part of another address stays. Webhooks go on. An e-mail that is being sent is the ' +
         'last. The opposition stays as a salted hash: only `notificationConsent` that is dated and saved later lifts it, and ' +
         'never an unsubscription. It may be repeated.',
     }),
@@ -173,13 +180,16 @@ const RECIPIENT_CONTRACT: Contract = {
   examples: ({ at, ids }) => ({
     Recipient: recipientDocument('jo@example.org', {
       unsubscribedAt: null,
+      resubscribedAt: null,
       erasedAt: null,
       liftedAt: null,
+      receivesNotices: false,
       searches: [
         {
           search: searchIri(ids.search),
           title: 'T3 à Toulon',
           mentionsOnly: false,
+          mayContain: false,
           notificationConsent: { source: 'form on example.org', at: at.toISOString() },
           refusedAt: null,
           deletedAt: null,

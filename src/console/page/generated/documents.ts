@@ -264,8 +264,10 @@ readonly '@id': string;
 readonly '@type': "Recipient";
 readonly 'address': string;
 readonly 'unsubscribedAt': string | null;
+readonly 'resubscribedAt': string | null;
 readonly 'erasedAt': string | null;
 readonly 'liftedAt': string | null;
+readonly 'receivesNotices': boolean;
 readonly 'searches': readonly (RecipientSearch)[];
 readonly 'emails': readonly (RecipientEmail)[];
 readonly 'emailCount': number;
@@ -544,6 +546,7 @@ export interface RecipientSearch {
 readonly 'search': string;
 readonly 'title': string;
 readonly 'mentionsOnly': boolean;
+readonly 'mayContain': boolean;
 readonly 'notificationConsent': {
 readonly 'source': string;
 readonly 'at': string;
