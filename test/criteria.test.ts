@@ -312,7 +312,10 @@ function isSame(a: unknown, b: unknown): boolean {
 
 test('an end names whole values, of features only those that the search names; a longer value is null', () => {
   const end = (asked: Partial<Criteria>, was: Partial<AdvertFacts>, is: Partial<AdvertFacts>, count = 1) => {
-    const of = (advert: Partial<AdvertFacts>) => ({ ...FLAT, adverts: Array(count).fill({ ...ADVERT, ...advert }) });
+    const of = (advert: Partial<AdvertFacts>) => ({
+      ...FLAT,
+      adverts: Array.from({ length: count }, () => ({ ...ADVERT, ...advert })),
+    });
     const events = [{ kind: 'property.ad.update', advertUuid: '', createdAt: '', field: null }];
     const change = { events, facts: { before: of(was), after: of(is) } } as unknown as EvaluatedChange;
     const { fieldName, fieldOldValue, fieldNewValue } = endOf(change, { ...ANYTHING, ...asked })?.field ?? {};

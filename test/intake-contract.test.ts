@@ -6,17 +6,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
 import fc from 'fast-check';
 import { decodeIntakeMessage, RejectedMessageError } from '../src/engine/domain/intake-message.ts';
+import { TEXT_FORMATS } from '../src/engine/domain/intake-schema.ts';
 import { INTAKE_EXAMPLES } from '../src/rest/description/contract-examples.ts';
 import { intakeSchema } from '../src/rest/description/message-schemas.ts';
 import { runsOf } from './support/random-runs.ts';
 
 const document = intakeSchema('https://vigie.example');
-const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false });
-addFormats.default(ajv);
-const accepts = ajv.compile(document);
+const accepts = new Ajv2020().compile(document);
 
 function isUnderstood(message: unknown): boolean {
   try {
@@ -89,8 +87,8 @@ function valueOf(schema: Member): fc.Arbitrary<unknown> {
   if (schema.enum !== undefined) return fc.oneof({ weight: 10, arbitrary: fc.constantFrom(...schema.enum) }, anything);
   const types = [schema.type].flat();
   const fitting: fc.Arbitrary<unknown>[] = [];
-  if (schema.format === 'uuid') fitting.push(fc.uuid());
-  else if (schema.format === 'date-time') fitting.push(instants);
+  if (schema.pattern === TEXT_FORMATS.uuid?.published.pattern) fitting.push(fc.uuid());
+  else if (schema.pattern === TEXT_FORMATS.instant?.published.pattern) fitting.push(instants);
   else if (types.includes('string')) fitting.push(texts);
   if (types.includes('boolean')) fitting.push(fc.boolean());
   if (types.includes('integer')) fitting.push(fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 0 }));
@@ -114,7 +112,7 @@ test('what the schema accepts the validator accepts, and the other way round', (
       assert.equal(
         isAccepted,
         isUnderstood(sent),
-        `${JSON.stringify(sent).slice(0, 2_000)} ${ajv.errorsText(accepts.errors)}`,
+        `${JSON.stringify(sent).slice(0, 2_000)} ${JSON.stringify(accepts.errors)}`,
       );
     }),
     { numRuns: runsOf(3_000) },
@@ -143,7 +141,7 @@ test('one member at its edge decides alone', () => {
 
 test('the examples are what they are examples of', () => {
   for (const example of document.examples as readonly unknown[]) {
-    assert.ok(accepts(example), ajv.errorsText(accepts.errors));
+    assert.ok(accepts(example), JSON.stringify(accepts.errors));
     assert.ok(isUnderstood(example));
   }
 });

@@ -118,7 +118,7 @@ function bareHandler(bodyBytes: number) {
   const body = JSON.stringify({ x: 'x'.repeat(Math.max(0, bodyBytes - 8)) });
   const router = new Router();
   router.get('/indicators/points_of_interest', (ctx) => {
-    ctx.type = 'application/ld+json';
+    ctx.type = 'application/json';
     ctx.body = body;
   });
   app.use(router.routes());

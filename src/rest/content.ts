@@ -8,21 +8,25 @@ import helmet from 'koa-helmet';
 import { Problem } from './problem.ts';
 import { REFUSALS } from './sentences.ts';
 
-const ANSWER_TYPES = ['application/ld+json', 'application/json'] as const;
+/** The first is the answer to a client that names neither. */
+export const ANSWER_TYPES = ['application/json', 'application/ld+json'] as const;
 
-/** Writes `body` in the negotiated type, serialised once: ETag, length and compression work on the text. */
+/**
+ * Writes `body` in the negotiated type, serialised once: ETag, length and compression work on the text. JSON has no charset
+ * (RFC 8259, section 11), and clients of oapi-codegen compare the type literally with those of the contract.
+ */
 export function answer(ctx: Context, body: object, status = 200): void {
   answerJson(ctx, JSON.stringify(body), status);
 }
 
 /** The same for a body that is JSON already. */
 export function answerJson(ctx: Context, json: string, status = 200): void {
-  answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, status);
+  answerBytes(ctx, negotiated(ctx), json, status);
 }
 
 /** The same for JSON that was serialised and tagged before. */
 export function answerAgain(ctx: Context, json: Buffer, etag: string): void {
-  answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, 200, etag);
+  answerBytes(ctx, negotiated(ctx), json, 200, etag);
 }
 
 /**
@@ -47,13 +51,13 @@ export function answerBytes(
 
 /** JSON that is different every time: without a tag, which would be computed from every byte of it. */
 export function answerUntagged(ctx: Context, json: string): void {
-  answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, 200, null);
+  answerBytes(ctx, negotiated(ctx), json, 200, null);
 }
 
 /** JSON that is written while it is sent. */
 export function answerStream(ctx: Context, json: Readable): void {
   ctx.status = 200;
-  ctx.res.setHeader('Content-Type', `${negotiated(ctx)}; charset=utf-8`);
+  ctx.res.setHeader('Content-Type', negotiated(ctx));
   ctx.body = json;
 }
 

@@ -12,7 +12,7 @@ const moreThanZero = (most: number, description: string) =>
   z
     .number(zodMessage(FAULTS.thresholdWithin(most)))
     .refine((value) => value > 0 && value <= most, zodMessage(FAULTS.thresholdWithin(most)))
-    .meta({ exclusiveMinimum: 0, maximum: most, description })
+    .meta({ minimum: 0, maximum: most, description: `${description} Above 0.` })
     .optional();
 
 const threshold = z

@@ -219,7 +219,8 @@ const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|
 function instantParameter(description: string): ParameterRule<Date | null> {
   return {
     description: `${description} ISO 8601, with an offset; a date is its beginning in UTC.`,
-    schema: { type: 'string', format: 'date-time' },
+    // A date is accepted too, and types of date that generators make write neither form (Rust, Ruby, PHP).
+    schema: { type: 'string' },
     parse: ([value]) => {
       if (value === undefined) return null;
       const at = instantOf(value);

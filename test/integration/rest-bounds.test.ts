@@ -317,7 +317,7 @@ describe('a page of large searches', () => {
     const { status, headers, body: page } = await api.call('GET', '/searches', undefined, { key });
     assert.equal(status, 200);
     assert.equal(headers.get('ETag'), null);
-    assert.equal(headers.get('Content-Type'), 'application/ld+json; charset=utf-8');
+    assert.equal(headers.get('Content-Type'), 'application/json');
     assert.deepEqual([page['hydra:totalItems'], page['hydra:member'].length], [8, 8]);
     const [first] = page['hydra:member'];
     assert.deepEqual(first, (await api.call('GET', first['@id'], undefined, { key })).body);

@@ -46,7 +46,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addFormat('iri-reference', /^[^\s<>"{}|\\^`]*$/);
 ajv.addSchema(openApi, 'openapi');
-const validateWebhook = ajv.compile(webhookSchema);
+const validateWebhook = new Ajv2020().compile(webhookSchema);
 
 function validatorOf(schema: object): ValidateFunction {
   return ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/')));

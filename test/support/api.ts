@@ -233,10 +233,8 @@ function schemaOf(
   assert.ok(response, `${what} is not in the OpenAPI document`);
   const name = response.$ref?.split('/').at(-1);
   const content = name === undefined ? response.content : document.components.responses[name]?.content;
-  // The document lists one of the two types of each answer, and says that the other one is the same.
-  const listed = type === 'application/ld+json' ? 'application/json' : type;
-  assert.ok(content?.[listed], `${what}: ${type} is not in the OpenAPI document`);
-  return content[listed].schema;
+  assert.ok(content?.[type], `${what}: ${type} is not in the OpenAPI document`);
+  return content[type].schema;
 }
 
 /** A code that was sent by itself is answered by itself; lists are what is described. */

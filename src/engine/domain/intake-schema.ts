@@ -67,7 +67,7 @@ export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
   uuid: {
     isMet: (value) => z.regexes.guid.test(value),
     demand: 'must be a UUID',
-    published: { format: 'uuid', pattern: z.regexes.guid.source },
+    published: { pattern: z.regexes.guid.source },
   },
   instant: {
     isMet(value) {
@@ -79,7 +79,7 @@ export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
       return year >= 1 && year <= YEAR_MAX;
     },
     demand: `must be a date and time such as 2026-03-10T08:15:00+01:00 or 2026-03-10T07:15:00Z, in the years 1 to ${YEAR_MAX}`,
-    published: { format: 'date-time', pattern: DATE_TIME.source.replaceAll('\\d', '[0-9]') },
+    published: { pattern: DATE_TIME.source.replaceAll('\\d', '[0-9]') },
   },
   text: {
     isMet: (value) => isShort(value) && isStorable(value),

@@ -126,7 +126,9 @@ const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
 };
 const TYPED = new Set(Object.values(KEYWORDS).flat());
 /** Their values are values, or names of values, and no schemas. */
-const OPAQUE: ReadonlySet<string> = new Set(['example', 'examples', 'default', 'enum', 'const', 'required']);
+const OPAQUE: ReadonlySet<string> = new Set([
+  ...['example', 'examples', 'default', 'enum', 'const', 'required', 'x-enum-varnames'],
+]);
 
 /** Without them some generators take 32 bits, in which 25,500,001 is 25,500,000. */
 const WIDTHS = { number: 'double', integer: 'int64' } as const;
@@ -157,7 +159,17 @@ function simplified(schema: Schema): Schema {
   if (Array.isArray(schema.anyOf)) return grouped(schema, schema.anyOf as readonly Schema[]);
   if (type === 'integer' && Array.isArray(schema.enum)) return sized(range(schema, schema.enum as readonly number[]));
   if (type === 'object') return distinct(withoutNames(schema));
+  if (Array.isArray(schema.enum)) return named(schema, schema.enum as readonly unknown[]);
   return sized(schema);
+}
+
+/** Types that oapi-codegen itself declares: it names a constant by its value, which then does not compile. */
+const DECLARED = /^(client|server|request|response|error|option)$/i;
+
+function named(schema: Schema, values: readonly unknown[]): Schema {
+  if (!values.some((value) => DECLARED.test(String(value)))) return schema;
+  const names = values.map((value) => `${String(value).replace(/^./, (first) => first.toUpperCase())}Value`);
+  return { ...schema, 'x-enum-varnames': names };
 }
 
 function sized(schema: Schema): Schema {

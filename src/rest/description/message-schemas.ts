@@ -40,7 +40,7 @@ export function intakeSchema(baseUrl: string): Readonly<Record<string, unknown>>
     $defs: {
       Upsert: described(INTAKE_CONTRACT.upsert, {}),
       Expire: described(INTAKE_CONTRACT.expire, {}),
-      Rejection: plain(JSON_SCHEMAS.Rejection),
+      Rejection: portable(plain(JSON_SCHEMAS.Rejection)),
     },
     examples: Object.values(INTAKE_EXAMPLES),
   };
@@ -60,8 +60,24 @@ export function webhookSchema(baseUrl: string): Readonly<Record<string, unknown>
     $id: `${baseUrl}${WEBHOOK_SCHEMA_PATH}`,
     title: 'Webhook',
     description: `The body of a webhook, by kind of event: a match is one of two, an event any. ${ACKNOWLEDGEMENT}`,
-    ...JSON.parse(JSON.stringify(plain(document)).replaceAll(SCHEMAS_PATH, '#/$defs/')),
+    ...JSON.parse(JSON.stringify(portable(plain(document))).replaceAll(SCHEMAS_PATH, '#/$defs/')),
   };
+}
+
+const PATTERNS: Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>> = {
+  uuid: TEXT_FORMATS.uuid?.published,
+  'date-time': TEXT_FORMATS.instant?.published,
+};
+
+/** Without formats and keywords of OpenAPI, which a strict validator does not know; patterns say the same. */
+function portable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(portable);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).flatMap(([name, one]): (readonly [string, unknown])[] => {
+    if (name === 'format' && typeof one === 'string') return Object.entries(PATTERNS[one] ?? {});
+    return name.startsWith('x-') ? [] : [[name, portable(one)]];
+  });
+  return Object.fromEntries(entries);
 }
 
 function referencesIn(value: unknown): readonly string[] {

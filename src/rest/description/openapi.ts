@@ -6,6 +6,7 @@
 import { EVENT_KINDS, type EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
+import { ANSWER_TYPES } from '../content.ts';
 import { collectionClassOf } from '../hydra.ts';
 import { documentedRules } from '../query.ts';
 import type { Route } from '../route.ts';
@@ -53,8 +54,8 @@ export function openApiDocument(version: string, examples: ContractExamples): ob
       title: 'Vigie',
       version,
       description:
-        'Saved real-estate searches, the alerts they raise and where they went. Answers are `application/ld+json` unless ' +
-        '`application/json` is asked for, requests may be either: the same members. Answers may gain members at any time.',
+        'Saved real-estate searches, the alerts they raise and where they went. Answers are `application/json` unless ' +
+        '`application/ld+json` is requested, requests may be either: the same members. Answers may gain members at any time.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ apiKey: [] }],
@@ -178,8 +179,8 @@ function success(route: Route, { item, collection }: ContractExamples): object {
   if (answers === 'nothing') return { 204: { description: 'Done.' } };
   const schema = referenceTo(answers === 'collection' ? `${resource}Collection` : resource);
   const answer = { schema, example: answers === 'collection' ? collection(route) : item(resource) };
-  // One media type: with two, a generated Go client compares the header with each to the letter, and reads neither.
-  const content = { 'application/json': answer };
+  const [json, linked] = ANSWER_TYPES;
+  const content = { [json]: answer, [linked]: { schema } };
   const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
   if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
   if (method === 'patch' || method === 'put' || status === 200)
