@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { nextMorning } from '../../src/engine/domain/mail.ts';
 import { readRoutes } from '../../src/engine/store/search-routes.ts';
 import {
+  removeMailboxCounts,
   removeMailItems,
   removeMailRecipients,
   removeMailTokens,
@@ -106,4 +107,8 @@ test('what has had its day is forgotten, and neither an unsubscription nor what 
   await database.query(`update mail_items set due_at = $1`, [old]);
   await sweep(removeMailItems(database, horizon), removeMailTokens(database), removeMailRecipients(database));
   assert.deepEqual([await count('mail_items'), await count('mail_tokens'), await count('mail_recipients')], [0, 0, 1]);
+  await database.query("insert into mail_mailboxes values ('old', current_date - 2, 1), ('new', current_date - 1, 1)");
+  const before = await count('mail_mailboxes');
+  await sweep(removeMailboxCounts(database));
+  assert.equal(await count('mail_mailboxes'), Number(before) - 1);
 });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
-import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/engine/domain/mail.ts';
+import { CLIENT_MAILS_MAX, MAILBOX_MAILS_MAX } from '../../src/engine/domain/mail.ts';
 import { deleteClient } from '../../src/engine/store/clients.ts';
 import { migrate, transaction } from '../../src/engine/store/database.ts';
 import { deleteSearch, readSearch, updateSearch } from '../../src/engine/store/searches.ts';
@@ -305,7 +305,7 @@ test('beyond twenty e-mails a day the rest is gathered into one of the next morn
   }
   await past.drain();
   assert.deepEqual(await scene.counts(), [2, 2]);
-  await scene.database.query('update mail_recipients set mails = $1', [RECIPIENT_MAILS_MAX]);
+  await scene.database.query('update mail_mailboxes set mails = $1', [MAILBOX_MAILS_MAX]);
   await scene.record(search, 3);
   assert.equal(await scene.claim({ now: daysAgo }), null);
   const waiting = (await scene.rows()).filter(({ state }) => state === 'queued');
@@ -317,13 +317,32 @@ test('beyond twenty e-mails a day the rest is gathered into one of the next morn
   assert.equal(scene.smtp.mails.at(-1)?.parsed.subject, '3 biens pour « Toulon »');
 });
 
+test('an address with a plus part or dots counts for its mailbox, whoever else it is', async (t) => {
+  const scene = await openMailScene(t);
+  const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];
+  const claims = async (address: string, of = client) => {
+    await scene.record(await scene.newSearch(of, address), 1);
+    const mail = await scene.claim();
+    return mail?.address === address;
+  };
+  assert.deepEqual([await claims('jo.doe@gmail.com'), await claims('jo.doe@example.org')], [true, true]);
+  await scene.database.query('update mail_mailboxes set mails = $1', [MAILBOX_MAILS_MAX]);
+  for (const full of ['JoDoe+a@gmail.com', 'j.o.doe+b+c@googlemail.com', 'Jo.Doe+x@example.org']) {
+    assert.equal(await claims(full), false, full);
+  }
+  for (const other of ['jodoe@example.org', 'jo.doe.x@gmail.com', 'doe+jo@gmail.com']) {
+    assert.equal(await claims(other), true, other);
+  }
+  assert.equal(await claims('jo.doe+a@gmail.com', neighbour), true);
+});
+
 test('what turns to another address does not wait for the morning of the former one', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const search = await scene.newSearch(client, 'former@example.org');
   await scene.record(search, 1);
   assert.ok(await scene.claim());
-  await scene.database.query('update mail_recipients set mails = $1', [RECIPIENT_MAILS_MAX]);
+  await scene.database.query('update mail_mailboxes set mails = $1', [MAILBOX_MAILS_MAX]);
   await scene.record(search, 1);
   await updateSearch(scene.database, client, search.id, {
     merge: ({ members }) => ({ ...members, notificationRecipient: JO }),

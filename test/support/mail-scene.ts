@@ -76,7 +76,7 @@ export interface MailScene {
   ended(): Promise<readonly string[]>;
   /** The log as `1 250` or `1 aborted`, by number. */
   attempts(): Promise<readonly string[]>;
-  /** E-mails of the day: of each recipient, then of each client. */
+  /** E-mails of the day: to each mailbox, then of each client. */
   counts(): Promise<readonly number[]>;
   /** The first e-mail that is due, as an instance of another process claims it. */
   claim(options?: Partial<MailClaimOptions>): Promise<ClaimedMail | null>;
@@ -164,7 +164,7 @@ export async function openMailScene(
     },
     async counts() {
       const { rows: counted } = await database.query<{ mails: number }>(
-        'select mails from mail_recipients union all select mails from mail_clients',
+        'select mails from mail_mailboxes union all select mails from mail_clients',
       );
       return counted.map(({ mails }) => mails);
     },

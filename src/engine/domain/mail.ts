@@ -47,7 +47,7 @@ export interface RecipientChoice {
 }
 
 /** E-mails that are begun on one day in Paris. */
-export const RECIPIENT_MAILS_MAX = 20;
+export const MAILBOX_MAILS_MAX = 20;
 export const CLIENT_MAILS_MAX = 10_000;
 
 /** The stored facts about the e-mail of a search. */

@@ -10,6 +10,7 @@
  * | each batch that notified a client | `feed_batches`, `feed_items` | `deliveries` days after it was recorded |
  * | each e-mail | `mail_tokens` | a year later: its link to unsubscribe works as long |
  * | each recipient of e-mails | `mail_recipients` | with their last link, unless they unsubscribed or were erased |
+ * | each mailbox that was written to | `mail_mailboxes` | a day later |
  * | each change that was notified | `snapshots` | with the last delivery of that change |
  * | each advert that was ever seen | `properties` | `expired` days after its last advert expired |
  * | each pair that was notified | `matches` | with its property: a pair has one match for ever |
@@ -33,6 +34,7 @@ export const RETAINED_TABLES = [
   'mail_items',
   'mail_tokens',
   'mail_recipients',
+  'mail_mailboxes',
   'attempts',
   'snapshots',
   'properties',

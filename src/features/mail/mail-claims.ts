@@ -1,19 +1,20 @@
 /**
  * Claims an e-mail for an attempt, and counts the attempt before any byte is sent. A claim locks the row of the
  * recipient, so two instances never gather the same items into two e-mails, and after an answered unsubscription no
- * e-mail begins. Locks are taken in one order everywhere: recipient, client, items, searches. One query finds the due
+ * e-mail begins. Locks are taken in one order everywhere: recipient, mailbox, client, items, searches. One query finds the due
  * e-mails of every client that has some, so that none waits behind the many of another.
  */
 
 import { randomBytes } from 'node:crypto';
 import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
-import { CLIENT_MAILS_MAX, nextMorning, parisDayOf, RECIPIENT_MAILS_MAX } from '../../engine/domain/mail.ts';
+import { CLIENT_MAILS_MAX, MAILBOX_MAILS_MAX, nextMorning, parisDayOf } from '../../engine/domain/mail.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
 import { IS_OPPOSED } from '../../engine/store/search-routes.ts';
 import type { MailItem } from './mail-contents.ts';
 import type { MailReason } from './mail-items.ts';
 import { tokenHash } from './mail-recipients.ts';
+import { mailboxOf } from './mailboxes.ts';
 
 export interface ClaimedItem extends MailItem {
   readonly matchId: Uuid;
@@ -35,8 +36,8 @@ export interface ClaimedMail {
   readonly letter: Buffer | null;
   /** For the link to unsubscribe: 128 random bits in base64url. */
   readonly token: string;
-  /** The day that its beginning counts for; null for a further attempt. */
-  readonly countedOn: string | null;
+  /** The day and the mailbox that its beginning counts for; null for a further attempt. */
+  readonly counted: { readonly day: string; readonly mailboxKey: string } | null;
 }
 
 export interface MailClaimOptions {
@@ -61,12 +62,14 @@ export async function claimMail(
 ): Promise<ClaimedMail | null> {
   return transaction(database, async (client) => {
     const today = parisDayOf(now);
-    const recipient = await lockRecipient(client, key, clientId, today);
+    const recipient = await lockRecipient(client, key, clientId);
     if (recipient === null) return null;
-    const { isOpposed, mails } = recipient;
-    const countedOn = mailId === null ? today : null;
+    const { isOpposed } = recipient;
+    const mailbox = mailId === null ? await countedMailbox(client, { clientId, key }, today) : null;
+    if (mailbox === undefined) return null;
     const isBelowLimit =
-      countedOn === null || (mails < RECIPIENT_MAILS_MAX && (await isClientBelowLimit(client, clientId, today)));
+      mailbox === null || (mailbox.mails < MAILBOX_MAILS_MAX && (await isClientBelowLimit(client, clientId, today)));
+    const counted = mailbox === null ? null : { day: today, mailboxKey: mailbox.key };
     const postponedUntil = isBelowLimit ? null : nextMorning('daily', now);
     const id = mailId ?? timeOrderedUuid(now);
     const claim = { key, mailId, id, leaseMs, postponedUntil, isConsentRequired, isOpposed };
@@ -76,11 +79,11 @@ export async function claimMail(
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const { address, attempt, startedAt } = first;
     const letter = first.letterItems === rows.length ? first.letter : null;
-    await countMail(client, { key, clientId, countedOn }, 1);
+    await countMail(client, { clientId, counted }, 1);
     // The link of a repeated e-mail has been recorded.
     if (letter === null) await insertToken(client, token, key);
     const items = rows.map(({ reason, ...item }) => ({ ...item, reason: JSON.parse(reason) as MailReason }));
-    return { id, clientId, key, address, attempt, startedAt, token, letter, items, countedOn };
+    return { id, clientId, key, address, attempt, startedAt, token, letter, items, counted };
   });
 }
 
@@ -90,12 +93,10 @@ async function insertToken(client: Queryable, token: string, key: string): Promi
 
 interface Recipient {
   readonly isOpposed: boolean;
-  /** E-mails that began today. */
-  readonly mails: number;
 }
 
 /** Null when another one holds it: an erasure may be long, and no slot waits for it. Served by the primary key. */
-async function lockRecipient(client: Queryable, key: string, clientId: Uuid, today: string): Promise<Recipient | null> {
+async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Promise<Recipient | null> {
   await client.query({
     name: 'insert-mail-recipient',
     text: 'insert into mail_recipients (key, client_id) values ($1, $2) on conflict do nothing',
@@ -103,13 +104,35 @@ async function lockRecipient(client: Queryable, key: string, clientId: Uuid, tod
   });
   const { rows } = await client.query<Recipient>({
     name: 'lock-mail-recipient',
-    text: `
-      with mine as materialized (select key from mail_recipients where key = $1 for update skip locked)
-      update mail_recipients set mails = case when day = $2 then mails else 0 end, day = $2
-      where key = (select key from mine) returning ${IS_OPPOSED} as "isOpposed", mails`,
-    values: [key, today],
+    text: `select ${IS_OPPOSED} as "isOpposed" from mail_recipients where key = $1 for update skip locked`,
+    values: [key],
   });
   return rows[0] ?? null;
+}
+
+/** Its row stays locked: recipients may share a mailbox. Undefined without items. Served by mail_items_notified. */
+async function countedMailbox(
+  client: Queryable,
+  { clientId, key }: Pick<MailTurn, 'clientId' | 'key'>,
+  today: string,
+): Promise<{ readonly key: string; readonly mails: number } | undefined> {
+  const { rows: found } = await client.query<{ address: string }>({
+    name: 'read-mail-address',
+    text: "select substr(endpoint, length('mailto:') + 1) as address from mail_items where endpoint_key = $1 limit 1",
+    values: [key],
+  });
+  const [item] = found;
+  if (item === undefined) return undefined;
+  const { rows } = await client.query<{ key: string; mails: number }>({
+    name: 'lock-mailbox',
+    text: `
+      insert into mail_mailboxes (key, day, mails) values (mail_key_of($1, $2), $3, 0)
+      on conflict (key) do update
+      set mails = case when mail_mailboxes.day = excluded.day then mail_mailboxes.mails else 0 end, day = excluded.day
+      returning key, mails`,
+    values: [clientId, mailboxOf(item.address), today],
+  });
+  return rows[0];
 }
 
 /** The client's row stays locked, so that only one e-mail is the last one of the day. Served by the primary key. */
@@ -220,27 +243,29 @@ async function claimItems(client: Queryable, claim: ItemClaim): Promise<readonly
   return rows;
 }
 
-type Counted = Pick<ClaimedMail, 'key' | 'clientId' | 'countedOn'>;
+type Counted = Pick<ClaimedMail, 'clientId' | 'counted'>;
 
-/** Adds to the e-mails of a recipient and a client on their day. Served by the primary keys. */
-async function countMail(client: Queryable, { key, clientId, countedOn }: Counted, added: 1 | -1): Promise<void> {
-  if (countedOn === null) return;
+/** Adds to the e-mails of a mailbox and a client on their day. Served by the primary keys. */
+async function countMail(client: Queryable, { clientId, counted }: Counted, added: 1 | -1): Promise<void> {
+  if (counted === null) return;
+  const { day, mailboxKey } = counted;
   const change = 'set mails = mails + $3 where day = $2 and';
-  await client.query(`update mail_recipients ${change} key = $1`, [key, countedOn, added]);
-  await client.query(`update mail_clients ${change} client_id = $1`, [clientId, countedOn, added]);
+  await client.query(`update mail_mailboxes ${change} key = $1`, [mailboxKey, day, added]);
+  await client.query(`update mail_clients ${change} client_id = $1`, [clientId, day, added]);
 }
 
 /**
- * An e-mail that began and is not sent does not count for its day, if `work` says so. The counts are locked before the
- * items that `work` changes. Served by the primary keys.
+ * An e-mail that began and is not sent does not count for its day, if `work` says so. Recipient and counts are locked before
+ * the items that `work` changes. Served by the primary keys.
  */
 export async function uncountMail(
   database: Database,
-  mail: Counted,
+  mail: Pick<ClaimedMail, 'key' | 'clientId' | 'counted'>,
   work: (client: Queryable) => Promise<boolean>,
 ): Promise<void> {
   await transaction(database, async (client) => {
     await client.query('select from mail_recipients where key = $1 for update', [mail.key]);
+    await client.query('select from mail_mailboxes where key = $1 for update', [mail.counted?.mailboxKey]);
     await client.query('select from mail_clients where client_id = $1 for update', [mail.clientId]);
     if (await work(client)) await countMail(client, mail, -1);
   });
@@ -252,7 +277,7 @@ export async function uncountMail(
  * keys and mail_items_mail.
  */
 export async function giveBackMail(database: Database, mail: ClaimedMail): Promise<void> {
-  const { id, startedAt, countedOn } = mail;
+  const { id, startedAt, counted } = mail;
   await uncountMail(database, mail, async (client) => {
     const { rowCount } = await client.query({
       name: 'give-back-mail',
@@ -264,7 +289,7 @@ export async function giveBackMail(database: Database, mail: ClaimedMail): Promi
           letter_items = case when not $3 then letter_items end,
           attempt_count = attempt_count - 1, due_at = clock_timestamp()
         where mail_id = $1 and state = 'sending' and date_trunc('milliseconds', attempt_started_at) = $2`,
-      values: [id, startedAt, countedOn !== null],
+      values: [id, startedAt, counted !== null],
     });
     return rowCount !== 0;
   });

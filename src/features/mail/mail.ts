@@ -40,6 +40,7 @@ export const mail: Feature = {
     if (deliveries !== null) yield* removeMailItems(database, deliveries);
     yield* removeMailTokens(database);
     yield* removeMailRecipients(database);
+    yield* removeMailboxCounts(database);
   },
   routes(router, dependencies) {
     unsubscribeRoutes(router, dependencies);
@@ -200,6 +201,12 @@ export async function* removeMailRecipients(client: Queryable): Batches {
        and not exists (select from mail_items where endpoint_key = key and state = 'queued')`,
   );
   yield { mail_recipients: rowCount ?? 0 };
+}
+
+/** Those of the day before last have ended wherever the clocks stand. Reads each. */
+export async function* removeMailboxCounts(client: Queryable): Batches {
+  const { rowCount } = await client.query('delete from mail_mailboxes where day < current_date - 1');
+  yield { mail_mailboxes: rowCount ?? 0 };
 }
 
 /** A link to unsubscribe works for a year. Served by mail_tokens_created. */

@@ -615,14 +615,11 @@ create index mail_items_notified on mail_items (endpoint_key, property_uuid);
 -- The items that operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
--- Writing an e-mail locks the recipient's row: so there is one at a time. `day` is a day in Paris, and `mails` the
--- number begun on it. No address is stored here; an unsubscription and an erasure are kept when everything else is
+-- Writing an e-mail locks the recipient's row: so there is one at a time. No address is stored here; an unsubscription and an erasure are kept when everything else is
 -- removed.
 create table mail_recipients (
   key text primary key,
   client_id uuid not null,
-  day date,
-  mails integer not null default 0,
   unsubscribed_at timestamptz,
   -- When an unsubscription was last taken back.
   resubscribed_at timestamptz,
@@ -636,7 +633,14 @@ create index mail_recipients_chosen on mail_recipients
   (greatest(erased_at, lifted_at, unsubscribed_at, resubscribed_at))
   where greatest(erased_at, lifted_at, unsubscribed_at, resubscribed_at) is not null;
 
--- The same for all recipients of a client.
+-- The e-mails of a client to a mailbox, begun on a day in Paris. The key is a salted hash: recipients may share a mailbox.
+create table mail_mailboxes (
+  key text primary key,
+  day date not null,
+  mails integer not null
+) with (fillfactor = 50);
+
+-- The same of a client to everyone.
 create table mail_clients (
   client_id uuid primary key,
   day date not null,

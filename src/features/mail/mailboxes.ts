@@ -1,0 +1,25 @@
+/**
+ * The mailbox that an address leads to, for the number of e-mails a day: people write plus parts and dots into addresses of
+ * one mailbox. Who a recipient is, and what one has decided, goes by the exact address.
+ */
+
+/** Large providers that ignore dots: all domains of one lead to the same mailboxes. */
+const WITHOUT_DOTS: readonly (readonly string[])[] = [
+  // https://support.google.com/mail/answer/7436150
+  ['gmail.com', 'googlemail.com'],
+  // https://proton.me/support/addresses-and-aliases
+  ['proton.me', 'protonmail.com', 'pm.me'],
+];
+
+const FIRST_DOMAINS = new Map(
+  WITHOUT_DOTS.flatMap((domains) => domains.map((domain) => [domain, domains[0]] as const)),
+);
+
+/** In lower case. */
+export function mailboxOf(address: string): string {
+  const at = address.lastIndexOf('@');
+  const [name = ''] = address.slice(0, at).toLowerCase().split('+', 1);
+  const domain = address.slice(at + 1).toLowerCase();
+  const first = FIRST_DOMAINS.get(domain);
+  return first === undefined ? `${name}@${domain}` : `${name.replaceAll('.', '')}@${first}`;
+}
