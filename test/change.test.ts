@@ -6,6 +6,7 @@ import type { AdvertContent, AdvertEvent } from '../src/engine/domain/advert.ts'
 import { applyMessage } from '../src/engine/domain/change.ts';
 import type { EventKind } from '../src/engine/domain/codes.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
+import type { UpsertMessage } from '../src/engine/domain/intake-message.ts';
 import { EVENTS_KEPT, type HeldAdvert } from '../src/engine/domain/property.ts';
 import { changesOf, expireAt, heldAfter, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 import { valuesOf } from './support/lists.ts';
@@ -133,6 +134,15 @@ test('an advert keeps its newest 50 events, newest last', () => {
       .flatMap(({ events }) => events)
       .slice(-50),
   );
+});
+
+test('of one crawl 32 states are known again from another stream, and the one before them is told anew', () => {
+  const crawled = Array.from({ length: 34 }, (_, count) => upsertAt(0, { advert: { price: count + 1 } }));
+  const held = heldAfter(...crawled);
+  const outcomes = [1, 0].map(
+    (at) => applyMessage(held, crawled[at] as UpsertMessage, { stream: 2, sequence: 1 }).outcome,
+  );
+  assert.deepEqual(outcomes, ['stale', 'changed']);
 });
 
 test('the state that a change replaces is left as it was', () => {

@@ -173,6 +173,15 @@ test('hanging endpoints hold a quarter of the slots at most, unknown and hanging
   assert.deepEqual([rest.length, new Set(rest)], [13, new Set(['healthy'])]);
 });
 
+test('first tries of unknown endpoints, one of each client, leave a sixteenth of the slots to healthy ones', () => {
+  const round = openRound(32);
+  prove(round, keyOf('healthy', 'proven'), 12);
+  for (let number = 0; number < 40; number++) addMany(round, keyOf(`e${number}`, `c${number}`), 2);
+  assert.equal(round.nextTurns(SLOTS, 0).length, 30);
+  addMany(round, keyOf('healthy', 'proven'), 4);
+  assert.equal(round.nextTurns(SLOTS, 0).length, 2);
+});
+
 test('the retries of an outage leave a quarter of the slots to first attempts', () => {
   const round = openRound();
   const keys = Array.from({ length: 10 }, (_, number) => keyOf(`e${number}`, `c${number}`));
