@@ -108,7 +108,6 @@ test('what has had its day is forgotten, and neither an unsubscription nor what 
   await sweep(removeMailItems(database, horizon), removeMailTokens(database), removeMailRecipients(database));
   assert.deepEqual([await count('mail_items'), await count('mail_tokens'), await count('mail_recipients')], [0, 0, 1]);
   await database.query("insert into mail_mailboxes values ('old', current_date - 2, 1), ('new', current_date - 1, 1)");
-  const before = await count('mail_mailboxes');
   await sweep(removeMailboxCounts(database));
-  assert.equal(await count('mail_mailboxes'), Number(before) - 1);
+  assert.equal(await count('mail_mailboxes'), 1);
 });

@@ -91,7 +91,7 @@ async function eraseRecipients(
   const erased = await eraseAtClients(database, address, clientId, keep);
   if (erased.length === 0) throw neverHeld();
   return {
-    erasures: erased.map(({ client, name, hadNotices: _, ...erasure }) => ({
+    erasures: erased.map(({ client, name, hadNotices: _hadNotices, ...erasure }) => ({
       client: nameOf.client(client),
       clientName: name,
       ...erasure,
