@@ -129,11 +129,11 @@ function layerOf(path: string): string {
   return ['engine', 'features'].includes(first) ? `${first}/${second}` : first;
 }
 
-test('the journey of a webhook stays within 14 files and 2,300 lines', () => {
+test('the journey of a webhook stays within 14 files and 2,400 lines', () => {
   const journey = files.filter(({ path }) => layerOf(path) === 'engine/delivery');
   const lines = journey.reduce((sum, file) => sum + file.lines.length, 0);
   assert.ok(journey.length > 0 && journey.length <= 14, `${journey.length} files`);
-  assert.ok(lines <= 2_300, `${lines} lines`);
+  assert.ok(lines <= 2_400, `${lines} lines`);
 });
 
 test('imports point down only, as the layers are listed', () => {

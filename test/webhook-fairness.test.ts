@@ -97,6 +97,30 @@ test('a client whose endpoints all hang at once leaves its neighbours room, also
   assert.deepEqual(new Set(keysOf(round.nextTurns(2, 5_000))), new Set(neighbours));
 });
 
+test('a client whose look-ups are full tries eight unproven endpoints at once for a minute, or fewer where that is too many', () => {
+  const round = openRound(64, 8);
+  const [crowded, other] = ['crowded', 'other'].map((client) =>
+    Array.from({ length: 40 }, (_, n) => keyOf(`${client}${n}`, client, `${client}${n}`)),
+  ) as [string[], string[]];
+  for (const key of [...crowded, ...other]) addMany(round, key, 40);
+  const started = (now: number, client: string) => {
+    const turns = round.nextTurns(64, now);
+    for (const turn of turns) round.withdraw(turn);
+    return turns.filter(({ queue }) => queue.client.startsWith(client)).length;
+  };
+  assert.equal(started(0, 'crowded'), 16, 'half of the slots, shared');
+  const [turn] = round.nextTurns(1, 0).filter(({ queue }) => queue.client.startsWith('crowded'));
+  assert.ok(turn);
+  round.withdraw(turn);
+  const widths = [1_000, 1_500, 3_100, 5_200, 9_000, 12_000].map((now) => {
+    round.noteCrowded(turn, now);
+    return started(now, 'crowded');
+  });
+  assert.deepEqual(widths, [8, 8, 4, 2, 1, 1]);
+  assert.equal(started(13_000, 'other'), 31);
+  assert.equal(started(72_001, 'crowded'), 16);
+});
+
 test('passing over a client costs the same, however many endpoints wait there', () => {
   let asked = 0;
   const ring = new TurnRing<{ readonly client: string; readonly host: string }>(2);

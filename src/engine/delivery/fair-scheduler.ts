@@ -14,6 +14,7 @@
  * Pure state: no timers, and time is an argument.
  */
 
+import { LRUCache } from 'lru-cache';
 import { type Member, TurnRing } from '../actor/turn-ring.ts';
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
 import type { RememberedEndpoint } from '../domain/endpoint.ts';
@@ -44,6 +45,12 @@ const UNSURE_SHARE = 1 / 2;
 const FIRSTS_SHARE = 15 / 16;
 /** One client holds at most seven eighths of the slots or of the memory, two hold seven fifteenths each: some are free. */
 const CLIENT_SHARE_OF_FREE = 7;
+/** For a minute after its names found no look-up, a client holds few slots at endpoints that are likely to need one. */
+const CROWDED_MS = 60_000;
+const CROWDED_UNSURE_MAX = 8;
+/** Until the attempts that had begun before are over. */
+const CROWD_SETTLES_MS = 2_000;
+const CLIENTS_MAX = 10_000;
 const FETCHABLE = 0;
 
 /** The kinds of a queue: its class, and from `RETRIES_ONLY` on the same without a first attempt. */
@@ -88,6 +95,7 @@ export class FairScheduler<T> {
   /** Queues that hold slots. */
   readonly #active = new Set<EndpointQueue<T>>();
   readonly #open = new Set<Turn<T>>();
+  readonly #crowds = new LRUCache<string, { readonly at: number; readonly unsureMax: number }>({ max: CLIENTS_MAX });
   readonly #waitingByClient = new Map<string, number>();
   #retries = 0;
   #waiting = 0;
@@ -227,7 +235,7 @@ export class FairScheduler<T> {
     if (wanted <= 0) return turns;
     for (const queue of this.#unanswered.takeDue(now)) this.#place(queue);
     const held = this.#slotsHeld(now);
-    const mayServe = (client: string, kind: number): boolean => this.#hasRoom(client, kind, held);
+    const mayServe = (client: string, kind: number): boolean => this.#hasRoom(client, kind, held, now);
     while (turns.length < wanted) {
       const queue = this.#ring.next(mayServe);
       if (queue === null) break;
@@ -239,13 +247,15 @@ export class FairScheduler<T> {
   }
 
   /** Whether an endpoint of `client` that waits in this way may start an attempt now. */
-  #hasRoom(client: string, kind: number, held: SlotsHeld): boolean {
+  #hasRoom(client: string, kind: number, held: SlotsHeld, now: number): boolean {
     const { slots } = this.#options;
     if (kind >= RETRIES_ONLY && !this.#hasRetrySlots) return false;
     const own = held.byClient.get(client) ?? NOTHING_HELD;
     if (own.all >= CLIENT_SHARE_OF_FREE * this.free) return false;
     const endpointHealth = CLASSES[kind % RETRIES_ONLY];
     if (endpointHealth === 'healthy') return true;
+    const crowd = this.#crowds.get(client);
+    if (crowd && now - crowd.at < CROWDED_MS && own.unsure >= crowd.unsureMax) return false;
     // Other clients' hanging endpoints do not keep a client from trying its own.
     if (own.unsure === 0 && held.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
     if (endpointHealth === 'slow' && held.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
@@ -287,6 +297,17 @@ export class FairScheduler<T> {
     turn.queue.withdraw(turn.started);
     this.#unanswered.withdraw(turn.queue, turn.started.at);
     this.#noteEnd(turn);
+  }
+
+  /**
+   * The look-ups of this turn's client are full: each turn more would be claimed and given back. The bound is halved while
+   * it still does not help, because other clients' look-ups may be full too.
+   */
+  noteCrowded({ queue: { client } }: Turn<T>, now: number): void {
+    const crowd = this.#crowds.get(client);
+    if (crowd && now - crowd.at < CROWD_SETTLES_MS) return;
+    const isNew = !crowd || now - crowd.at >= CROWDED_MS;
+    this.#crowds.set(client, { at: now, unsureMax: isNew ? CROWDED_UNSURE_MAX : Math.max(1, crowd.unsureMax >> 1) });
   }
 
   /** The endpoint has answered, or will not answer. */

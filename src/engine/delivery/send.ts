@@ -147,6 +147,7 @@ export class Sending {
     const { scheduler, due, settlement } = this.#parts;
     const mayPost = content !== null && performance.now() <= expiresAt;
     const outcome = mayPost ? await this.#post(delivery, content) : null;
+    if (mayPost && outcome === null) scheduler.noteCrowded(turn, performance.now());
     // A delivery that cannot be read is retried with the next scan; it must not be claimed over and over.
     if (outcome === null) return this.#giveBack(turn, holder, content !== null);
     const endedAt = performance.now();
