@@ -3,13 +3,14 @@
  * it does not.
  */
 
-import { lstat, rm, statfs } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Config } from '../config.ts';
 import { startTask } from '../engine/actor/task.ts';
 import { openDatabase } from '../engine/store/database.ts';
 import { MARK_COPIED } from '../engine/store/intake-position.ts';
 import { dataDirectoryPath } from '../local/data-directory.ts';
+import { readDiskSpace } from '../local/disk-space.ts';
 import { superuserUrl } from '../local/postgres.ts';
 import {
   type Copying,
@@ -28,8 +29,6 @@ const OWN_SERVER = `DATABASE_URL names a PostgreSQL of your own, which has tools
   pg_restore --no-owner --dbname="$NEW_DATABASE_URL" FILE         # into an empty database, while it does not
 or pg_basebackup, where a dump takes too long.`;
 
-/** Below this share the disk would be full before anybody reacts, and PostgreSQL would stop. */
-const FREE_SHARE_LEAST = 0.05;
 const CHECK_EVERY_MS = 1_000;
 const MEGABYTE = 1_000_000;
 
@@ -114,8 +113,7 @@ async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void
 
 async function abortWhenFull(directories: readonly string[], abort: (error: Error) => void): Promise<void> {
   for (const directory of directories) {
-    const { bavail, blocks } = await statfs(directory);
-    if (bavail < blocks * FREE_SHARE_LEAST)
+    if ((await readDiskSpace(directory)).isLow)
       abort(new CommandError(`the disk of ${directory} has less than a twentieth free: there is no backup`));
   }
 }

@@ -109,8 +109,8 @@ function describe(
     ...(share === null || share < SHARE_MIN ? [] : [`${Math.floor(Math.min(1, share) * 100)} %`]),
     ...(count === null ? [] : [`${grouped(count)} ${unit}`, `${grouped(perSecond)}/s`]),
     share !== null && share >= SHARE_MIN
-      ? `${duration((seconds / share) * (1 - Math.min(1, share)))} left`
-      : `for ${duration(seconds)}`,
+      ? `${durationText((seconds / share) * (1 - Math.min(1, share)))} left`
+      : `for ${durationText(seconds)}`,
   ];
 }
 
@@ -118,7 +118,7 @@ function grouped(count: number): string {
   return Math.round(count).toLocaleString('en');
 }
 
-function duration(seconds: number): string {
+export function durationText(seconds: number): string {
   const whole = Math.ceil(seconds);
   if (whole < SECONDS_MAX) return `${whole} s`;
   const minutes = Math.ceil(whole / 60);

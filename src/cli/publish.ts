@@ -11,6 +11,7 @@ import type { Readable } from 'node:stream';
 import type { Config } from '../config.ts';
 import { InFlight } from '../engine/actor/waiting.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
+import { brokerReason, isBrokerFull } from '../engine/broker/outage.ts';
 import { type Publication, publish } from '../engine/broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../engine/broker/topology.ts';
 import { decodeIntakeMessage, RejectedMessageError } from '../engine/domain/intake-message.ts';
@@ -52,6 +53,8 @@ export async function publishFile(
   try {
     await ensureAdvertsStream(broker);
     await publishLines(broker, { ...input, isStrict, stopping, progress, summary });
+  } catch (error) {
+    throw isBrokerFull(error as Error) ? withoutRoom(error as Error) : error;
   } finally {
     await broker.close();
     input.stream.destroy();
@@ -60,6 +63,12 @@ export async function publishFile(
   }
   if (stopping.aborted) throw new InterruptedError(stopping, 'the same lines can be sent again, none is taken twice');
   if (summary.refused > 0) process.exitCode = 1;
+}
+
+function withoutRoom(cause: Error): CommandError {
+  const reason = brokerReason(cause).replace(/^NATS does not store the message: /, '');
+  const remedy = 'make room in its store or on its disk, then publish the same lines again: none is taken twice';
+  return new CommandError(`NATS has no room (${reason}): ${remedy}`, { cause });
 }
 
 interface Work extends LineFile {

@@ -4,7 +4,7 @@
  */
 
 import { execFile } from 'node:child_process';
-import { mkdir, open, readdir, readFile, realpath, rm, statfs } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, realpath, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { succeeds } from '../engine/actor/waiting.ts';
@@ -20,6 +20,7 @@ import {
   startChildServer,
   waitUntilReady,
 } from './child-server.ts';
+import { readDiskSpace } from './disk-space.ts';
 import {
   giveDirectory,
   giveTree,
@@ -78,7 +79,9 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   const daemon = await readOrMakeAccess(credentialsFile, `vigie-${randomSecret().slice(0, 8)}`);
   const crawler = await readOrMakeAccess(crawlerCredentialsFile, `crawler-${randomSecret().slice(0, 8)}`);
   const storeBytesMax =
-    options.storeBytesMax ?? (await formerStoreBytes(home)) ?? (await freeDiskBytes(home)) * STORE_SHARE;
+    options.storeBytesMax ??
+    (await formerStoreBytes(home)) ??
+    (await readDiskSpace(join(home, 'store'))).freeBytes * STORE_SHARE;
   const configured = configuration(binary, options.port || -1, { daemon, crawler }, storeBytesMax);
   await writeSecret(join(home, CONFIG_FILE), configured, user);
   const server = await spawnIn(home, user, binary, options.onLog);
@@ -158,11 +161,6 @@ async function formerStoreBytes(home: string): Promise<number | null> {
   const former = await readFile(join(home, CONFIG_FILE), 'utf8').catch(() => '');
   const bytes = Number(/^ *max_file_store: (\d+)$/m.exec(former)?.[1]);
   return bytes > 0 ? bytes : null;
-}
-
-async function freeDiskBytes(home: string): Promise<number> {
-  const { bavail, bsize } = await statfs(join(home, 'store'));
-  return bavail * bsize;
 }
 
 /** As in config/nats-server.conf, which says why; answers come to the inboxes of its own name. */

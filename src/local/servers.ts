@@ -5,7 +5,13 @@
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cacheDirectory, type DataDirectory, isDirectoryLocked, openDataDirectory } from './data-directory.ts';
+import {
+  cacheDirectory,
+  type DataDirectory,
+  dataDirectoryPath,
+  isDirectoryLocked,
+  openDataDirectory,
+} from './data-directory.ts';
 import { type NatsServer, startNatsServer } from './nats-server.ts';
 import { readSecret, writeSecret } from './ownership.ts';
 import { type PostgresServer, postgresHome, startPostgres } from './postgres.ts';
@@ -34,6 +40,18 @@ export interface ServerObserver {
   readonly onLog: (line: string) => void;
   /** Weaknesses in the servers' protection. */
   readonly onWarning: (warning: string) => void;
+}
+
+/** The directories of the embedded servers. */
+export function embeddedDirectories({
+  databaseUrl,
+  natsUrl,
+  dataDir,
+}: Pick<ServerSettings, 'databaseUrl' | 'natsUrl' | 'dataDir'>): ReadonlyMap<'PostgreSQL' | 'NATS', string> {
+  const directories = new Map<'PostgreSQL' | 'NATS', string>();
+  if (databaseUrl === null) directories.set('PostgreSQL', join(dataDirectoryPath(dataDir), 'postgres'));
+  if (natsUrl === null) directories.set('NATS', join(dataDirectoryPath(dataDir), 'nats'));
+  return directories;
 }
 
 const RUNNING_FILE = 'running.json';

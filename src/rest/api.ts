@@ -20,7 +20,7 @@ import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies, ApiLogger } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
 import { PATCH_TYPES } from './json-body.ts';
-import { createQueryLimiter, limitRate, takeTurns } from './limits.ts';
+import { createQueryLimiter, limitRate, refuseWritesWhile, takeTurns } from './limits.ts';
 import { matchRoutes } from './matches.ts';
 import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
@@ -44,6 +44,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   dependencies.onKeyChange?.(keys.forget);
   app.use(authenticate(keys.verify, dependencies.onAuthenticated));
   app.use(limitRate(settings, nowMs));
+  app.use(refuseWritesWhile(dependencies.isStoreFull ?? (() => false)));
   const { router, shortCut } = createRoutes(dependencies);
   app.use(shortCut);
   app.use(takeTurns(settings.databaseConnectionsMax));

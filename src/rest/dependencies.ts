@@ -100,6 +100,8 @@ export interface ApiDependencies {
   readonly publicDatabase?: Database;
   /** Called for each authenticated request; returns false when the client has too many connections. */
   readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
+  /** True while PostgreSQL has no room on its disk: writes are refused. */
+  readonly isStoreFull?: () => boolean;
   /** For single explanations: connections of their own, whose statements have a time limit. */
   readonly queryDatabase?: Database;
   /** Sends a query to a feature's worker thread, which has connections of its own. */

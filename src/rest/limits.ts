@@ -16,7 +16,7 @@ import { isWrite, principalOf } from './auth.ts';
 import { goneOf } from './content.ts';
 import type { ApiDependencies, ApiSettings, RateLimit } from './dependencies.ts';
 import { BODY_BYTES_MAX, receiveBody, reservedBytes } from './json-body.ts';
-import { Problem } from './problem.ts';
+import { Problem, storeFull } from './problem.ts';
 import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
 
 export interface ConcurrencyBounds {
@@ -221,6 +221,14 @@ export function limitRate(settings: ApiSettings, nowMs: () => number): Middlewar
     ctx.res.setHeader('RateLimit-Remaining', remaining);
     ctx.res.setHeader('RateLimit-Reset', fullAfterSeconds);
     if (retryAfterSeconds > 0) refuse(REFUSALS.rate(limit.perSecond, isWriting), retryAfterSeconds);
+    return next();
+  };
+}
+
+/** Some writes would find room and others none: a client learns at once that it has to wait. */
+export function refuseWritesWhile(isStoreFull: () => boolean): Middleware {
+  return (ctx, next) => {
+    if (ctx.state.principal !== undefined && isWrite(ctx) && isStoreFull()) throw storeFull();
     return next();
   };
 }

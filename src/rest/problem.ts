@@ -7,7 +7,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { nearestName } from '../engine/domain/nearest-name.ts';
-import { isDatabaseOutage } from '../engine/store/outage.ts';
+import { isDatabaseFull, isDatabaseOutage } from '../engine/store/outage.ts';
 import type { ApiLogger } from './dependencies.ts';
 import {
   FAULTS,
@@ -103,12 +103,19 @@ export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
   };
 }
 
+const FULL_RETRY_SECONDS = '60';
+
+export function storeFull(): Problem {
+  return new Problem(503, REFUSALS.storeFull, { headers: { 'Retry-After': FULL_RETRY_SECONDS } });
+}
+
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const { status, message, expose } = readError(error);
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new Problem(status, verbatim(expose === false ? (STATUS_CODES[status] ?? 'bad request') : message));
   }
+  if (isDatabaseFull(error)) return storeFull();
   if (isDatabaseOutage(error)) {
     return new Problem(503, REFUSALS.storeAway, { headers: { 'Retry-After': '5' } });
   }

@@ -240,6 +240,10 @@ export const REFUSALS = {
     'the store is not reachable, try again',
     'Le service n’atteint pas ses données : réessayez dans un instant.',
   ),
+  storeFull: said(
+    'the disk of the service is full and nothing can be saved: its operator has to make room; try again later',
+    'Le disque du service est plein et rien ne peut être enregistré : son exploitant doit faire de la place ; réessayez plus tard.',
+  ),
   bug: said('an error of the service, logged under the request id', 'Le service a fait une erreur, qu’il a notée.'),
   clientGone: said('the client has gone', 'Le client est parti.'),
   clientLeft: said('the client left before the answer', 'Le client est parti avant la réponse.'),

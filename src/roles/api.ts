@@ -43,6 +43,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       askThread: parts.askThread,
       prepareEstimate: FEATURES.find(({ estimate }) => estimate)?.estimate?.(database),
       publicDatabase,
+      isStoreFull: () => parts.fullServers.isFull('PostgreSQL'),
       onAuthenticated: connectionLimits.noteAuthenticated,
       retentionDays: config.retentionDays,
       reference,

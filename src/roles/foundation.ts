@@ -10,23 +10,26 @@ import { createDueAnnouncer } from '../engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { type JetStreamWatch, startJetStreamWatch } from '../engine/broker/jetstream-watch.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
-import { brokerUnreachable, isBrokerOutage } from '../engine/broker/outage.ts';
+import { brokerReason, brokerUnreachable, isBrokerOutage } from '../engine/broker/outage.ts';
+import { probeBrokerWrite } from '../engine/broker/retry-messages.ts';
 import { untilElected } from '../engine/broker/topology.ts';
 import { createNameLookups } from '../engine/delivery/name-lookups.ts';
 import { readFrenchForms } from '../engine/domain/inflection/lemmas.ts';
 import { NO_NAMESPACE } from '../engine/domain/namespace.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
 import { type ClockWatch, startClockWatch } from '../engine/maintenance/clock-watch.ts';
+import { createFullServers, type FullServers } from '../engine/maintenance/full-servers.ts';
 import { startInstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
 import { startTopologyWatch, type TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import { loadReference } from '../engine/reference/communes.ts';
-import { assertReachable, migrate, openDatabase, type Queryable } from '../engine/store/database.ts';
+import { assertReachable, type Database, migrate, openDatabase, type Queryable } from '../engine/store/database.ts';
 import { addressOf, databaseUnreachable } from '../engine/store/database-servers.ts';
 import { createDocumentCache } from '../engine/store/document-cache.ts';
 import { readDatabaseLabel, recordNamespace } from '../engine/store/installation.ts';
 import type { FailingPart } from '../engine/store/instances.ts';
 import { noteClockBehind, readDatabaseIdentity } from '../engine/store/intake-position.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
+import { probeDatabaseWrite } from '../engine/store/probe-write.ts';
 import { renumberRestored } from '../engine/store/search-feed.ts';
 import { checkSessions } from '../engine/store/session-check.ts';
 import { dataDirectoryPath } from '../local/data-directory.ts';
@@ -93,7 +96,8 @@ async function openParts(
   fail: (reason: string) => void,
 ): Promise<Parts> {
   const metrics = createMetrics(VERSION);
-  const { onTransientError, onFailure, onBrokerStatus } = createTransientErrors(log);
+  const fullServers = createFullServers();
+  const { onTransientError, onFailure, onBrokerStatus } = createTransientErrors(log, fullServers.note);
   const base: Base = { config, log, metrics, closing, fail, onTransientError };
   const { database, pipelineDatabase } = await openDatabases(base, databaseUrl);
   const askThread = openQueryThreads(base, databaseUrl);
@@ -109,12 +113,11 @@ async function openParts(
   const jetStream = watchJetStream(base, broker);
   await untilElected(broker, (error) => onTransientError('wait for JetStream', error));
   const supervisor = openSupervisor(base, onFailure);
-  const databaseLocation = {
-    databaseIdentity: await readDatabaseIdentity(database),
-    address: addressOf(databaseUrl),
-  };
+  probeFullServers(base, fullServers, broker, database);
+  const databaseIdentity = await readDatabaseIdentity(database);
+  const databaseLocation = { databaseIdentity, address: addressOf(databaseUrl) };
   const topology = await watchTopology(base, broker, databaseLocation);
-  const checks: Parts['checks'] = { streams: () => topology.reason };
+  const checks: Parts['checks'] = { streams: () => topology.reason, room: () => fullServers.reason };
   const clocks = await watchClocks(base, broker, database);
   const heartbeat = await openHeartbeat(base, { broker, database, topology, supervisor, checks });
   const feed = createActivityFeed(broker);
@@ -135,6 +138,7 @@ async function openParts(
     jetStream,
     topology,
     clocks,
+    fullServers,
     reference: await loadReference(),
     supervisor,
     checks,
@@ -207,6 +211,7 @@ async function assertNamespace(database: Queryable, namespace: string | null): P
 function openSupervisor({ config, metrics, fail }: Base, onFailure: TransientErrors['onFailure']): Supervisor {
   return createSupervisor({
     retryPausesMs: config.retryPausesMs,
+    reasonOf: brokerReason,
     isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
     onFailure(failure) {
       metrics.failures.inc({ actor: failure.actor });
@@ -224,6 +229,20 @@ function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly
     return reason === null ? [] : [{ actor, reason, failingForMs: 0 }];
   });
   return [...supervisor.failing(FAILING_MS), ...resting];
+}
+
+function probeFullServers({ metrics, closing }: Base, full: FullServers, broker: Broker, database: Database): void {
+  const probing = full.startProbing({
+    PostgreSQL: () => probeDatabaseWrite(database),
+    NATS: () => probeBrokerWrite(broker),
+  });
+  closing('probe writes', probing.stop);
+  metrics.labelledGauge(
+    'vigie_server_full',
+    'Whether a server had no room at its last write: 1 until a probe write succeeds',
+    'server',
+    async () => (['PostgreSQL', 'NATS'] as const).map((server) => [server, Number(full.isFull(server))]),
+  );
 }
 
 function watchJetStream({ log, closing }: Base, broker: Broker): JetStreamWatch {

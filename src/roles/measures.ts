@@ -13,9 +13,19 @@ import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-
 import { countFailedDeliveries, countOpenDeliveries } from '../engine/store/delivery-admin.ts';
 import { readPausedBacklog } from '../engine/store/endpoints-admin.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
+import { readDiskSpace } from '../local/disk-space.ts';
 import { keptForScrapes, type Metrics } from '../metrics.ts';
 
 const OPEN_STATES = ['queued', 'sending', 'retry_wait'] as const;
+
+/** Other servers' disks cannot be asked about. `directories`: those of the embedded servers. */
+export function measureDisks(metrics: Metrics, directories: ReadonlyMap<string, string>): void {
+  const read = async (figure: 'freeBytes' | 'sizeBytes') =>
+    Promise.all([...directories].map(async ([server, path]) => [server, (await readDiskSpace(path))[figure]] as const));
+  const of = 'the disk of an embedded server';
+  metrics.labelledGauge('vigie_disk_free_bytes', `Bytes free on ${of}`, 'server', () => read('freeBytes'));
+  metrics.labelledGauge('vigie_disk_size_bytes', `Bytes of ${of}`, 'server', () => read('sizeBytes'));
+}
 
 export function measurePools(metrics: Metrics, pools: readonly DatabasePool[]): void {
   const sum = (count: (pool: DatabasePool) => number): number => pools.reduce((total, pool) => total + count(pool), 0);

@@ -2,9 +2,11 @@
 
 import { FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
 import { FEATURES } from '../features.ts';
+import { bytesText, readDiskSpace } from '../local/disk-space.ts';
+import { embeddedDirectories } from '../local/servers.ts';
 import { createOperations } from '../rest/operations.ts';
 import { closeServer, createHttpServer, listen } from './http-server.ts';
-import { measurePools, measureStore, measureStreams, measureTopology } from './measures.ts';
+import { measureDisks, measurePools, measureStore, measureStreams, measureTopology } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 /** How far this process has come, for `/readyz`. */
@@ -26,6 +28,8 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   for (const { measure } of FEATURES) measure?.(metrics, database);
   measureStreams(metrics, broker);
   measureTopology(metrics, parts.topology);
+  const embedded = embeddedDirectories(config);
+  measureDisks(metrics, embedded);
   const operations = createHttpServer(
     createOperations({
       checks: {
@@ -42,6 +46,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         intake: () => assertNothing(parts.checks.intake?.() ?? null),
         streams: () => unlessNeeded(parts, parts.checks.streams?.() ?? null) ?? streamCautions(parts),
         clocks: () => clocks.difference,
+        room: () => roomFailure(parts, embedded),
       },
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
@@ -73,6 +78,23 @@ function streamCautions({ topology }: Parts): string | null {
 function unlessNeeded({ config }: Parts, reason: string | null): string | null {
   if (config.roles.some((role) => NEED_NATS.includes(role))) assertNothing(reason);
   return reason;
+}
+
+/** Adverts cannot be recorded without room; what only reads goes on, so that for other roles it is a caution. */
+async function roomFailure(
+  { config, fullServers }: Parts,
+  embedded: ReadonlyMap<string, string>,
+): Promise<string | null> {
+  const { reason } = fullServers;
+  if (config.roles.includes('intake')) assertNothing(reason);
+  if (reason !== null) return reason;
+  const disks = await Promise.all(
+    [...embedded].map(async ([server, path]) => ({ server, ...(await readDiskSpace(path)) })),
+  );
+  const low = disks.flatMap(({ server, isLow, freeBytes }) =>
+    isLow ? [`the disk of ${server} has ${bytesText(freeBytes)} free, less than a twentieth: make room`] : [],
+  );
+  return low.length === 0 ? null : low.join('; ');
 }
 
 /** `recorder for 12 s: connect ECONNREFUSED …`; null when every actor works. */

@@ -10,6 +10,7 @@ import type { LeadClaim } from '../engine/broker/lead-claims.ts';
 import type { ResolveName } from '../engine/delivery/name-lookups.ts';
 import type { ActivityFeed } from '../engine/maintenance/activity.ts';
 import type { ClockWatch } from '../engine/maintenance/clock-watch.ts';
+import type { FullServers } from '../engine/maintenance/full-servers.ts';
 import type { InstanceHeartbeat } from '../engine/maintenance/instance-heartbeat.ts';
 import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import type { Reference } from '../engine/reference/communes.ts';
@@ -47,6 +48,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly topology: TopologyWatch;
   readonly jetStream: Pick<JetStreamWatch, 'silentMs' | 'isSilent'>;
   readonly clocks: ClockWatch;
+  readonly fullServers: Pick<FullServers, 'isFull' | 'reason'>;
   /** The location of the database, which distinguishes its copies. */
   readonly databaseLocation: Omit<LeadClaim, 'since'>;
   /** Ends the process; called with the reason for which the service cannot continue. */

@@ -4,7 +4,7 @@
  */
 
 import type { ActorFailure } from '../engine/actor/supervisor.ts';
-import { BrokerSilentError, isBrokerOutage, isBrokerSilence } from '../engine/broker/outage.ts';
+import { BrokerSilentError, brokerReason, isBrokerOutage, isBrokerSilence } from '../engine/broker/outage.ts';
 import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
 import type { Log } from '../log.ts';
 
@@ -37,11 +37,15 @@ function serverOf(error: Error): string | null {
 function loggedError(error: Error): Readonly<Record<string, unknown>> {
   if (!isDatabaseOutage(error) && !isBrokerOutage(error) && !isBrokerSilence(error)) return { err: error };
   const messages = [];
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) messages.push(cause.message);
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) messages.push(brokerReason(cause));
   return { reason: messages.join(': '), code: (error as { readonly code?: unknown }).code ?? null };
 }
 
-export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>): TransientErrors {
+/** `note`: called with every error, logged or not. */
+export function createTransientErrors(
+  log: Pick<Log, 'info' | 'warn' | 'error'>,
+  note: (error: Error) => void = () => undefined,
+): TransientErrors {
   const open = new Map<string, OpenError>();
 
   /** True when it is not logged yet. */
@@ -68,6 +72,7 @@ export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>)
 
   return {
     onTransientError(what, error) {
+      note(error);
       if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'transient error');
     },
     onBrokerStatus(status, detail) {
@@ -79,6 +84,7 @@ export function createTransientErrors(log: Pick<Log, 'info' | 'warn' | 'error'>)
       }
     },
     onFailure({ actor, error, isBug, isFinal, retryInMs }) {
+      note(error);
       if (!isFinal && !isNews(`actor ${actor}`, error)) return;
       log.error({ actor, ...loggedError(error), isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
     },

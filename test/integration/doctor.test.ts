@@ -10,6 +10,8 @@ import { generate } from 'selfsigned';
 import { checkProgram, examine as findingsOf } from '../../src/cli/doctor/doctor.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { readConfig } from '../../src/config.ts';
+import { publishAll } from '../../src/engine/broker/publish.ts';
+import { ensureIntake } from '../../src/engine/broker/topology.ts';
 import { connectTestBroker } from '../support/broker.ts';
 import { environmentOf, runVigie, type ServerUrls, type Settings, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
@@ -124,6 +126,33 @@ test('a stream that loses adverts is told', async (t) => {
     ...{ name: 'ADVERTS', subjects: ['adverts.>'], max_bytes: 100_000, discard: DiscardPolicy.Old },
   });
   assertSaid((await examine(servers)).of('NATS'), /^wrong: stream ADVERTS discard is old with max_bytes 100000/);
+});
+
+test('adverts that wait are counted, with the age of the oldest and the time they take', async (t) => {
+  const servers = await startTestServers(t);
+  const broker = await connectTestBroker(t, servers.nats.url);
+  const said = async () => (await examine(servers)).of('NATS').filter((line) => /adverts wait/.test(line));
+  assert.deepEqual(await said(), []);
+  await ensureIntake(broker);
+  assert.deepEqual(await said(), ['fine: 0 adverts wait to be recorded']);
+  const waiting = Array.from({ length: 20_000 }, (_, n) => ({
+    ...{ subject: `adverts.${n}`, messageId: String(n), bytes: new Uint8Array(1) },
+  }));
+  await publishAll(broker, waiting);
+  const [stopped = ''] = await said();
+  assert.match(
+    stopped,
+    /^look at: 20,000 adverts wait to be recorded, the oldest for \d+ s, and none is recorded now$/,
+  );
+  const consumer = await broker.jetStream.consumers.get('ADVERTS', broker.names.intakeConsumer);
+  let isTaking = true;
+  const taking = (async () => {
+    while (isTaking) (await consumer.next())?.ack();
+  })();
+  const [moving = ''] = await said();
+  isTaking = false;
+  await taking;
+  assert.match(moving, /^look at: [\d,]+ adverts .*; at the present [\d,]+ a second they take (?:\d+ s|\d+ min)$/);
 });
 
 function certificate(fromDays: number, toDays: number) {

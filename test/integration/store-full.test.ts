@@ -152,6 +152,11 @@ test('what is recorded is delivered while the whole store is full', async (t) =>
   await ensureRejections(broker).catch(() => undefined);
   await broker.manager.streams.add({ name: 'OTHER', subjects: ['other'] });
   await publishUntilRefused(broker.jetStream, 'other');
+  const line = JSON.stringify(
+    upsert({ property: numberedUuid('property', 99), advert: numberedUuid('advert', 99), crawledAt, price: 1 }),
+  );
+  const unpublished = await runVigie(['publish'], servers, { input: `${line}\n` });
+  assert.match(unpublished.stderr, /vigie: NATS has no room \(insufficient resources\): make room/);
   const resumed = await runVigie(['admin', 'stages', 'resume', 'intake', '--address', daemon.adminAddress], servers);
   assert.equal(resumed.code, 0, resumed.stderr);
   const received = await until(
@@ -160,4 +165,40 @@ test('what is recorded is delivered while the whole store is full', async (t) =>
     400_000,
   );
   assert.equal(received, properties.length);
+});
+
+test('a JetStream without room for retries makes intake not ready until it can write again', async (t) => {
+  const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
+  const servers = { postgres, nats };
+  const receiver = await startWebhookReceiver(t);
+  let fail: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    fail = resolve;
+  });
+  receiver.script('/matches', { type: 'gated', gate, status: 500 });
+  const daemon = await startHere(t, servers);
+  const broker = await connect(t, nats.url);
+  await broker.manager.streams.update(ADVERTS_STREAM, { max_bytes: 16 * MEGABYTE });
+  const client = restClient(daemon, await createApiKey(servers));
+  const search = { title: 'all', notificationEnabled: true, endpointRecipient: receiver.urlOf('/matches') };
+  await client.createSearch(search);
+  const crawler = await connectCrawler(t, nats.url);
+  const crawledAt = new Date().toISOString();
+  await crawler.publish(
+    upsert({ property: numberedUuid('property', 1), advert: numberedUuid('advert', 1), crawledAt, price: 200_000 }),
+  );
+  await receiver.until((posts) => posts.length === 1);
+  await broker.manager.streams.add({ name: 'OTHER', subjects: ['other'] });
+  await publishUntilRefused(broker.jetStream, 'other');
+  fail();
+  const readiness = async () => {
+    const answer = await fetch(`${daemon.operationsUrl}/readyz`);
+    return { status: answer.status, reason: (await answer.json()).checks.room.reason ?? '' };
+  };
+  const refused = await until(readiness, ({ status }) => status === 503);
+  assert.match(refused.reason, /^NATS has no room \(.*insufficient resources\): make room/);
+  // PostgreSQL has room.
+  await client.createSearch({ ...search, title: 'more' });
+  await broker.manager.streams.delete('OTHER');
+  await until(readiness, ({ status }) => status === 200);
 });

@@ -41,16 +41,13 @@ test('a full disk of PostgreSQL is an outage for those who run and for those who
   const story = await openPriceStory(cleanup, [servers.nats.url]);
   await story.begin(daemon, key);
   await story.tell(1);
-  const post = async (apiUrl: string): Promise<number> => {
+  const post = async (apiUrl: string): Promise<Response | null> => {
     const headers = { 'X-API-KEY': key, 'Content-Type': 'application/json' };
     return fetch(`${apiUrl}/searches`, {
       method: 'POST',
       headers,
       body: JSON.stringify({ title: randomBytes(100).toString('hex') }),
-    }).then(
-      ({ status }) => status,
-      () => 0,
-    );
+    }).catch(() => null);
   };
 
   const makeRoom = await disk.fill();
@@ -58,11 +55,20 @@ test('a full disk of PostgreSQL is an outage for those who run and for those who
   await until(
     async () => {
       await story.publishRound();
-      statuses.add(await post(daemon.apiUrl));
+      statuses.add((await post(daemon.apiUrl))?.status ?? 0);
       return readiness(daemon.operationsUrl);
     },
-    ({ status, text }) => status === 503 && statuses.has(503) && /No space left/.test(text),
+    ({ status, text }) => status === 503 && statuses.has(503) && /PostgreSQL has no room .*No space left/.test(text),
     RECOVERY_MAX_MS,
+  );
+  // Nothing fails as long as it finds room in pages: clients are refused all the same, and readers go on.
+  const refused = (await post(daemon.apiUrl)) as Response;
+  assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [503, '60']);
+  assert.match((await refused.json()).detail, /disk of the service is full/);
+  assert.equal((await fetch(`${daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': key } })).status, 200);
+  assert.match(
+    await (await fetch(`${daemon.operationsUrl}/metrics`)).text(),
+    /^vigie_server_full\{server="PostgreSQL"\} 1$/m,
   );
   assert.deepEqual(
     [...statuses].filter((status) => ![201, 429, 503].includes(status)),
@@ -87,7 +93,7 @@ test('a full disk of PostgreSQL is an outage for those who run and for those who
     RECOVERY_MAX_MS,
   );
   t.diagnostic(late.text);
-  assert.equal(await post(`http://127.0.0.1:${api}`), 503);
+  assert.equal((await post(`http://127.0.0.1:${api}`))?.status, 503);
 
   await makeRoom();
   await postgres.restart();

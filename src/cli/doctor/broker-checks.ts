@@ -1,8 +1,11 @@
 /** NATS checks of the manual, and whether streams and consumers can do their work. */
 
+import { pause } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
-import { inspectTopology } from '../../engine/broker/topology-inspection.ts';
-import { bytesText, diskFinding, type Finding, findingsAbout } from './finding.ts';
+import { inspectTopology, readBacklog } from '../../engine/broker/topology-inspection.ts';
+import { bytesText } from '../../local/disk-space.ts';
+import { durationText } from '../progress.ts';
+import { diskFinding, type Finding, findingsAbout } from './finding.ts';
 
 const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
 
@@ -21,8 +24,31 @@ export async function checkBroker(broker: Broker, embeddedIn: string | null): Pr
   return [
     ...serverFindings(broker, embeddedIn),
     ...(streams.length === 0 ? [fine('streams and consumers are in order')] : streams),
+    ...(await backlogFindings(broker)),
     ...(embeddedIn === null ? [] : [await diskFinding('NATS', embeddedIn)]),
   ];
+}
+
+/** Intake records hundreds a second: what waits for less than that is under way. */
+const WAITING_MAX = 1_000;
+const WAITING_MAX_SECONDS = 60;
+const RATE_OVER_MS = 5_000;
+
+/** Looks twice where a backlog waits: how fast it is recorded now says when it ends. */
+async function backlogFindings(broker: Broker): Promise<readonly Finding[]> {
+  const first = await readBacklog(broker);
+  if (first === null) return [];
+  const seconds = first.oldestAt === null ? null : Math.max(0, (Date.now() - first.oldestAt.getTime()) / 1_000);
+  const age = seconds === null ? '' : `, the oldest for ${durationText(seconds)}`;
+  const said = `${first.waiting.toLocaleString('en')} adverts wait to be recorded${age}`;
+  if (first.waiting <= WAITING_MAX && (seconds ?? 0) <= WAITING_MAX_SECONDS) return [fine(said)];
+  const beganAt = performance.now();
+  await pause(RATE_OVER_MS);
+  const last = await readBacklog(broker);
+  const rate = (((last?.recorded ?? 0) - first.recorded) * 1_000) / (performance.now() - beganAt);
+  if (rate <= 0) return [lookAt(`${said}, and none is recorded now`, 'vigie admin status says what holds intake up')];
+  const left = durationText((last?.waiting ?? 0) / rate);
+  return [lookAt(`${said}; at the present ${Math.ceil(rate).toLocaleString('en')} a second they take ${left}`)];
 }
 
 function serverFindings({ serverVersion, connection }: Broker, embeddedIn: string | null): readonly Finding[] {

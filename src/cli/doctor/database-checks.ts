@@ -5,8 +5,9 @@ import type { Config } from '../../config.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { readNewestMigration } from '../../engine/store/installation.ts';
 import { listInstances } from '../../engine/store/instances.ts';
+import { bytesText } from '../../local/disk-space.ts';
 import { readLastBackup } from '../../local/postgres-backup.ts';
-import { bytesText, diskFinding, type Finding, findingsAbout } from './finding.ts';
+import { diskFinding, type Finding, findingsAbout } from './finding.ts';
 
 const { fine, lookAt, wrong } = findingsAbout('PostgreSQL');
 

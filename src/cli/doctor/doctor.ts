@@ -1,6 +1,5 @@
 /** `vigie doctor`: checks a running or configured service, and changes nothing. One line per finding. */
 
-import { join } from 'node:path';
 import { type Config, readConfig } from '../../config.ts';
 import { assertServable } from '../../config-conflicts.ts';
 import { DESCRIPTORS_REMEDY, descriptorShortage, readDescriptorLimit } from '../../descriptors.ts';
@@ -11,7 +10,7 @@ import { assertNotFormer } from '../../engine/store/schema.ts';
 import { checkSessions } from '../../engine/store/session-check.ts';
 import { FEATURES } from '../../features.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
-import { readRunning } from '../../local/servers.ts';
+import { embeddedDirectories, readRunning } from '../../local/servers.ts';
 import { unsupportedNode, VERSION } from '../../version.ts';
 import { print, reasonOf } from '../terminal.ts';
 import { checkBroker } from './broker-checks.ts';
@@ -50,13 +49,11 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
   const connecting = { database: label, namespace: config.namespace, name: 'vigie doctor', onStatus: () => undefined };
   const nats = await openOrFind('NATS', natsUrl, (url) => connectBroker({ url, ...connecting }));
   try {
-    const embedded = (isEmbedded: boolean, folder: string) => (isEmbedded ? join(dataDir, folder) : null);
-    const scene = { config, now, embeddedIn: embedded(config.databaseUrl === null, 'postgres') };
+    const embedded = embeddedDirectories(config);
+    const scene = { config, now, embeddedIn: embedded.get('PostgreSQL') ?? null };
     return [
       ...(database.opened === null ? database.findings : await checkDatabase({ database: database.opened, ...scene })),
-      ...(nats.opened === null
-        ? nats.findings
-        : await checkBroker(nats.opened, embedded(config.natsUrl === null, 'nats'))),
+      ...(nats.opened === null ? nats.findings : await checkBroker(nats.opened, embedded.get('NATS') ?? null)),
     ];
   } finally {
     await Promise.all([nats.opened?.close(), database.opened?.end()]);

@@ -1,6 +1,6 @@
 /** A finding of `vigie doctor`: one line. */
 
-import { statfs } from 'node:fs/promises';
+import { bytesText, readDiskSpace } from '../../local/disk-space.ts';
 import { print, type Style, styled } from '../terminal.ts';
 
 /** `unknown`: it cannot be checked from where the command runs. */
@@ -36,19 +36,9 @@ export function printFindings(findings: readonly Finding[]): void {
   }
 }
 
-export function bytesText(bytes: number): string {
-  const [size, unit] = bytes < 1e9 ? [bytes / 1e6, 'MB'] : [bytes / 1e9, 'GB'];
-  return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${unit}`;
-}
-
-/** Below this the disk is full before an operator can react. */
-const FREE_SHARE_LEAST = 0.05;
-
 /** `embeddedIn`: the directory of an embedded server. */
 export async function diskFinding(about: string, embeddedIn: string): Promise<Finding> {
-  const { bavail, blocks, bsize } = await statfs(embeddedIn);
-  const said = `its disk has ${bytesText(bavail * bsize)} free`;
-  return bavail < blocks * FREE_SHARE_LEAST
-    ? findingsAbout(about).wrong(said, 'make room')
-    : findingsAbout(about).fine(said);
+  const { freeBytes, isLow } = await readDiskSpace(embeddedIn);
+  const said = `its disk has ${bytesText(freeBytes)} free`;
+  return isLow ? findingsAbout(about).wrong(said, 'make room') : findingsAbout(about).fine(said);
 }

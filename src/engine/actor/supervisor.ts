@@ -53,11 +53,14 @@ export interface SupervisorOptions {
   readonly isOperational: (error: Error) => boolean;
   readonly retryPausesMs: readonly number[];
   readonly onFailure: (failure: ActorFailure) => void;
+  /** The reason that operators read. Default: the message. */
+  readonly reasonOf?: (error: Error) => string;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
 }
 
-export function createSupervisor({ isOperational, retryPausesMs, onFailure, nowMs }: SupervisorOptions): Supervisor {
+export function createSupervisor(options: SupervisorOptions): Supervisor {
+  const { isOperational, retryPausesMs, onFailure, reasonOf = ({ message }) => message, nowMs } = options;
   const failing = new Map<object, { readonly actor: string; readonly sinceMs: number; reason: string }>();
   return {
     isOperational,
@@ -71,8 +74,7 @@ export function createSupervisor({ isOperational, retryPausesMs, onFailure, nowM
         failed(failure) {
           if (isDismissed) return onFailure({ actor, ...failure, isFinal: false });
           const known = failing.get(identity);
-          const { message: reason } = failure.error;
-          failing.set(identity, { actor, reason, sinceMs: known?.sinceMs ?? nowMs() });
+          failing.set(identity, { actor, reason: reasonOf(failure.error), sinceMs: known?.sinceMs ?? nowMs() });
           onFailure({ actor, ...failure });
         },
         recovered: () => void failing.delete(identity),

@@ -48,6 +48,19 @@ export function isBrokerOutage(error: unknown): boolean {
   return error.api_error !== undefined || CODES.has(error.code);
 }
 
+/** The server's words: the client library's message is a bare number for some refusals of JetStream. */
+export function brokerReason(error: Error): string {
+  return (error instanceof NatsError && error.api_error?.description) || error.message;
+}
+
+/** A stream that may not be reserved is another error: the others go on. */
+const NO_ROOM = /no space left|insufficient resources/i;
+
+/** True when JetStream cannot store for want of room, on its disk or within its limits. */
+export function isBrokerFull(error: Error): boolean {
+  return isBrokerOutage(error) && NO_ROOM.test(brokerReason(error));
+}
+
 /** JetStream's code for "temporarily unavailable". */
 export const NO_LEADER = 10_008;
 

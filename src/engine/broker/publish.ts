@@ -3,9 +3,9 @@
  * message id, which the server's duplicate window recognises.
  */
 
-import { createInbox, type Msg, type MsgHdrs, headers as natsHeaders } from 'nats';
+import { createInbox, type Msg, type MsgHdrs, NatsError, headers as natsHeaders } from 'nats';
 import { type Broker, REQUEST_TIMEOUT_MS, STATUS_NO_RESPONDERS } from './connection.ts';
-import { BrokerSilentError, BrokerUnavailableError } from './outage.ts';
+import { BrokerSilentError, BrokerUnavailableError, brokerReason } from './outage.ts';
 
 export interface Publication {
   readonly subject: string;
@@ -79,9 +79,17 @@ export async function publish(
   publication: Publication,
 ): Promise<{ readonly isDuplicate: boolean; readonly sequence: number }> {
   const { subject, bytes, ...named } = publication;
-  const acknowledgement = await broker.jetStream.publish(subject, bytes, { headers: headersOf(named) });
+  const acknowledgement = await broker.jetStream
+    .publish(subject, bytes, { headers: headersOf(named) })
+    .catch((error: Error) => {
+      throw error instanceof NatsError && error.api_error ? refused(brokerReason(error)) : error;
+    });
   if (acknowledgement.seq === 0) throw new BrokerUnavailableError(NOT_STORED);
   return { isDuplicate: acknowledgement.duplicate, sequence: acknowledgement.seq };
+}
+
+function refused(reason: string): BrokerUnavailableError {
+  return new BrokerUnavailableError(`NATS does not store the message: ${reason}`);
 }
 
 function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 'headers'>): MsgHdrs {
@@ -102,7 +110,7 @@ function refusalIn(answer: Msg): Error | null {
   if (answer.headers?.code === STATUS_NO_RESPONDERS) return new BrokerUnavailableError('no stream takes the subject');
   try {
     const { error, seq } = answer.json<{ error?: { code: number; description: string }; seq?: number }>();
-    if (error !== undefined) return new BrokerUnavailableError(`${error.code} ${error.description}`);
+    if (error !== undefined) return refused(error.description);
     return seq === 0 ? new BrokerUnavailableError(NOT_STORED) : null;
   } catch (cause) {
     return new BrokerUnavailableError('the answer is no acknowledgement', { cause });

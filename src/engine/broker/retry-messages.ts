@@ -8,7 +8,7 @@ import type { Broker } from './connection.ts';
 import { type Publication, publishAll } from './publish.ts';
 import type { PulledMessage } from './pull.ts';
 import { withholds } from './stream-position.ts';
-import { isMissing, retryConsumer, retryPartition, retrySubject } from './topology.ts';
+import { ensureRetries, isMissing, retryConsumer, retryPartition, retrySubject } from './topology.ts';
 
 export interface RetryMessage {
   readonly id: Uuid;
@@ -27,6 +27,16 @@ export function publishRetries(broker: Broker, retries: readonly RetryMessage[])
     broker,
     retries.map((retry) => publicationOf(broker, retry)),
   );
+}
+
+const PROBE = new Uint8Array(65_536);
+
+/** Resolves when JetStream has stored a message, which no consumer takes, and has deleted it; rejects with its reason. */
+export async function probeBrokerWrite(broker: Broker): Promise<void> {
+  const { jetStream, manager, names } = broker;
+  await ensureRetries(broker);
+  const { seq } = await jetStream.publish(`${names.retries}.probe.write`, PROBE);
+  await manager.streams.deleteMessage(names.retriesStream, seq);
 }
 
 function publicationOf(broker: Broker, { id, endpointKey, dueAtMs, ...attempt }: RetryMessage): Publication {

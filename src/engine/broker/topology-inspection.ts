@@ -319,3 +319,29 @@ async function figuresOf(
     return { name, messages: 0, bytes: 0, bytesMax: 0, consumers: 0, pending: 0, ackPending: 0 };
   }
 }
+
+export interface Backlog {
+  /** Adverts that are not recorded yet. */
+  readonly waiting: number;
+  /** When the oldest of them came; null when that cannot be said. */
+  readonly oldestAt: Date | null;
+  /** Up to this message of the stream everything is recorded. */
+  readonly recorded: number;
+}
+
+/** Null where nothing has taken adverts in yet. Rejects when NATS is away. */
+export async function readBacklog({ manager, names }: Broker): Promise<Backlog | null> {
+  const orNone = (error: unknown): null => {
+    if (!isMissing(error)) throw error;
+    return null;
+  };
+  const consumer = await manager.consumers.info(ADVERTS_STREAM, names.intakeConsumer).catch(orNone);
+  if (consumer === null) return null;
+  const waiting = consumer.num_pending + consumer.num_ack_pending;
+  const recorded = consumer.ack_floor.stream_seq;
+  if (waiting === 0) return { waiting, oldestAt: null, recorded };
+  const { state } = await manager.streams.info(ADVERTS_STREAM);
+  const oldest = Math.max(recorded + 1, state.first_seq);
+  const message = await manager.streams.getMessage(ADVERTS_STREAM, { seq: oldest }).catch(orNone);
+  return { waiting, oldestAt: message?.time ?? null, recorded };
+}

@@ -63,6 +63,11 @@ export function isNoConnectionLeft(error: unknown): boolean {
   return error instanceof Error && NONE_LEFT.test(error.message);
 }
 
+/** True when PostgreSQL has no room on its disk. */
+export function isDatabaseFull(error: unknown): boolean {
+  return error instanceof Error && (error as Error & { readonly code?: unknown }).code === '53100';
+}
+
 /** True for a failure that concerns PostgreSQL itself and not the statement. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -1,0 +1,59 @@
+/**
+ * Knows which server has no room: from the first error of any work that says so until a probe write succeeds. Writes that
+ * happen to find room in between prove nothing.
+ */
+
+import { startTask, type Task } from '../actor/task.ts';
+import { brokerReason, isBrokerFull } from '../broker/outage.ts';
+import { isDatabaseFull } from '../store/outage.ts';
+
+export type StoreServer = 'PostgreSQL' | 'NATS';
+
+export interface FullServers {
+  /** Reads what an error and its causes say. */
+  note(error: Error): void;
+  isFull(server: StoreServer): boolean;
+  /** A sentence for operators; null while no server is known to be full. */
+  readonly reason: string | null;
+  /** `probes`: each resolves when its server has written. */
+  startProbing(probes: Readonly<Record<StoreServer, () => Promise<void>>>): Task;
+}
+
+const PROBE_EVERY_MS = 5_000;
+
+const REMEDIES: Readonly<Record<StoreServer, string>> = {
+  PostgreSQL: 'make room on its disk',
+  NATS: 'make room in its store, or on its disk; nats-server needs a restart after its disk was full',
+};
+
+export function createFullServers(): FullServers {
+  const full = new Map<StoreServer, string>();
+  return {
+    note(error) {
+      for (let each: unknown = error; each instanceof Error; each = each.cause) {
+        if (isDatabaseFull(each)) full.set('PostgreSQL', each.message);
+        else if (isBrokerFull(each)) full.set('NATS', brokerReason(each));
+      }
+    },
+    isFull: (server) => full.has(server),
+    get reason() {
+      const reasons = [...full].map(([server, said]) => `${server} has no room (${said}): ${REMEDIES[server]}`);
+      return reasons.length === 0 ? null : reasons.join('; ');
+    },
+    startProbing: (probes) =>
+      startTask({
+        what: 'probe writes',
+        everyMs: PROBE_EVERY_MS,
+        async work() {
+          const probing = [...full.keys()].map((server) =>
+            probes[server]().then(
+              () => full.delete(server),
+              // The server is still full, or away, which other checks report.
+              () => false,
+            ),
+          );
+          await Promise.all(probing);
+        },
+      }),
+  };
+}

@@ -1,0 +1,15 @@
+/** Whether PostgreSQL can write: rows as large as a table grows by, which no statement needs afterwards. */
+
+import { type Database, transaction } from './database.ts';
+
+/** A mebibyte in the tablespace of the database, wherever the server puts other temporary tables. No index. */
+const PROBE = `create temporary table vigie_probe on commit drop as
+  select repeat('x', 1900) as filler from generate_series(1, 512)`;
+
+/** Rejects with PostgreSQL's reason. */
+export async function probeDatabaseWrite(database: Database): Promise<void> {
+  await transaction(database, async (client) => {
+    await client.query(`set local temp_tablespaces = ''`);
+    await client.query(PROBE);
+  });
+}
