@@ -64,8 +64,8 @@ const mailbox = z.string().refine((value) => {
 }, 'must be an e-mail address, or Name <address>');
 
 function mailboxOf(value: string): { readonly name: string; readonly address: string } {
-  const [, name = '', address = value] = /^([^<>]*?)\s*<([^<>]*)>$/.exec(value) ?? [];
-  return Object.freeze({ name, address });
+  const [, name = '', address = value] = /^([^<>]*)<([^<>]*)>$/.exec(value) ?? [];
+  return Object.freeze({ name: name.trimEnd(), address });
 }
 
 /**

@@ -13,7 +13,7 @@ import {
   withoutCriterion,
 } from '../src/engine/domain/criteria.ts';
 import { CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
-import { EXPRESSIONS, foundWords } from '../src/engine/domain/expression-criterion.ts';
+import { EXPRESSIONS, foundWords, readText } from '../src/engine/domain/expression-criterion.ts';
 import { formatExpressions } from '../src/engine/domain/expressions.ts';
 import { propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
 import {
@@ -278,7 +278,7 @@ test('of words that were found their sentence is shown, and how they are spelt t
     'T2 au calme',
     "Travaux récents ! Maison sans aucun gros travaux, avec vue dégagée. Belle s.d.b. et vues\nsur l'eau",
   ];
-  const found = (word: string, strict = false) => foundWords({ word, includes: true, strict }, texts);
+  const found = (word: string, strict = false) => foundWords({ word, includes: true, strict }, texts.map(readText));
   assert.deepEqual(found('sans travaux'), {
     sentence: 'Maison sans aucun gros travaux, avec vue dégagée.',
     words: ['sans', 'travaux'],
@@ -288,7 +288,7 @@ test('of words that were found their sentence is shown, and how they are spelt t
   assert.deepEqual(found('vue dégagée', true)?.words, ['vue', 'dégagée']);
   assert.equal(found('sans vue mer'), null);
   const long = foundWords({ word: 'balcon', includes: true, strict: false }, [
-    `${'mot '.repeat(500)}balcon ${'mot '.repeat(500)}`,
+    readText(`${'mot '.repeat(500)}balcon ${'mot '.repeat(500)}`),
   ]);
   assert.ok(long !== null && long.sentence.length <= 240 && long.sentence.includes('balcon'));
 });

@@ -93,6 +93,8 @@ test('a number is one word with its unit, and written numbers are digits', () =>
     ['9 pièces', 'neuf pièces'],
     ['1 chambre', 'une chambre'],
     ['8 chambres', 'dix-huit chambres'],
+    ['100 pièces', 'T 100'],
+    ['100 m²', '100 100 100 100 100 100 m²'],
     ['2', '2 chambres'],
     ['2 chambres', '2 bureaux, 3 chambres'],
   ] as const)
@@ -113,6 +115,15 @@ test('what stands behind a negation is not there, and an entry with a negation f
     'aucuns ascenseur',
     'ni cave ni ascenseur',
     'sans  grand ascenseur',
+    'Immeuble dépourvu d’ascenseur',
+    'résidences dépourvues de grand ascenseur',
+    'Zéro ascenseur',
+    '0 ascenseur',
+    'non-ascenseur',
+    'Ascenseur : non.',
+    'ascenseur\u00a0: 0',
+    'sans balcon ou ascenseur',
+    'ni cave et gros ascenseur',
   ];
   for (const text of denied) {
     assert.ok(!holds([text], [entry('ascenseur')]), text);
@@ -132,12 +143,37 @@ test('what stands behind a negation is not there, and an entry with a negation f
     ['vis-à-vis', 'sans gêne vis-à-vis'],
     ['sans travaux', 'sans gros travaux'],
     ['appartement sans travaux', 'aucun appartement sans travaux'],
+    ['meublé', 'non loin de la mer, meublé'],
+    ['meublé', 'Non-fumeur. Meublé avec goût.'],
+    ['ascenseur', 'sans vis-à-vis, ascenseur'],
+    ['ascenseur', 'non seulement ascenseur'],
+    ['ascenseur', 'ascenseur :\nnon meublé'],
+    ['ascenseur', 'ascenseur, non meublé'],
+    ['avec ascenseur', 'sans balcon et avec ascenseur'],
+    ['ascenseur', 'sans balcon et un ascenseur'],
+    ['ascenseur', 'pas de balcon et ascenseur'],
+    ['2 chambres', 'sans balcon et 2 chambres'],
+    ['chambre', '0 chambre'],
+    ['commission', 'commission : 0,50'],
+    ['saison', 'location hors saison'],
+    ['clé', 'clefs en main'],
+    ['clefs en main', 'clé en main'],
+    ['cuisine équipée', 'cuisine aménagée et bien équipée'],
+    ['cuisines équipées', 'belle cuisine et entrée toutes équipées'],
   ] as const)
     assert.ok(holds([text], [entry(word)]), `${word}: ${text}`);
   for (const [word, text] of [
     ['vue mer', 'pas de vue sur la mer'],
     ['sans travaux', 'aucun travaux'],
     ['vis-à-vis', 'sans vis-à-vis'],
+    ['meublé', 'Location non meublée'],
+    ['meublé', 'bail non-meublé'],
+    ['vue mer', 'vue sur la mer : non'],
+    ['charges', 'loyer hors charges'],
+    ['honoraires', 'prix hors honoraires'],
+    ['cuisine équipée', 'cuisine ouverte très bien équipée'],
+    ['cuisine équipée', 'cuisine ouverte et très bien équipée'],
+    ['vue mer', 'vue dégagée et belle mer'],
   ] as const)
     assert.ok(!holds([text], [entry(word)]), `${word}: ${text}`);
 });

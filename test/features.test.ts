@@ -68,6 +68,8 @@ test('an item counts when all of it, numbers and measures apart, is in the vocab
 test('an item that denies makes the feature absent, and says nothing of others', () => {
   for (const [item, denied] of [
     ['sans balcon', 'balcony'],
+    ['zéro balcon', 'balcony'],
+    ['dépourvu de balcon', 'balcony'],
     ['Pas de piscine', 'pool'],
     ["Pas d'interphone", 'intercom'],
     ['balcon : 0', 'balcony'],

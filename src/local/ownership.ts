@@ -55,7 +55,7 @@ export async function serverUser(
 /** Null when there is none. Throws when it is root under another name. */
 async function find(name: ServerUserName): Promise<ServerUser | null> {
   const answer = await run('id', [name], { env: ENVIRONMENT }).catch(() => null);
-  const [, userId, groupId] = /^uid=(\d+)\S* gid=(\d+)/.exec(answer?.stdout ?? '') ?? [];
+  const [, userId, groupId] = /^uid=(\d+)(?:\(\S*)? gid=(\d+)/.exec(answer?.stdout ?? '') ?? [];
   if (userId === undefined || groupId === undefined) return null;
   if (Number(userId) === 0) throw new Error(`${name} has the user id of root`);
   return { name, userId: Number(userId), groupId: Number(groupId) };

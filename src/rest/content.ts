@@ -108,7 +108,7 @@ export function goneOf(ctx: Context): AbortSignal {
 
 /** Without a slash at its end; empty when the Host header is none. */
 export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
-  if (publicUrl !== null) return publicUrl.replace(/\/+$/, '');
+  if (publicUrl !== null) return publicUrl.replace(/(?<!\/)\/+$/, '');
   // Koa's `ctx.origin` is the Origin header: a page's address, not the service's.
   const { protocol = ctx.protocol, host = ctx.host } = (ctx.state.forwarded ?? {}) as Forwarded;
   return /^[\w.:[\]-]+$/.test(host) ? `${protocol}://${host}` : '';

@@ -146,6 +146,8 @@ export function referenceItem(collection: string): ItemRule<number> {
 
 /** With or without a sign and an exponent. An unencoded plus sign arrives as a space. */
 export const NUMBER = /^[-+ ]?\d+(\.\d+)?(e[-+]?\d{1,3})?$/i;
+/** Digits behind the point. */
+const FRACTION_MAX = 20;
 const DECIMAL = /^-?\d+(\.\d+)?$/;
 
 /** Without plus sign and exponent; every digit that is written is kept, so 4.31e1 is 43.1. */
@@ -160,14 +162,10 @@ export function decimalOf(value: number | string): string {
     point <= 0
       ? `0.${'0'.repeat(-point)}${digits}`
       : `${digits.padEnd(point, '0').slice(0, point)}.${digits.slice(point)}`;
+  const [integer = '', fraction = ''] = shifted.split('.');
   // A tiny one is 0.
-  return (
-    sign +
-    shifted
-      .replace(/^0+(?=\d)/, '')
-      .replace(/(?<=\.\d{20})\d+$/, '')
-      .replace(/\.?0*$/, '')
-  );
+  const kept = fraction.slice(0, FRACTION_MAX).replace(/0{1,20}$/, '');
+  return `${sign}${integer.replace(/^0+(?=\d)/, '')}${kept === '' ? '' : `.${kept}`}`;
 }
 
 const PROTOCOL = /^https?:\/\//i;

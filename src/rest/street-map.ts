@@ -163,7 +163,7 @@ function schemaOf(metadata: Metadata): StreetMapSettings['schema'] {
 function plainText(html: unknown): string {
   return typeof html === 'string'
     ? html
-        .replace(/<[^>]*>/g, '')
+        .replace(/<[^<>]*>/g, '')
         .replaceAll('&copy;', '©')
         .trim()
     : '';

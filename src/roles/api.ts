@@ -190,7 +190,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
 /** What an access provider assigns to one customer: an address, or an IPv6 network of 64 bits. */
 function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
-  const [head = '', tail] = address.replace(/%.*$/, '').split('::');
+  const [head = '', tail] = address.replace(/%.*$/s, '').split('::');
   const groups = head === '' ? [] : head.split(':');
   const behind = tail === undefined || tail === '' ? [] : tail.split(':');
   const zeros = Array<string>(Math.max(0, 8 - groups.length - behind.length)).fill('0');

@@ -141,7 +141,7 @@ function showWhereToLook(service: Service, key: string, dataDir: string, searche
 
 /** The hosts of one server or several, without credentials. */
 function hostsOf(urls: string): string {
-  return urls.replaceAll(/\w+:\/\/(?:[^@/,]*@)?/g, '').replace(/[/?].*$/, '');
+  return urls.replaceAll(/\b\w+:\/\/(?:[^@/,]*@)?/g, '').replace(/[/?].*$/s, '');
 }
 
 async function publishUntil(
@@ -311,7 +311,7 @@ function read(lines: readonly string[]): DemoMail {
 function decodeWords(text: string): string {
   return text
     .replace(/\?=\s+=\?/g, '?==?')
-    .replace(/=\?UTF-8\?Q\?(.*?)\?=/gi, (_, word: string) => decodeQuoted(word.replaceAll('_', ' '), 'latin1'))
+    .replace(/=\?UTF-8\?Q\?([^?]*)\?=/gi, (_, word: string) => decodeQuoted(word.replaceAll('_', ' '), 'latin1'))
     .replace(/\n /g, ' ')
     .replace(/[\x80-\xff]+/g, (bytes) => Buffer.from(bytes, 'latin1').toString());
 }

@@ -145,5 +145,5 @@ async function* refuseNone(
 
 function sourceName(path: string): string {
   const name = basename(path);
-  return name.slice(0, name.search(/(?:\.(?:gz|osm|json|geojson|geojsonseq|csv))*$/i)) || name;
+  return name.slice(0, name.search(/(?:\.(?:gz|osm|json|geojson|geojsonseq|csv)){0,3}$/i)) || name;
 }

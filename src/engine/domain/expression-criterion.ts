@@ -5,7 +5,16 @@ import type { InLanguages, Language } from './criterion-words.ts';
 import { type ExpressionEntry, type Expressions, entryHolds, expressionsHold, isDenied } from './expressions.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { foldWords, isBlank } from './text.ts';
-import { type FoldedText, foldTexts, type Place, phrasesOf, placesOf, shareLemma } from './word-phrases.ts';
+import {
+  endsOf,
+  type FoldedText,
+  foldTexts,
+  type Phrase,
+  type Place,
+  phrasesOf,
+  placesOf,
+  shareLemma,
+} from './word-phrases.ts';
 
 type Asked = Readonly<Record<'expressions', Expressions>>;
 type ExpressionsEvaluated = Evaluated<Expressions, readonly string[]>;
@@ -34,9 +43,10 @@ export const EXPRESSIONS = {
   reason: expressionsReason,
   /** The texts are in the property's document; this finds the matching words, in their sentence, or else denied ones. */
   shown: ({ expected, actual }: ExpressionsEvaluated) => {
+    const texts = actual.map(readText);
     const shown = (entry: ExpressionEntry) => {
-      const found = foundWords(entry, actual);
-      return { word: entry.word, found: found !== null, ...(found ?? deniedWords(entry, actual)) };
+      const found = foundWords(entry, texts);
+      return { word: entry.word, found: found !== null, ...(found ?? deniedWords(entry, texts)) };
     };
     return { expected, actual: expected.map((group) => group.map(shown)) };
   },
@@ -95,11 +105,12 @@ const WORDS_SHOWN_MAX = 5;
 
 function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, language: Language): string {
   const words = WORDS[language];
+  const texts = actual.map(readText);
   const text = foldTexts(actual);
   if (holds) {
     const satisfied = expected.find((group) => group.every((entry) => entryHolds(entry, text))) ?? [];
     const sentences = sentencesOf(satisfied, (entry) =>
-      entry.includes ? foundWords(entry, actual) : deniedWords(entry, actual),
+      entry.includes ? foundWords(entry, texts) : deniedWords(entry, texts),
     );
     return words.holds.replace(/\.$/, sentences.map((sentence) => ` ${words.quote(sentence)}`).join('') + '.');
   }
@@ -110,7 +121,7 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
   const quoted = (entries: readonly ExpressionEntry[]): readonly string[] =>
     entries.slice(0, WORDS_SHOWN_MAX).map(({ word }) => words.quote(word));
   const [lacking, excluded] = [nearest.filter((entry) => entry.includes), nearest.filter((entry) => !entry.includes)];
-  const denied = sentencesOf(lacking, (entry) => deniedWords(entry, actual)).map(words.quote);
+  const denied = sentencesOf(lacking, (entry) => deniedWords(entry, texts)).map(words.quote);
   return [
     ...(lacking.length === 0 ? [] : [words.lacks(quoted(lacking))]),
     ...(denied.length === 0 ? [] : [words.denies(denied)]),
@@ -125,8 +136,12 @@ interface FoundWords {
 }
 
 /** Full stops in abbreviations and numbers do not end a sentence. */
-const SENTENCE = /[^\n]+?(?:[.!?]+(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|$)/gmu;
+const SENTENCE_END = /(?<=[.!?])(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|(?<=\n)/u;
+/** The sentence of a hit is sought within so many characters around it. */
+const SOUGHT_LENGTH = 1_000;
 const WORD = /[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}²]+/gu;
+/** Blanks and signs of ASCII part words however their neighbours are folded. */
+const PIECES = /[^\s!-/:-@[-`{-~]+/g;
 /** A sentence without an end is cut to this length around the first found word. */
 const SENTENCE_LENGTH_MAX = 240;
 
@@ -134,33 +149,75 @@ function sentencesOf(
   entries: readonly ExpressionEntry[],
   find: (entry: ExpressionEntry) => FoundWords | null,
 ): readonly string[] {
-  const sentences = entries.flatMap((entry) => find(entry)?.sentence ?? []);
-  return [...new Set(sentences)].slice(0, WORDS_SHOWN_MAX);
+  const sentences = new Set<string>();
+  for (const entry of entries) {
+    const sentence = find(entry)?.sentence;
+    if (sentence !== undefined) sentences.add(sentence);
+    if (sentences.size === WORDS_SHOWN_MAX) break;
+  }
+  return [...sentences];
+}
+
+/** Read once for all entries: a text may be long, and a search have many. */
+export interface ReadText {
+  readonly text: string;
+  readonly folded: FoldedText;
+  /** Where the folded word begins; about, where signs fold to words. */
+  readonly startOf: (word: number) => number;
+}
+
+export function readText(text: string): ReadText {
+  let starts: readonly number[] | null = null;
+  const startOf = (word: number) => (starts ??= startsOf(text))[word] ?? 0;
+  return { text, folded: foldTexts([text]), startOf };
+}
+
+function startsOf(text: string): readonly number[] {
+  return [...text.matchAll(PIECES)].flatMap(({ 0: piece, index }) => foldWords(piece).map(() => index));
 }
 
 /** The first occurrence; null without one. A phrase may continue across the end of a sentence. */
-export function foundWords(entry: ExpressionEntry, texts: readonly string[]): FoundWords | null {
+export function foundWords(entry: ExpressionEntry, texts: readonly ReadText[]): FoundWords | null {
   const wanted = { ...entry, includes: true };
-  return findWords(entry, texts, (text) => entryHolds(wanted, foldTexts([text])));
+  return findWords(entry, texts, (text) => entryHolds(wanted, text));
 }
 
 /** The first occurrence behind a negation, of a word that occurs nowhere else. */
-function deniedWords(entry: ExpressionEntry, texts: readonly string[]): FoundWords | null {
-  return isDenied(entry, foldTexts(texts))
-    ? findWords(entry, texts, (text) => isDenied(entry, foldTexts([text])))
-    : null;
+function deniedWords(entry: ExpressionEntry, texts: readonly ReadText[]): FoundWords | null {
+  const isSaid = texts.some(({ folded }) => entryHolds({ ...entry, includes: true }, folded));
+  return isSaid ? null : findWords(entry, texts, (text) => isDenied(entry, text));
 }
 
 function findWords(
   entry: ExpressionEntry,
-  texts: readonly string[],
-  isIn: (text: string) => boolean,
+  texts: readonly ReadText[],
+  isIn: (text: FoldedText) => boolean,
 ): FoundWords | null {
-  const text = texts.find(isIn);
-  if (text === undefined) return null;
-  const sentences = text.match(SENTENCE) ?? [];
-  const pairs = sentences.map((sentence, i) => sentence + (sentences[i + 1] ?? ''));
-  return wordsIn([...sentences, ...pairs, text].find(isIn) as string, entry);
+  const read = texts.find(({ folded }) => isIn(folded));
+  if (read === undefined) return null;
+  const end = read.startOf(lastWordOf(entry, read.folded));
+  const start = Math.max(0, end - SOUGHT_LENGTH / 2);
+  const around = read.text.slice(start, start + SOUGHT_LENGTH);
+  const sentences = around.split(SENTENCE_END);
+  let length = start;
+  const at = sentences.findIndex((sentence) => (length += sentence.length) > end);
+  const candidates = [sentences[at] ?? '', `${sentences[at - 1] ?? ''}${sentences[at] ?? ''}`];
+  return wordsIn(candidates.find((sentence) => isIn(foldTexts([sentence]))) ?? around, entry);
+}
+
+/** The last folded word of the first occurrence in the only text. */
+function lastWordOf(
+  { word, strict }: ExpressionEntry,
+  { phrases: [text = ''], places: [places = []] }: FoldedText,
+): number {
+  if (strict) {
+    const exact = foldWords(word);
+    return text.slice(0, text.indexOf(` ${exact.join(' ')} `)).split(' ').length + exact.length - 2;
+  }
+  const endsIn = (phrases: readonly Phrase[]) => phrases.flatMap((phrase) => endsOf(phrase, places).slice(0, 1));
+  const said = endsIn(phrasesOf(word));
+  const ends = said.length > 0 ? said : endsIn(phrasesOf(word).map((phrase) => ({ ...phrase, isNegation: true })));
+  return places[Math.min(...ends)]?.first ?? 0;
 }
 
 function wordsIn(sentence: string, { word, strict }: ExpressionEntry): FoundWords {
@@ -177,7 +234,7 @@ function exactIn(sentence: string, words: readonly string[]): readonly RegExpExe
 }
 
 function placesIn(sentence: string, word: string): readonly RegExpExecArray[] {
-  const searched = phrasesOf(word).flatMap(({ words }) => words.map((step) => step.word));
+  const searched = phrasesOf(word).flatMap(({ words }) => words.flatMap(({ word, isLink }) => (isLink ? [] : word)));
   // Of each folded word where it was.
   const spelt = [...sentence.matchAll(WORD)].flatMap((match) => foldWords(match[0]).map(() => match));
   const isFound = ({ words }: Place) => words.some((said) => searched.some((one) => shareLemma(one, said)));

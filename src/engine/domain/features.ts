@@ -103,6 +103,11 @@ const DENIALS: readonly (readonly string[])[] = [
   ['pas', 'de'],
   ['pas', 'd'],
   ['non'],
+  ['zero'],
+  ...['depourvu', 'depourvue', 'depourvus', 'depourvues'].flatMap((word) => [
+    [word, 'de'],
+    [word, 'd'],
+  ]),
   ['no'],
   ['not'],
   ['without'],

@@ -4,12 +4,19 @@
  */
 
 import {
+  CONJUNCTIONS,
   DE,
+  HORS,
+  MEMBER_STARTS,
+  NEGATED_BY_HORS,
   NEGATED_THROUGH,
-  NEGATION_WITH_DE,
-  NEGATIONS,
+  NEGATIONS_OF_TWO,
+  NEGATIONS_WITH_DE,
+  NON,
+  NOT_NEGATED_BY_NON,
   NOT_ROOMS,
   NUMBER_PARTS,
+  PAS,
   ROOM_LETTERS,
   ROOMS,
   STEPS_BEFORE,
@@ -17,8 +24,10 @@ import {
   UNITS,
   type Unit,
   WRITTEN_NUMBERS,
+  ZERO,
+  ZERO_DIGIT,
 } from './spellings.ts';
-import { BLANK, BLANKS, COMMA, HYPHEN, POINT } from './text.ts';
+import { BLANK, BLANKS, COLON, COMMA, HYPHEN, POINT } from './text.ts';
 
 /** Folded words in order. */
 export interface WordSequence {
@@ -42,10 +51,13 @@ const WRITTEN = 4;
 const ROOM_COUNT = 5;
 const ROOM_LETTER = 6;
 
-const NUMBER = /^(\d+)([a-z]\w*)?$/;
+/** A number with more digits is a plain word: no surface, price or count has them, and reading stays linear. */
+const DIGITS_MAX = 15;
+const NUMBER = /^(\d{1,15})([a-z]\w*)?$/;
+const NEGATIONS: ReadonlySet<string> = new Set([...NEGATIONS_OF_TWO, ...NEGATIONS_WITH_DE, NON, ZERO, HORS]);
 
 export function kindOf(word: string): number {
-  if (NEGATIONS.has(word) || word === NEGATION_WITH_DE) return NEGATION;
+  if (NEGATIONS.has(word)) return NEGATION;
   if (WRITTEN_NUMBERS.has(word)) return WRITTEN;
   if (ROOM_LETTERS.has(word)) return ROOM_LETTER;
   if (/^[tf]\d{1,2}$/.test(word)) return ROOM_COUNT;
@@ -102,8 +114,10 @@ export function numberAt(words: WordSequence, at: number): NumberRead | null {
         ? null
         : withUnit(words, at, { value: WRITTEN_NUMBERS.get(words.wordAt(at)) as string, unit: null, end: at + 1 });
     case DIGITS:
-    case DIGITS_WITH_UNIT:
-      return withUnit(words, at, digitsAt(words, at));
+    case DIGITS_WITH_UNIT: {
+      const digits = digitsAt(words, at);
+      return digits.count > DIGITS_MAX ? plainWord(words, at, digits.end) : withUnit(words, at, digits);
+    }
     default:
       return null;
   }
@@ -111,6 +125,12 @@ export function numberAt(words: WordSequence, at: number): NumberRead | null {
 
 function roomsOf(count: string, length: number): NumberRead {
   return { word: count + ROOMS, others: [], apart: null, length };
+}
+
+/** The words up to `end` as one without a meaning. */
+function plainWord(words: WordSequence, at: number, end: number): NumberRead {
+  const parts = Array.from({ length: end - at }, (_, i) => words.wordAt(at + i));
+  return { word: parts.join(''), others: [], apart: null, length: end - at };
 }
 
 /** Whether the word is a number's, and nothing but a blank or a hyphen joins it at `join`. */
@@ -131,7 +151,8 @@ interface Digits {
 
 const GROUP = 3;
 
-function digitsAt(words: WordSequence, at: number): Digits {
+/** `count`: of its digits. */
+function digitsAt(words: WordSequence, at: number): Digits & { readonly count: number } {
   let { value, unit } = partAt(words, at);
   let end = at + 1;
   const separator = words.joinAt(end);
@@ -147,10 +168,11 @@ function digitsAt(words: WordSequence, at: number): Digits {
   const point = words.joinAt(end);
   if (unit === null && (point === COMMA || point === POINT) && isNumeric(words, end)) {
     const decimals = partAt(words, end);
-    value = `${value}.${decimals.value}`.replace(/\.?0+$/, '');
-    return { value, unit: decimals.unit, end: end + 1 };
+    const count = value.length + decimals.value.length;
+    value = `${value}.${decimals.value}`.replace(/\.?0{1,15}$/, '');
+    return { value, unit: decimals.unit, end: end + 1, count };
   }
-  return { value, unit, end };
+  return { value, unit, end, count: value.length };
 }
 
 function isNumeric(words: WordSequence, at: number): boolean {
@@ -206,23 +228,75 @@ function apartOf(value: string, unit: Unit): string {
   return `${value}~${unit.name}`;
 }
 
+/** Whether there is a negation at this place, and not a step or an answer. */
+export function isNegationAt(words: WordSequence, at: number): boolean {
+  return mayNegate(words.kindAt(at), words.wordAt(at)) && negatedUpTo(words, at) >= at;
+}
+
+/** Whether to ask `negatedUpTo`. `said`: the word, or the number that begins with it. */
+export function mayNegate(kind: number, said: string | undefined): boolean {
+  return kind === NEGATION || said === ZERO_DIGIT;
+}
+
 /** The last word for which the negation at this place holds; before `at` where there is none. */
 export function negatedUpTo(words: WordSequence, at: number): number {
-  let end = at;
-  if (words.wordAt(at) === NEGATION_WITH_DE) {
-    const isStep = isStepBefore(words, at) || (isJoined(words, at + 2) && STEPS_BEHIND.has(words.wordAt(at + 2)));
-    if (isStep || !isJoined(words, at + 1) || !DE.has(words.wordAt(at + 1))) return at - 1;
-    end += 1;
+  const word = words.wordAt(at);
+  const next = words.wordAt(at + 1);
+  if (word === HORS) return isJoined(words, at + 1) && NEGATED_BY_HORS.has(next) ? at + 1 : at - 1;
+  if (word === NON && NOT_NEGATED_BY_NON.has(next) && isClose(words, at + 1)) return at - 1;
+  if (word === NON && words.joinAt(at + 1) === HYPHEN) return throughFrom(words, at + 1);
+  if (word === ZERO_DIGIT && (!isJoined(words, at + 1) || isNumberOrUnit(words, at + 1))) return at - 1;
+  if (NEGATIONS_WITH_DE.has(word)) {
+    const isStep = word === PAS && (isStepBefore(words, at) || isStepBehind(words, at + 2));
+    return isStep || !isJoined(words, at + 1) || !DE.has(next) ? at - 1 : negatedFrom(words, at + 1);
   }
-  for (let isThrough = true; isThrough && isJoined(words, end + 1); ) {
-    end += 1;
-    isThrough = NEGATED_THROUGH.has(words.wordAt(end));
-  }
+  const end = negatedFrom(words, at);
+  return NEGATIONS_OF_TWO.has(word) ? secondMemberUpTo(words, end) : end;
+}
+
+/** More words in a row that negations go through are no language, and would be read again from each of them. */
+const THROUGH_MAX = 8;
+
+/** The last word that a negation ending at `at` holds for. */
+function negatedFrom(words: WordSequence, at: number): number {
+  return isJoined(words, at + 1) ? throughFrom(words, at + 1) : at;
+}
+
+/** `first`: the first negated word. */
+function throughFrom(words: WordSequence, first: number): number {
+  let end = first;
+  while (end < first + THROUGH_MAX && NEGATED_THROUGH.has(words.wordAt(end)) && isJoined(words, end + 1)) end += 1;
   return end;
+}
+
+/** `end`: of the first member. Numbers are said on their own, as behind an article: *sans balcon et 2 chambres*. */
+function secondMemberUpTo(words: WordSequence, end: number): number {
+  const [conjunction, first] = [end + 1, end + 2];
+  const isMember =
+    isJoined(words, conjunction) &&
+    CONJUNCTIONS.has(words.wordAt(conjunction)) &&
+    isJoined(words, first) &&
+    !MEMBER_STARTS.has(words.wordAt(first)) &&
+    numberAt(words, first) === null;
+  return isMember ? throughFrom(words, first) : end;
+}
+
+/** Whether the text answers *: non* or *: 0* to what ends before this place. */
+export function isDeniedBefore(words: WordSequence, at: number): boolean {
+  if (words.joinAt(at) !== COLON || at >= words.length) return false;
+  return words.wordAt(at) === NON || (isNumeric(words, at) && digitsAt(words, at).value === ZERO_DIGIT);
+}
+
+function isNumberOrUnit(words: WordSequence, at: number): boolean {
+  return numberAt(words, at) !== null || unitAt(words, at) !== null;
 }
 
 function isStepBefore(words: WordSequence, at: number): boolean {
   return isJoined(words, at) && (STEPS_BEFORE.has(words.wordAt(at - 1)) || words.kindAt(at - 1) === DIGITS);
+}
+
+function isStepBehind(words: WordSequence, at: number): boolean {
+  return isJoined(words, at) && STEPS_BEHIND.has(words.wordAt(at));
 }
 
 /** Hyphens make another word, and punctuation ends what is negated. */

@@ -25,6 +25,11 @@ export const SPELLINGS: readonly (readonly string[])[] = [
   ['fai', 'f a i', "frais d'agence inclus"],
 ];
 
+/** Between these words one more may stand than between others, where the link is one of those between. */
+export const WIDER_WITH: readonly { readonly words: readonly [string, string]; readonly link: string }[] = [
+  { words: ['cuisine', 'equipee'], link: 'et' },
+];
+
 export interface Unit {
   /** Behind its number they are one word; empty: the number alone. */
   readonly name: string;
@@ -85,10 +90,41 @@ export const NUMBER_PARTS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** What follows is not there. */
-export const NEGATIONS: ReadonlySet<string> = new Set(['sans', 'aucun', 'aucune', 'aucuns', 'aucunes', 'ni']);
+/** The next word is not there, nor the one that a conjunction joins to it: *sans balcon ni terrasse*. */
+export const NEGATIONS_OF_TWO: ReadonlySet<string> = new Set(['sans', 'aucun', 'aucune', 'aucuns', 'aucunes', 'ni']);
+export const CONJUNCTIONS: ReadonlySet<string> = new Set(['ni', 'et', 'ou']);
+/** Articles and prepositions: the word behind them is said on its own (*sans vis-à-vis et avec balcon*). */
+export const MEMBER_STARTS: ReadonlySet<string> = new Set(
+  (
+    'le la les l un une des du de d au aux a avec apres avant chez contre dans derriere des devant en entre hors par ' +
+    'pendant pour pres sans selon sous sur vers'
+  ).split(' '),
+);
+/** With a blank or a hyphen behind it (*non-meublé*), unless one of the next list follows. */
+export const NON = 'non';
+export const NOT_NEGATED_BY_NON: ReadonlySet<string> = new Set(['loin', 'seulement']);
+/** Also in digits, unless a number or unit follows. */
+export const ZERO = 'zero';
+export const ZERO_DIGIT = '0';
+/** It negates what a price may include, and nothing else. */
+export const HORS = 'hors';
+export const NEGATED_BY_HORS: ReadonlySet<string> = new Set([
+  'charge',
+  'charges',
+  'taxe',
+  'taxes',
+  'frais',
+  'honoraires',
+]);
 /** With *de*, unless a number or *quelques* precedes, or an article follows: *à deux pas de la plage*. */
-export const NEGATION_WITH_DE = 'pas';
+export const PAS = 'pas';
+export const NEGATIONS_WITH_DE: ReadonlySet<string> = new Set([
+  PAS,
+  'depourvu',
+  'depourvue',
+  'depourvus',
+  'depourvues',
+]);
 export const DE: ReadonlySet<string> = new Set(['de', 'd']);
 export const STEPS_BEFORE: ReadonlySet<string> = new Set([...NUMBER_PARTS, 'un', 'quelques']);
 export const STEPS_BEHIND: ReadonlySet<string> = new Set(['la', 'le', 'l']);

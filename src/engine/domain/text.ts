@@ -16,23 +16,26 @@ export function foldWords(text: string): readonly string[] {
   return fold(text).match(WORDS) ?? [];
 }
 
+/** Marks are dropped before as well: putting a long run of them in canonical order takes the square of its length. */
 function fold(text: string): string {
   return text
+    .replace(MARKS, '')
     .normalize('NFKD')
     .toLowerCase()
     .replace(MARKS, '')
     .replace(LIGATURES, (letter) => LIGATURE_LETTERS[letter] ?? letter);
 }
 
-/** What stands between two words: one blank; blanks and apostrophes; one of these characters alone; anything else. */
+/** Between two words: one blank; blanks and apostrophes; one of these characters alone; a colon and blanks; anything else. */
 export const NOTHING = 0;
 export const BLANK = 1;
 export const BLANKS = 2;
 export const HYPHEN = 3;
 export const POINT = 4;
 export const COMMA = 5;
+export const COLON = 6;
 /** Also before the first word. */
-export const BREAK = 6;
+export const BREAK = 7;
 
 const BLANK_CHARACTER = /^[^\S\n\r\v\f\u2028\u2029]$/;
 const CHARACTERS = [
@@ -40,13 +43,16 @@ const CHARACTERS = [
   [/^[\p{Pd}−]$/u, HYPHEN],
   [/^\.$/, POINT],
   [/^,$/, COMMA],
+  [/^:$/, COLON],
 ] as const;
 
 /** What `before` becomes when `next` follows. */
 export function joined(before: number, next: number): number {
   if (before === NOTHING) return next;
   if (next === NOTHING) return before;
-  return before <= BLANKS && next <= BLANKS ? BLANKS : BREAK;
+  const [less, more] = before < next ? [before, next] : [next, before];
+  if (more <= BLANKS) return BLANKS;
+  return less <= BLANKS && more === COLON ? COLON : BREAK;
 }
 
 function joinOf(separators: string): number {

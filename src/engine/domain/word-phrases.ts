@@ -6,14 +6,26 @@
 
 import { LRUCache } from 'lru-cache';
 import { lemmasOf } from './inflection/lemmas.ts';
-import { kindOf, NEGATION, negatedUpTo, numberAt, PLAIN, type WordSequence } from './lenient-words.ts';
-import { SPELLINGS } from './spellings.ts';
+import {
+  isDeniedBefore,
+  isNegationAt,
+  kindOf,
+  mayNegate,
+  NEGATION,
+  negatedUpTo,
+  numberAt,
+  PLAIN,
+  type WordSequence,
+} from './lenient-words.ts';
+import { SPELLINGS, WIDER_WITH } from './spellings.ts';
 import { BREAK, foldWordsJoined } from './text.ts';
 
 export interface PhraseWord {
   readonly word: string;
   /** Other words that may stand between the word before and this one. */
   readonly gapMax: number;
+  /** No entry asks for it: it joins what stands between. */
+  readonly isLink?: boolean;
 }
 
 export interface Phrase {
@@ -51,12 +63,10 @@ function alternativesOf(text: string): readonly Phrase[] {
   const places = placesIn(sequence);
   let phrases: PhraseWord[][] = places.length === 0 ? [] : [[]];
   for (let at = 0; at < places.length; ) {
-    const { parts, length } = spellingsAt(places, at) ?? { parts: partsOf(places[at] as Place), length: 1 };
-    phrases = phrases
-      .flatMap((phrase) =>
-        parts.map((part) => [...phrase, ...part.map((word, i) => ({ word, gapMax: i > 0 ? 0 : GAP_MAX }))]),
-      )
-      .slice(0, PHRASES_MAX);
+    const spelled = spellingsAt(places, at) ?? { parts: partsOf(places[at] as Place), length: 1 };
+    const adjacent = spelled.parts.map((part) => part.map((word, i) => ({ word, gapMax: i > 0 ? 0 : GAP_MAX })));
+    const { parts, length } = widerAt(places, at) ?? { parts: adjacent, length: spelled.length };
+    phrases = phrases.flatMap((phrase) => parts.map((part) => [...phrase, ...part])).slice(0, PHRASES_MAX);
     at += length;
   }
   const isNegation = hasNegation(sequence);
@@ -65,9 +75,26 @@ function alternativesOf(text: string): readonly Phrase[] {
 
 function hasNegation(words: WordSequence): boolean {
   for (let at = 0; at < words.length; at++) {
-    if (words.kindAt(at) === NEGATION && negatedUpTo(words, at) >= at) return true;
+    if (isNegationAt(words, at)) return true;
   }
   return false;
+}
+
+/** Words between which one more may stand where a link is among them: *cuisine aménagée et bien équipée*. */
+function widerAt(
+  places: readonly Place[],
+  at: number,
+): { readonly parts: readonly PhraseWord[][]; readonly length: number } | null {
+  const [first = '', second = ''] = places.slice(at, at + 2).map(({ words }) => words[0]);
+  const wider = WIDER_WITH.find(({ words: [a, b] }) => shareLemma(a, first) && shareLemma(b, second));
+  if (wider === undefined) return null;
+  const head = { word: first, gapMax: GAP_MAX };
+  const linked = Array.from({ length: GAP_MAX + 1 }, (_, before) => [
+    head,
+    { word: wider.link, gapMax: before, isLink: true },
+    { word: second, gapMax: GAP_MAX - before },
+  ]);
+  return { parts: [[head, { word: second, gapMax: GAP_MAX }], ...linked], length: 2 };
 }
 
 /** The words of a text between which other words count as one. */
@@ -80,6 +107,8 @@ export interface Place {
   readonly first: number;
   readonly length: number;
   readonly isNegated: boolean;
+  /** *: non* follows. */
+  readonly isDenied: boolean;
 }
 
 interface FoldedWords extends WordSequence {
@@ -108,11 +137,12 @@ function placesIn(words: WordSequence): readonly Place[] {
   for (let at = 0; at < words.length; ) {
     const kind = words.kindAt(at);
     const isNegated = at <= negatedEnd;
-    if (kind === NEGATION) negatedEnd = Math.max(negatedEnd, negatedUpTo(words, at));
     const number = kind === PLAIN || kind === NEGATION ? null : numberAt(words, at);
+    if (mayNegate(kind, number?.word)) negatedEnd = Math.max(negatedEnd, negatedUpTo(words, at));
     const said = number === null ? [words.wordAt(at)] : [number.word, ...number.others];
     const length = number?.length ?? 1;
-    places.push({ words: said, apart: number?.apart ?? null, first: at, length, isNegated });
+    const isDenied = isDeniedBefore(words, at + length);
+    places.push({ words: said, apart: number?.apart ?? null, first: at, length, isNegated, isDenied });
     at += length;
   }
   return places;
@@ -168,7 +198,9 @@ export function shareLemma(a: string, b: string): boolean {
 interface FoldedPlace {
   /** Of all that is said there. */
   readonly lemmas: readonly string[];
+  readonly first: number;
   readonly isNegated: boolean;
+  readonly isDenied: boolean;
 }
 
 export interface FoldedText {
@@ -183,7 +215,7 @@ export interface FoldedText {
 export function foldTexts(texts: readonly string[]): FoldedText {
   const sequences = texts.map(sequenceOf);
   const places = sequences.map((words) =>
-    placesIn(words).map(({ words, isNegated }) => ({ lemmas: words.flatMap(lemmasOf), isNegated })),
+    placesIn(words).map(({ words, ...place }) => ({ ...place, lemmas: words.flatMap(lemmasOf) })),
   );
   return {
     phrases: sequences.map(({ words }) => ` ${words.join(' ')} `),
@@ -199,7 +231,7 @@ export function hasPhrase({ lemmas, places }: FoldedText, phrase: Phrase): boole
 }
 
 /** Places with which the phrase ends. */
-function endsOf({ words, isNegation }: Phrase, places: readonly FoldedPlace[]): readonly number[] {
+export function endsOf({ words, isNegation }: Phrase, places: readonly FoldedPlace[]): readonly number[] {
   let ends: readonly number[] = [];
   for (const [i, { word, gapMax }] of words.entries()) {
     const before = new Set(ends);
@@ -208,7 +240,9 @@ function endsOf({ words, isNegation }: Phrase, places: readonly FoldedPlace[]): 
       for (let gap = 0; gap <= gapMax; gap++) if (before.has(at - 1 - gap)) return true;
       return false;
     };
-    const mayBeHere = (place: FoldedPlace, at: number) => (i === 0 ? isNegation || !place.isNegated : follows(at));
+    const isSaid = (place: FoldedPlace) =>
+      isNegation || !((i === 0 && place.isNegated) || (i === words.length - 1 && place.isDenied));
+    const mayBeHere = (place: FoldedPlace, at: number) => isSaid(place) && (i === 0 || follows(at));
     ends = places.flatMap((place, at) =>
       mayBeHere(place, at) && wanted.some((lemma) => place.lemmas.includes(lemma)) ? [at] : [],
     );

@@ -22,7 +22,7 @@ const ROMAN_NUMBERS: ReadonlyMap<string, string> = new Map(
     .map((numeral, i) => [numeral, String(i + 1)]),
 );
 const CITIES_WITH_ARRONDISSEMENTS: ReadonlySet<string> = new Set(['paris', 'lyon', 'marseille']);
-const ORDINAL = /^0*(\d+)(?:er?|ere|eme|ieme|nd|nde|d)?$/;
+const ORDINAL = /^0{0,3}(\d{1,3})(?:er?|ere|eme|ieme|nd|nde|d)?$/;
 const ARRONDISSEMENT = /^(?:arrondissements?|arrdt?|arr|ardt)$/;
 
 /** Folded words of a commune name in one canonical spelling, one space between them; empty when nothing is left. */

@@ -138,7 +138,11 @@ export function currencyFault(written: string): string | null {
 /** As in `1.250,-` and `1'250.--`. */
 const NO_CENTS = /([.,]) ?[-–—]{1,2}$/;
 
+/** With its unit and terms; the forms of these are not all linear. */
+const WRITTEN_LENGTH_MAX = 100;
+
 function parseNumber(written: string, member: string): Parsed {
+  if (written.length > WRITTEN_LENGTH_MAX) return { kind: 'fault', fault: NO_NUMBER };
   const text = written
     .replaceAll(/[’ʼ´`']/g, ' ')
     .replaceAll(/[\s\u2007\u202f\u2060\ufeff]+/g, ' ')

@@ -66,7 +66,7 @@ export const mail: Feature = {
     });
     const mailing = startMailing({
       ...shared,
-      publicUrl: publicUrl.replace(/\/+$/, ''),
+      publicUrl: publicUrl.replace(/(?<!\/)\/+$/, ''),
       gatherMs,
       isConsentRequired: config.isMailConsentRequired,
       keptSince: () => horizonsOf(config.retentionDays, new Date()).deliveries,

@@ -7,7 +7,7 @@ import { GAP_MAX } from '../../domain/word-phrases.ts';
 import type { CodeTable } from '../code-table.ts';
 import type { LoosePhrase, LoosePhraseTable, PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
-import { OCCURRENCE, TokenReader } from './token-reader.ts';
+import { DENIED, NEGATED, OCCURRENCE, TokenReader } from './token-reader.ts';
 
 const GENERATION_MAX = 2 ** 30 - 1;
 const TEXT_END = -1;
@@ -102,15 +102,17 @@ export class AdvertText {
   #areInOrder({ steps, isNegation }: LoosePhrase): boolean {
     if (this.#placesReadIn !== this.#generation) this.#readPlaces();
     let count = -1;
-    for (const { term, gapMax } of steps) {
+    for (let step = 0; step < steps.length; step++) {
+      const { term, gapMax } = steps[step] as LoosePhrase['steps'][number];
+      const excluded = isNegation ? 0 : (step === 0 ? NEGATED : 0) + (step === steps.length - 1 ? DENIED : 0);
       const [ends, next] = [this.#ends, this.#nextEnds];
       let found = 0;
       for (let at = this.#firstPlaceOf(term), end = 0; at >= 0; at = this.#places[at + 1] as number) {
         const occurrence = this.#places[at] as number;
-        const place = occurrence >> 1;
+        const place = occurrence >> 2;
         while (end < count && (ends[end] as number) + 1 + gapMax < place) end += 1;
-        const begins = count < 0 && (isNegation || (occurrence & 1) === 0);
-        if (begins || (end < count && (ends[end] as number) < place)) next[found++] = place;
+        if ((occurrence & excluded) !== 0) continue;
+        if (count < 0 || (end < count && (ends[end] as number) < place)) next[found++] = place;
       }
       if (found === 0) return false;
       count = found;

@@ -3,7 +3,15 @@
  * outside plain Latin is read by `foldWords`.
  */
 
-import { NEGATION, negatedUpTo, numberAt, PLAIN, type WordSequence } from '../../domain/lenient-words.ts';
+import {
+  isDeniedBefore,
+  mayNegate,
+  NEGATION,
+  negatedUpTo,
+  numberAt,
+  PLAIN,
+  type WordSequence,
+} from '../../domain/lenient-words.ts';
 import {
   BREAK,
   foldWordsJoined,
@@ -53,8 +61,12 @@ class IntegerList {
   }
 }
 
-/** What `occurrences` have: the place of a word, twice, plus one behind a negation; then a term. */
+/** What `occurrences` have: the place of a word, four times, plus these; then a term. */
 export const OCCURRENCE = 2;
+/** It stands behind a negation. */
+export const NEGATED = 1;
+/** *: non* follows. */
+export const DENIED = 2;
 
 export class TokenReader implements WordSequence {
   readonly #table: TokenTable;
@@ -236,32 +248,33 @@ export class TokenReader implements WordSequence {
     for (let at = 0; at < length; ) {
       const token = tokens[at] as number;
       const kind = this.#table.kindOf(token);
-      const negated = at <= negatedEnd ? 1 : 0;
-      if (kind === NEGATION) negatedEnd = Math.max(negatedEnd, negatedUpTo(this, at));
       const number = kind === PLAIN || kind === NEGATION ? null : numberAt(this, at);
+      const isDenied = isDeniedBefore(this, at + (number?.length ?? 1));
+      const marks = (at <= negatedEnd ? NEGATED : 0) + (isDenied ? DENIED : 0);
+      if (mayNegate(kind, number?.word)) negatedEnd = Math.max(negatedEnd, negatedUpTo(this, at));
       if (number === null) {
-        this.#addTerms(token, negated);
+        this.#addTerms(token, marks);
         at += 1;
       } else {
         // The index finds searches by the words of strict entries too.
         for (const end = at + number.length; at < end; at++) this.#noteTerms(tokens[at] as number);
-        this.#addTerms(this.#tokenOfString(number.word), negated);
-        for (const word of number.others) this.#addTerms(this.#tokenOfString(word), negated);
+        this.#addTerms(this.#tokenOfString(number.word), marks);
+        for (const word of number.others) this.#addTerms(this.#tokenOfString(word), marks);
       }
       this.#place += 1;
     }
   }
 
-  #addTerms(token: number, negated: number): void {
+  #addTerms(token: number, marks: number): void {
     const term = this.#table.termOf(token);
-    if (term > 0) this.#addTerm(term, negated);
-    else if (term < 0) for (const one of this.#table.termsOf(token)) this.#addTerm(one, negated);
+    if (term > 0) this.#addTerm(term, marks);
+    else if (term < 0) for (const one of this.#table.termsOf(token)) this.#addTerm(one, marks);
   }
 
-  #addTerm(term: number, negated: number): void {
+  #addTerm(term: number, marks: number): void {
     this.#noteTerm(term);
-    if (negated === 0) this.#termSeenIn[term] = 2 * this.#generation + 1;
-    this.#occurrences.push(2 * this.#place + negated);
+    if (marks === 0) this.#termSeenIn[term] = 2 * this.#generation + 1;
+    this.#occurrences.push(4 * this.#place + marks);
     this.#occurrences.push(term);
   }
 
