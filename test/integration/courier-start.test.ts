@@ -65,26 +65,34 @@ test('overdue retries without a message are all sent, as fast as they are found'
   await stage.untilAllEnded();
 });
 
-test('a message that waits is waited for, whatever the row says; one of an earlier attempt changes nothing', async (t) => {
+test('the row decides over a message that names a later time than the row; one of an earlier attempt changes nothing', async (t) => {
   const { receiver, stage } = await openBacklog(t);
   const { database, broker } = stage;
   const search = await seedSearch(database);
-  const due = await seedDeliveries(database, search, Array(3).fill(receiver.urlOf('/hook')));
-  const [held, missing, tried] = due.map((each) => ({
+  const due = await seedDeliveries(database, search, Array(4).fill(receiver.urlOf('/hook')));
+  const [held, missing, tried, later] = due.map((each) => ({
     ...each,
     attemptCount: 1,
     startedAt: SEEDED_ATTEMPT_AT,
     dueAtMs: Date.now(),
   }));
-  assert.ok(held && missing && tried);
-  // As after PostgreSQL's clock was set two hours forward.
-  await putInState(database, [held.id, missing.id], 'retry_wait', 1, new Date(Date.now() - 7_200_000));
+  assert.ok(held && missing && tried && later);
+  const dueAt = new Date(Date.now() - 7_200_000);
+  await putInState(database, [missing.id, later.id], 'retry_wait', 1, dueAt);
+  await putInState(database, [held.id], 'retry_wait', 1, new Date(Date.now() + 3_600_000));
   await putInState(database, [tried.id], 'retry_wait', 2);
-  await publishRetries(broker, [{ ...held, dueAtMs: Date.now() + 3_600_000 }, tried]);
+  // As a process has published it whose clock was two hours ahead.
+  await publishRetries(broker, [
+    { ...held, dueAtMs: Date.now() + 3_600_000 },
+    { ...later, dueAtMs: dueAt.getTime() + 7_200_000 },
+    tried,
+  ]);
   await stage.start();
   await untilIs(() => countOpen(database), 2);
-  await untilIs(async () => (await broker.manager.streams.info(broker.names.retriesStream)).state.messages, 1);
-  assert.deepEqual(stage.repairs.missing, [1]);
+  assert.equal(
+    stage.repairs.missing.reduce((sum, count) => sum + count, 0),
+    2,
+  );
   const { rows } = await database.query(`select id from delivery_states where state = 'retry_wait' order by id`);
   assert.deepEqual(
     rows.map(({ id }) => id),
@@ -218,4 +226,19 @@ test('a claim that could not be given back at a farewell is found by the next co
   assert.equal(await stateOf(), 'sending');
   await stage.start();
   await untilIs(stateOf, 'retry_wait', 60_000);
+});
+
+test('a retry becomes due by the clock of its row, though the clock of its courier is two hours ahead', async (t) => {
+  const ahead = () => new Date(Date.now() + 7_200_000);
+  const { receiver, stage, due } = await openBacklog(t, { retryDelayMs: 3_600_000, clock: ahead });
+  receiver.script('/0', { type: 'answer', status: 500 });
+  await stage.start();
+  const { manager, names } = stage.broker;
+  await untilIs(async () => (await manager.streams.info(names.retriesStream)).state.messages, 1);
+  const message = await manager.streams.getMessage(names.retriesStream, {
+    last_by_subj: `${names.retries}.*.${due[0]?.id}`,
+  });
+  const { rows } = await stage.database.query('select due_at from open_deliveries where id = $1', [due[0]?.id]);
+  const lateMs = Number(Buffer.from(message.data).toString().split(' ').at(-1)) - rows[0].due_at.getTime();
+  assert.ok(lateMs >= 0 && lateMs < 5_000, `${lateMs} ms after its row`);
 });

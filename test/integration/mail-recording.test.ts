@@ -47,12 +47,16 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
 test('an item waits for its morning, and goes along with nothing before', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
-  const now = new Date('2027-03-10T09:00:00Z');
+  // Summer time begins on 28 March 2027; 10 May is a Monday.
+  const times = ['2027-03-10T09:00:00Z', '2027-03-27T06:30:00Z', '2027-05-10T04:59:59Z', '2027-05-10T05:00:00Z'];
   for (const frequency of ['daily', 'weekly'] as const) {
     const search = await scene.newSearch(client, 'jo@example.org', { notificationFrequency: frequency });
-    const [id] = await scene.record(search, 1, { now });
-    const { rows } = await scene.database.query('select due_at, gathers_from from mail_items where id = $1', [id]);
-    assert.deepEqual(rows, [{ due_at: nextMorning(frequency, now), gathers_from: nextMorning(frequency, now) }]);
+    for (const now of times.map((time) => new Date(time))) {
+      const [id] = await scene.record(search, 1, { now });
+      const { rows } = await scene.database.query('select due_at, gathers_from from mail_items where id = $1', [id]);
+      const morning = nextMorning(frequency, now);
+      assert.deepEqual(rows, [{ due_at: morning, gathers_from: morning }]);
+    }
   }
   assert.equal(await scene.claim(), null);
 });

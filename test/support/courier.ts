@@ -18,6 +18,7 @@ import { RECOVERY_MAX_MS, until } from './until.ts';
 const PATIENT_MS = 60_000;
 
 export interface CourierSettings extends Partial<SenderOptions> {
+  readonly clock?: () => Date;
   readonly retryDelayMs: number;
   readonly attemptsInFlightMax?: number;
   readonly silentMarginMs?: number;
@@ -89,7 +90,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       attemptTimeoutMs,
       ...(settings.silentMarginMs === undefined ? {} : { silentMarginMs: settings.silentMarginMs }),
       attemptsInFlightMax: settings.attemptsInFlightMax ?? 64,
-      clock: () => new Date(),
+      clock: settings.clock ?? (() => new Date()),
       onAttempt: () => undefined,
       onMissing: (count) => repairs.missing.push(count),
       endpointPauseDays: 3,

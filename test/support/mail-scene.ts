@@ -144,7 +144,6 @@ export async function openMailScene(
         attemptTimeoutMs: PATIENT_MS,
         drainTimeoutMs: PATIENT_MS,
         gate: createPauseGate(),
-        clock: () => new Date(),
         onMail: (mail) => void settled.push(mail),
         supervisor: quietSupervisor(),
         onTransientError: (what, error) => assertNever(what, error),

@@ -17,7 +17,7 @@ export interface RetryMessage {
   readonly attemptCount: number;
   /** When it began: after the database came back older, an attempt has the number of a former one. */
   readonly startedAt: Date;
-  /** Milliseconds since the epoch, by the publisher's clock. */
+  /** Milliseconds since the epoch, by PostgreSQL's clock, as in the row. */
   readonly dueAtMs: number;
 }
 
@@ -60,12 +60,13 @@ export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'byt
 }
 
 /**
- * Whether the stream holds the message of this attempt and will hand it out. Rejects when NATS is away. A nats-server
+ * Whether the stream holds the message of this attempt, due at `latestMs` or before, and will hand it out. Rejects when NATS is away. A nats-server
  * below 2.10 that was killed has acknowledged messages again, which no consumer gets any more.
  */
 export async function holdsRetry(
   broker: Broker,
   { id, endpointKey, ...attempt }: Omit<RetryMessage, 'dueAtMs'>,
+  latestMs: number,
 ): Promise<boolean> {
   const { manager, names } = broker;
   try {
@@ -73,7 +74,7 @@ export async function holdsRetry(
       last_by_subj: retrySubject(broker, endpointKey, id),
     });
     const held = retryOf({ subject: message.subject, bytes: message.data });
-    if (held === null || textOf(held) !== textOf(attempt)) return false;
+    if (held === null || textOf(held) !== textOf(attempt) || held.dueAtMs > latestMs) return false;
     const consumer = await manager.consumers.info(names.retriesStream, retryConsumer(retryPartition(endpointKey)));
     return message.seq > consumer.ack_floor.stream_seq && !withholds(consumer, message.seq);
   } catch (error) {

@@ -11,6 +11,7 @@ import { urlKeyOfKey } from '../domain/endpoint.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import { readAbandoned, recordLastAlertTimes, repairLastAlertTimes, type SettledAttempt } from '../store/attempts.ts';
 import { beat, declareDead, registerCourier, removeCouriers } from '../store/couriers.ts';
+import { createDatabaseClock } from '../store/database-clock.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
 import { DueQueue } from './due-queue.ts';
 import { FairScheduler } from './fair-scheduler.ts';
@@ -40,7 +41,8 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     maintenance.recordAlert(settled);
     dependencies.onAttempt(settled);
   };
-  const settlement: Settlement = startSettlement({ ...dependencies, onAttempt }, announcer.announce);
+  const databaseClock = createDatabaseClock(dependencies.database);
+  const settlement: Settlement = startSettlement({ ...dependencies, onAttempt }, databaseClock, announcer.announce);
   const sending = new Sending(dependencies, {
     scheduler,
     holder: () => maintenance.number,
@@ -55,7 +57,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     },
   });
   maintenance.start({ due, settlement, pump: sending.pump });
-  const retries = startRetries(dependencies);
+  const retries = startRetries(dependencies, databaseClock);
   return {
     inFlight: () => scheduler.inFlight + settlement.unrecorded,
     waiting: () => scheduler.waiting,

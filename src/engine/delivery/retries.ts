@@ -11,7 +11,8 @@ import { BrokerUnavailableError } from '../broker/outage.ts';
 import { acknowledgeAll, type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages.ts';
 import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
-import { type OverduePosition, readOverdueRetries, releaseRetries, type WaitingRetry } from '../store/retries.ts';
+import type { DatabaseClock } from '../store/database-clock.ts';
+import { type OverdueRetry, readOverdueRetries, releaseRetries, type WaitingRetry } from '../store/retries.ts';
 import type { CourierDependencies } from './settle.ts';
 
 interface DueRetry {
@@ -29,9 +30,10 @@ const SLICE_MAX = 4;
 const CHECK_EVERY_MS = 500;
 const ANSWER_MAX_MS = 400;
 const OVERDUE_MS = 5_000;
+const UNKNOWN_TIME_MS = 1_000;
 const LOOKED_FOR_MAX = 100;
 
-export function startRetries(dependencies: CourierDependencies): Pick<Task, 'stop'> {
+export function startRetries(dependencies: CourierDependencies, databaseClock: DatabaseClock): Pick<Task, 'stop'> {
   const { broker, database, announcer, gate, supervisor, onTransientError } = dependencies;
   const release: Release = async (retries) => announcer.announce(await releaseRetries(database, retries));
   const actor = spawn<DueRetry>({
@@ -48,7 +50,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
       void acknowledgeAll(batch.map(({ message }) => message));
     },
   });
-  const onMessage = taking(dependencies, actor);
+  const onMessage = taking(actor, databaseClock, onTransientError);
   const openPulls = (): readonly Pull[] =>
     Array.from({ length: RETRY_PARTITIONS }, (_, partition) =>
       startPull(broker, {
@@ -81,11 +83,16 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
 type Release = (retries: readonly WaitingRetry[]) => Promise<void>;
 
 /** How a pulled message is settled. */
-function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (message: PulledMessage) => Promise<void> {
+function taking(
+  actor: Actor<DueRetry>,
+  databaseClock: DatabaseClock,
+  onTransientError: CourierDependencies['onTransientError'],
+): (message: PulledMessage) => Promise<void> {
   return async (message) => {
     const retry = retryOf(message);
     if (retry === null) return message.settle({ type: 'term' });
-    const earlyMs = retry.dueAtMs - clock().getTime();
+    const time = await databaseClock().catch((error: Error) => void onTransientError('time of a retry', error));
+    const earlyMs = time ? retry.dueAtMs - time.earliestMs : UNKNOWN_TIME_MS;
     if (earlyMs > 0) return message.settle({ type: 'nak', delayMs: earlyMs });
     // A drained actor refuses it: it is redelivered to another courier.
     await actor.tell({ retry, message }).catch(() => message.settle({ type: 'nak', delayMs: 0 }));
@@ -95,12 +102,13 @@ function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (messag
 /** Skips rows whose message exists, and checks them again after all others. A page without any is followed by the next. */
 function startOverdueCheck(dependencies: CourierDependencies, release: Release): Task {
   const { broker, database, gate, onMissing, onTransientError } = dependencies;
-  let position: OverduePosition | null = null;
-  /** An unreachable NATS holds no message. */
-  const isHeld = async (retry: WaitingRetry): Promise<boolean> => {
+  let position: OverdueRetry | null = null;
+  /** An unreachable NATS holds no message, and one that names a later time than its row is not waited for. */
+  const isHeld = async (retry: OverdueRetry): Promise<boolean> => {
     if (!broker.isConnected()) return false;
     const late = (): Error => new BrokerUnavailableError('no answer about a retry');
-    return inTime(holdsRetry(broker, retry), ANSWER_MAX_MS, late).catch(() => false);
+    const held = holdsRetry(broker, retry, retry.dueAtMs + OVERDUE_MS);
+    return inTime(held, ANSWER_MAX_MS, late).catch(() => false);
   };
   async function work(): Promise<number | undefined> {
     if (gate?.isOpen === false) return undefined;

@@ -14,6 +14,7 @@ import { publishRetries } from '../broker/retry-messages.ts';
 import { type AttemptOutcome, abortedOutcome, afterAttempt, type DueDelivery } from '../domain/delivery.ts';
 import { type AbandonedAttempt, recordAttempts, type SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
+import type { DatabaseClock } from '../store/database-clock.ts';
 import type { ClaimedDelivery } from '../store/delivery-claims.ts';
 import type { DocumentCache } from '../store/document-cache.ts';
 import type { DeadEndpoint } from '../store/endpoints.ts';
@@ -77,7 +78,8 @@ const GATHER_MS = 20;
 const PUBLISHING_MAX = 64;
 
 export function startSettlement(
-  { broker, database, retryDelayMs, clock, onAttempt, supervisor, onTransientError }: CourierDependencies,
+  { broker, database, retryDelayMs, onAttempt, supervisor, onTransientError }: CourierDependencies,
+  databaseClock: DatabaseClock,
   onDue: (due: readonly DueDelivery[]) => void,
 ): Settlement {
   const publishing = new InFlight();
@@ -95,11 +97,17 @@ export function startSettlement(
   }
 
   async function publish(settled: readonly SettledAttempt[]): Promise<void> {
-    const nowMs = clock().getTime();
-    const retries = settled.flatMap(({ after, outcome: { startedAt }, retryInMs, ...attempt }) =>
-      after.state === 'retry_wait' ? [{ ...attempt, startedAt, dueAtMs: nowMs + Math.max(0, retryInMs) }] : [],
-    );
-    await publishRetries(broker, retries).catch((error: Error) => onTransientError('publish retries', error));
+    const failed = settled.filter(({ after }) => after.state === 'retry_wait');
+    if (failed.length === 0) return;
+    try {
+      const { latestMs } = await databaseClock();
+      const retries = failed.map(({ outcome: { startedAt }, retryInMs, ...attempt }) => {
+        return { ...attempt, startedAt, dueAtMs: latestMs + Math.max(0, retryInMs) };
+      });
+      await publishRetries(broker, retries);
+    } catch (error) {
+      onTransientError('publish retries', error as Error);
+    }
   }
 
   const actor = spawn<EndedAttempt>({

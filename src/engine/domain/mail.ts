@@ -80,7 +80,7 @@ export function emailStatusOf(
   return search.notificationEnabled ? 'active' : 'off';
 }
 
-const MAIL_HOUR = 7;
+export const MAIL_HOUR = 7;
 const MONDAY = 1;
 const PARIS = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'Europe/Paris',

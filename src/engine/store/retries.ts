@@ -32,23 +32,24 @@ export async function releaseRetries(
   return rows.map((row) => ({ ...row, lane: 'retry' }));
 }
 
-/** The position after which a page begins; `dueAt` is PostgreSQL's text: a `Date` would lose the microseconds. */
-export interface OverduePosition {
-  readonly id: Uuid;
+export interface OverdueRetry extends WaitingRetry {
+  /** PostgreSQL's text, after which the next page begins: a `Date` would lose the microseconds. */
   readonly dueAt: string;
+  readonly dueAtMs: number;
 }
 
 /** Retries that are overdue by `overdueMs`, longest first. Served by open_retrying. */
 export async function readOverdueRetries(
   client: Queryable,
   overdueMs: number,
-  after: OverduePosition | null,
+  after: Pick<OverdueRetry, 'id' | 'dueAt'> | null,
   limit: number,
-): Promise<readonly (WaitingRetry & OverduePosition)[]> {
-  const { rows } = await client.query<WaitingRetry & OverduePosition>({
+): Promise<readonly OverdueRetry[]> {
+  const { rows } = await client.query<OverdueRetry>({
     name: 'overdue-retries',
     text: `
-      select id, endpoint_key as "endpointKey", attempt_count as "attemptCount", claimed_at as "startedAt", due_at::text as "dueAt"
+      select id, endpoint_key as "endpointKey", attempt_count as "attemptCount", claimed_at as "startedAt", due_at::text as "dueAt",
+        extract(epoch from due_at)::float8 * 1000 as "dueAtMs"
       from open_deliveries
       where ${isInLane('waiting_retry')} and due_at < statement_timestamp() - $1 * interval '1 millisecond' and (due_at, id) > ($2, $3)
       order by due_at, id limit $4`,

@@ -42,7 +42,8 @@ export interface ClaimedMail {
 
 export interface MailClaimOptions {
   readonly leaseMs: number;
-  readonly now: Date;
+  /** Null: PostgreSQL's clock. */
+  readonly now: Date | null;
   /** Items of searches without consent are cancelled. */
   readonly isConsentRequired?: boolean;
 }
@@ -58,9 +59,10 @@ const TOKEN_BYTES = 16;
 export async function claimMail(
   database: Database,
   { clientId, key, mailId }: MailTurn,
-  { leaseMs, now, isConsentRequired = false }: MailClaimOptions,
+  { leaseMs, now: given, isConsentRequired = false }: MailClaimOptions,
 ): Promise<ClaimedMail | null> {
   return transaction(database, async (client) => {
+    const now = given ?? (await client.query<{ now: Date }>('select now()')).rows[0]?.now ?? new Date();
     const today = parisDayOf(now);
     const recipient = await lockRecipient(client, key, clientId);
     if (recipient === null) return null;

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
-import { type MailLanguage, nextMorning } from '../../engine/domain/mail.ts';
+import { MAIL_HOUR, type MailLanguage } from '../../engine/domain/mail.ts';
 import { horizonsOf } from '../../engine/domain/retention.ts';
 import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
@@ -27,7 +27,7 @@ export const mail: Feature = {
     const { gatherMs } = config.mail;
     return {
       wants: ({ mail }) => mail !== null && (mail.hasConsent || !config.isMailConsentRequired),
-      record: (pairs, now) => insertMailItems(newMailItems(pairs), now, gatherMs),
+      record: (pairs) => insertMailItems(newMailItems(pairs), null, gatherMs),
       onRecorded(pairs) {
         for (const { route, events, hasBegun } of pairs) {
           metrics.mailItems.inc(mailReasonsOf(route, events, hasBegun).length);
@@ -73,7 +73,6 @@ export const mail: Feature = {
       resolvePlace: (place) => reference.resolvePlace(place),
       retryDelayMs: config.retryDelayMs,
       attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
-      clock: () => new Date(),
       onMail: (settled, itemCount) => reportMail(metrics, log, settled, itemCount),
       supervisor,
     });
@@ -123,12 +122,22 @@ function reportMail(metrics: Metrics, log: Log, { id, attempt, outcome, after }:
   log[error === null ? 'debug' : 'info'](line, 'mail');
 }
 
+/** As SQL, the first seven o'clock in Paris after the timestamp `at`: of any day, or of a Monday. */
+function nextMorning(unit: 'day' | 'week', at: string): string {
+  const hour = `interval '${MAIL_HOUR} hours'`;
+  const begun = `date_trunc('${unit}', (${at} at time zone 'Europe/Paris') - ${hour})`;
+  return `(${begun} + interval '1 ${unit}' + ${hour}) at time zone 'Europe/Paris'`;
+}
+
 /**
- * Recorded at `now`. Instant ones gather for `gatherMs`, by PostgreSQL's clock; the others wait for their morning, when
- * they begin to gather as well.
+ * Recorded at `now`; null: at the present time of PostgreSQL's clock, by which they become due. Instant ones gather for
+ * `gatherMs`; the others wait for their morning, when they begin to gather as well.
  */
-export function insertMailItems(items: readonly NewMailItem[], now: Date, gatherMs: number): readonly Statement[] {
-  const mornings = JSON.stringify({ daily: nextMorning('daily', now), weekly: nextMorning('weekly', now) });
+export function insertMailItems(
+  items: readonly NewMailItem[],
+  now: Date | null,
+  gatherMs: number,
+): readonly Statement[] {
   const rows = items.map((item) => JSON.stringify(item));
   return statementShares(rows, ({ length }) => length).map((share) => ({
     name: 'insert-mail-items',
@@ -140,8 +149,9 @@ export function insertMailItems(items: readonly NewMailItem[], now: Date, gather
         coalesce(morning, now() + $2 * interval '1 millisecond')
       from json_to_recordset($1) as written(id uuid, "clientId" uuid, "searchNumber" integer, "matchId" uuid,
           "propertyUuid" uuid, route json, reason json, generation integer),
-        lateral (select ($3::json ->> (route ->> 'frequency'))::timestamptz as morning) as due`,
-    values: [`[${share.join()}]`, gatherMs, mornings],
+        lateral (select case route ->> 'frequency' when 'daily' then ${nextMorning('day', 'coalesce($3::timestamptz, now())')}
+          when 'weekly' then ${nextMorning('week', 'coalesce($3::timestamptz, now())')} end as morning) as due`,
+    values: [`[${share.join()}]`, gatherMs, now],
   }));
 }
 

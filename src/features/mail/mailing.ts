@@ -37,7 +37,8 @@ export interface MailingDependencies extends LetterDependencies {
   readonly drainTimeoutMs: number;
   /** While closed, no attempt starts. */
   readonly gate: Pick<PauseGate, 'isOpen'>;
-  readonly clock: () => Date;
+  /** The time of a claim, for tests; PostgreSQL's clock otherwise, by which items become due. */
+  readonly clock?: () => Date;
   /** Monotonic milliseconds; default: this process's. */
   readonly nowMs?: () => number;
   readonly onMail: (settled: SettledMail, itemCount: number) => void;
@@ -127,7 +128,7 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
 async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retrying: Retrying): Promise<void> {
   const { database, attemptTimeoutMs, retryDelayMs, clock, from, sender, onMail, onTransientError } = dependencies;
   const { nowMs = () => performance.now(), isConsentRequired = false } = dependencies;
-  const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock(), isConsentRequired };
+  const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock?.() ?? null, isConsentRequired };
   let claimedAt = 0;
   // A claim whose answer was lost lasts until its lease ends.
   const mail = await retrying(() => {
