@@ -1,6 +1,7 @@
 /** Turns the reports of the stages into metrics, log lines and activities: each fact once, in one place. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import type { Activity } from './engine/domain/activity.ts';
 import { createdAtOf } from './engine/domain/ids.ts';
 import { nearestName } from './engine/domain/nearest-name.ts';
@@ -30,8 +31,11 @@ export interface Observers {
 
 /** Dead letters of each batch that are logged. */
 const DEAD_LETTERS_SHOWN = 10;
+/** Endpoints whose series of failures this process remembers having logged. */
+const FAILING_MAX = 20_000;
 
 export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed): Observers {
+  const failing = new LRUCache<string, true>({ max: FAILING_MAX });
   return {
     onRecorded(recorded, { understood, deadLettered }, seconds) {
       for (const [outcome, count] of Object.entries(recorded.outcomes)) metrics.changes.inc({ outcome }, count);
@@ -51,7 +55,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     },
     onAttempt(settled) {
       countAttempt(metrics, settled);
-      logAttempt(log, settled);
+      logAttempt(log, settled, failing);
       feed.publish(() => [attemptActivity(settled)]);
     },
     onMissing(count) {
@@ -129,7 +133,9 @@ function countAttempt(metrics: Metrics, { id, outcome, after }: SettledAttempt):
 }
 
 /** The answer's text is not logged: the endpoint controls its content. */
-function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, traceparent }: SettledAttempt): void {
+/** Each attempt at debug. Where an endpoint's series of failures begins and where it ends, one line at info. */
+function logAttempt(log: Log, settled: SettledAttempt, failing: LRUCache<string, true>): void {
+  const { id, endpointKey, attemptCount, outcome, after, traceparent } = settled;
   const { statusCode, error, reason } = outcome;
   const line = {
     delivery: id,
@@ -142,8 +148,11 @@ function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, t
     durationMs: Math.round(outcome.durationMs),
     traceId: traceparent?.slice(3, 35) ?? null,
   };
-  if (error === null) log.debug(line, 'attempt');
-  else log.info(line, 'attempt');
+  log.debug(line, 'attempt');
+  if (error === null && failing.delete(endpointKey)) log.info({ endpoint: endpointKey }, 'endpoint answers again');
+  if (error === null || error === 'aborted' || failing.has(endpointKey)) return;
+  failing.set(endpointKey, true);
+  log.info(line, 'endpoint fails: further attempts are logged at debug until it answers 200');
 }
 
 function activitiesOf({ events, began }: Recorded, at: string): readonly Activity[] {

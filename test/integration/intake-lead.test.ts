@@ -12,7 +12,7 @@ import { startTestServers } from '../support/servers.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { until, untilIs } from '../support/until.ts';
 
-test('the time without a leader is told by whoever looks, and then by the next leader', async (t) => {
+test('the time without a leader is shown at once and by the next leader, and counts only while an instance runs', async (t) => {
   const { postgres } = await startTestServers(t);
   await migrate(postgres.url);
   const database = connectDatabase(t, postgres.url);
@@ -38,6 +38,20 @@ test('the time without a leader is told by whoever looks, and then by the next l
   assert.ok(gapSeconds >= 40);
   assert.equal(leaderlessSeconds, 0);
   assert.ok(beganAt && beganAt > led.beganAt);
+  await second.close();
+
+  // The whole service was stopped, and has been back for five seconds.
+  await database.query(`update intake_leads set seen_at = seen_at - interval '940 seconds'`);
+  await database.query(
+    `insert into instances (id, host, process_id, roles, version, newest_migration, started_at, stages, failing)
+     values (gen_random_uuid(), 'h', 1, '{intake}', '0', 1, clock_timestamp() - interval '5 seconds', '{}', '[]')`,
+  );
+  const third = await openLeaderSession(postgres.url);
+  t.after(() => third.close());
+  await third.campaign();
+  await third.showLead();
+  const restarted = await readIntakeLead(database);
+  assert.ok(restarted.gapSeconds >= 5 && restarted.gapSeconds < 900, `${restarted.gapSeconds} s`);
 });
 
 /** Longer than any sign of life may be late where somebody else wants to lead, as PostgreSQL counts. */

@@ -100,6 +100,7 @@ test('a transient error differs from a bug by named codes', () => {
   const sockets = ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT', 'EMFILE'];
   for (const code of [...outages, ...sockets]) assert.ok(isDatabaseOutage(failed(code)), code);
   assert.ok(isDatabaseOutage(new Error('timeout exceeded when trying to connect')));
+  assert.ok(isDatabaseOutage(new Error('timeout expired')), 'a single client that waited for its connection');
   assert.ok(isDatabaseOutage(new Error('Connection terminated unexpectedly')));
   assert.ok(isDatabaseOutage(failed('ENOENT', { syscall: 'connect' })));
   const bugs = ['22P02', '23505', '25001', '26000', '42P01', '0A000', 'ENOENT', 'ERR_INVALID_ARG_TYPE', 'POISON'];

@@ -50,9 +50,11 @@ const BEAT_ANSWER_MAX_MS = 30_000;
 /** The former leader may have died within a transaction. */
 const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
 
-/** The table has one row. */
+/** The table has one row. The gap counts only while an instance that could lead was running. */
 const BEGIN_LEAD = `update intake_leads set began_at = clock_timestamp(), seen_at = clock_timestamp(),
-  gap_seconds = extract(epoch from clock_timestamp() - seen_at)`;
+  gap_seconds = greatest(0, extract(epoch from clock_timestamp() - greatest(seen_at, (
+    select min(i.started_at) from instances i
+    where 'intake' = any(i.roles) and i.seen_at > clock_timestamp() - interval '10 seconds'))))`;
 const SHOW_LEAD = 'update intake_leads set seen_at = clock_timestamp()';
 
 /**
@@ -172,7 +174,7 @@ export async function holdTerm(client: Queryable, term: Term): Promise<number> {
 export interface IntakeLead {
   /** When the last leader began its work; null when there was none. */
   readonly beganAt: Date | null;
-  /** How long no instance had taken adverts in before it. */
+  /** How long no instance had taken adverts in before it, while at least one was running. */
   readonly gapSeconds: number;
   /** How long no instance has taken adverts in; 0 while one does. */
   readonly leaderlessSeconds: number;

@@ -47,6 +47,8 @@ const SAYINGS: readonly RegExp[] = [
   /^Client has encountered a connection error/,
   /^Client was closed/,
   /^Query read timeout$/,
+  // A single client's connection time.
+  /^timeout expired$/,
   /^Cannot use a pool after calling end/,
   /^The server does not support SSL connections/,
   /^There was an error establishing an SSL connection/,
