@@ -373,11 +373,11 @@ describe('the webhook tester', () => {
   });
 
   it('makes four tests of a client at once, 64 in all, and asks the next one to come again', async () => {
-    const waiting: (() => void)[] = [];
+    const waiting: ((outcome?: AttemptOutcome | null) => void)[] = [];
     const gated = await startTestApi(
       { after },
       {
-        deliverOnce: () => new Promise((resolve) => waiting.push(() => resolve(OUTCOME))),
+        deliverOnce: () => new Promise((resolve) => waiting.push((outcome = OUTCOME) => resolve(outcome))),
       },
     );
     const test = (key: string) => gated.call('GET', `${path}&eventType=ad.update.price`, undefined, { key });
@@ -396,6 +396,11 @@ describe('the webhook tester', () => {
     await untilIs(() => waiting.length, 65);
     waiting.at(-1)?.();
     assert.equal((await again).status, 200);
+    const crowded = test(first);
+    await untilIs(() => waiting.length, 66);
+    // Too many names are being looked up.
+    waiting.at(-1)?.(null);
+    assert.deepEqual([(await crowded).status, (await crowded).headers.get('Retry-After')], [429, '5']);
   });
 
   it('tests an endpoint that was saved under other rules', async () => {

@@ -6,6 +6,7 @@
  * off or is too long: the receiver has confirmed the data, and a retry would be a duplicate.
  */
 
+import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher, Pool } from 'undici';
 import { InFlight } from '../actor/waiting.ts';
 import type { AttemptError, AttemptOutcome } from '../domain/delivery.ts';
@@ -64,17 +65,23 @@ const REASON_LENGTH_MAX = 300;
 const IDLE_CONNECTION_MS = 4_000;
 /** An endpoint's hint may keep a connection longer. */
 const IDLE_CONNECTION_MAX_MS = 60_000;
+const CONNECTORS_MAX = 1_000;
 /** After this age a connection is closed, so that its name is resolved anew. */
 const CONNECTION_LIFE_MS = 5 * 60_000;
 
 export function createSender(options: SenderOptions): Sender {
   const { resolveName = createNameLookups(options.allowPrivateNetworks) } = options;
   const connecting = { ...options, resolveName, answerBytesMax: ANSWER_BYTES_MAX };
+  // Each keeps the TLS sessions of its client's endpoints for their next connections.
+  const connectors = new LRUCache<string, ReturnType<typeof createConnector>>({
+    max: CONNECTORS_MAX,
+    memoMethod: (client) => createConnector(connecting, client),
+  });
   const shared = {
     // The origin names the client too (`originOf`), which a connector would not learn otherwise.
     factory(origin: string | URL, pool: object): Pool {
       const { username: client, protocol, host } = new URL(origin);
-      return new Pool(`${protocol}//${host}`, { ...pool, connect: createConnector(connecting, client) });
+      return new Pool(`${protocol}//${host}`, { ...pool, connect: connectors.memo(client) });
     },
     clientTtl: CONNECTION_LIFE_MS,
     // The attempt's own deadline bounds both.
