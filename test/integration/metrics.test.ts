@@ -25,7 +25,18 @@ test('readiness names each check, and says so when PostgreSQL is away', async (t
   };
   const { status, body } = await read('/readyz');
   assert.equal(status, 200);
-  const checks = ['actors', 'clocks', 'index', 'intake', 'nats', 'postgresql', 'progress', 'started', 'streams'];
+  const checks = [
+    'actors',
+    'clocks',
+    'index',
+    'intake',
+    'nats',
+    'postgresql',
+    'progress',
+    'room',
+    'started',
+    'streams',
+  ];
   assert.deepEqual(Object.keys(body.checks).sort(), checks);
 
   await servers.postgres.kill();
