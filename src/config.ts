@@ -221,7 +221,6 @@ const settings = z.object({
   VIGIE_PROXY_ADDRESSES: addresses,
   VIGIE_CONSOLE: boolean,
   VIGIE_CONSOLE_PICTURES: boolean,
-  VIGIE_MAP_FILE: path,
   VIGIE_MAP_TILES_URL: optional(tilesUrl),
   VIGIE_MAP_ATTRIBUTION: z.string().max(500, 'must have at most 500 characters'),
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
@@ -263,7 +262,6 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   const problems = [
     ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
     ...mailProblems(values),
-    ...mapProblems(values),
     ...renamedProblems(environment),
   ];
   if (!parsed.success || problems.length > 0) {
@@ -313,10 +311,6 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     /** Unknown names with our prefix: misspelt, or set by an orchestrator. Worth a warning. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
-}
-
-function mapProblems({ VIGIE_MAP_FILE: file, VIGIE_MAP_TILES_URL: tiles }: Environment): readonly string[] {
-  return file && tiles ? ['VIGIE_MAP_FILE and VIGIE_MAP_TILES_URL exclude each other: name one of them'] : [];
 }
 
 /** Ignored, the old name would make the daemon take the consumer and the retries of the installation without a namespace. */
@@ -373,7 +367,6 @@ function consoleOf(setting: z.output<typeof settings>) {
   if (!setting.VIGIE_CONSOLE) return null;
   return Object.freeze({
     showsPictures: setting.VIGIE_CONSOLE_PICTURES,
-    mapFile: setting.VIGIE_MAP_FILE,
     tilesUrl: setting.VIGIE_MAP_TILES_URL,
     tilesAttribution: setting.VIGIE_MAP_ATTRIBUTION,
   });

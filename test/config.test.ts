@@ -167,7 +167,7 @@ test('nobody changes the configuration, in its depths either', () => {
 
 test('the console is on, may be left out, and takes tiles of one server', () => {
   const tilesUrl = 'https://tiles.example.org/{z}/{x}/{y}.png';
-  const shown = { showsPictures: false, mapFile: null, tilesUrl: null, tilesAttribution: '' };
+  const shown = { showsPictures: false, tilesUrl: null, tilesAttribution: '' };
   assert.deepEqual(readConfig({}).console, shown);
   assert.equal(readConfig({ VIGIE_CONSOLE: 'false' }).console, null);
   assert.deepEqual(readConfig({ VIGIE_MAP_TILES_URL: tilesUrl, VIGIE_MAP_ATTRIBUTION: 'Us' }).console, {
@@ -175,8 +175,6 @@ test('the console is on, may be left out, and takes tiles of one server', () => 
     tilesUrl,
     tilesAttribution: 'Us',
   });
-  assert.equal(readConfig({ VIGIE_MAP_FILE: '/maps/france.pmtiles' }).console?.mapFile, '/maps/france.pmtiles');
-  assert.match(problemsOf({ VIGIE_MAP_FILE: 'a', VIGIE_MAP_TILES_URL: tilesUrl }).join(), /exclude each other/);
   for (const wrong of [
     'https://tiles.example.org/',
     'https://{s}.tiles.example.org/{z}/{x}/{y}.png',

@@ -6,8 +6,7 @@ import { bundleSources } from './bundle.ts';
 
 const directory = process.argv[2];
 if (directory === undefined) throw new Error('name the directory');
-const { script, style, streetScript } = await bundleSources();
+const { script, style } = await bundleSources();
 await mkdir(directory, { recursive: true });
 await writeFile(join(directory, 'console.js'), script);
 await writeFile(join(directory, 'console.css'), style);
-await writeFile(join(directory, 'streets.js'), streetScript);

@@ -9,8 +9,6 @@ import { fileURLToPath } from 'node:url';
 export interface ConsoleBundle {
   readonly script: string;
   readonly style: string;
-  /** The script that draws a map of streets: loaded only where there is one. */
-  readonly streetScript: string;
 }
 
 const BUILT = new URL('built/', import.meta.url);
@@ -25,7 +23,7 @@ export async function bundleSources(): Promise<ConsoleBundle> {
   const { build, stop } = await import('esbuild');
   const page = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url));
   const { outputFiles } = await build({
-    entryPoints: [page('main.tsx'), page('console.css'), page('map/streets.ts')],
+    entryPoints: [page('main.tsx'), page('console.css')],
     outdir: 'console',
     entryNames: '[name]',
     write: false,
@@ -43,12 +41,12 @@ export async function bundleSources(): Promise<ConsoleBundle> {
   // Otherwise its process would live as long as the daemon.
   await stop();
   const textOf = (name: string): string => outputFiles.find(({ path }) => path.endsWith(name))?.text ?? '';
-  return { script: textOf('main.js'), style: textOf('console.css'), streetScript: textOf('streets.js') };
+  return { script: textOf('main.js'), style: textOf('console.css') };
 }
 
 async function readBuilt(): Promise<ConsoleBundle> {
-  const [script = '', style = '', streetScript = ''] = await Promise.all(
-    ['console.js', 'console.css', 'streets.js'].map((name) => readFile(new URL(name, BUILT), 'utf8')),
+  const [script = '', style = ''] = await Promise.all(
+    ['console.js', 'console.css'].map((name) => readFile(new URL(name, BUILT), 'utf8')),
   );
-  return { script, style, streetScript };
+  return { script, style };
 }

@@ -30,7 +30,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const CONSOLE = new URL('../console/', import.meta.url);
 const OUTLINES = new URL('outlines/outlines.topojson', CONSOLE);
 
-type ConsoleBundle = Readonly<Record<'script' | 'style' | 'streetScript', string>>;
+type ConsoleBundle = Readonly<Record<'script' | 'style', string>>;
 
 async function bundle(): Promise<ConsoleBundle> {
   const file = import.meta.url.endsWith('.ts') ? 'bundle.ts' : 'bundle.js';
@@ -68,8 +68,6 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
   });
 
   router.get('/console/:asset', async (ctx) => {
-    const { streets } = shown;
-    if (streets !== null && ctx.params.asset === streets.name) return streets.answer(ctx);
     const asset = (await ready()).assets.get(String(ctx.params.asset));
     if (asset === undefined) throw notFound(THINGS.consoleFile);
     answerAsset(ctx, asset, FOR_EVER);
@@ -114,13 +112,12 @@ async function makeConsoleFiles(
   shown: ConsoleSettings,
   reference: Places,
 ): Promise<ConsoleFiles> {
-  const [{ script, style, streetScript }, outlines] = await Promise.all([bundle(), readFile(OUTLINES, 'utf8')]);
-  const [code, look, base, names, painter] = await Promise.all([
+  const [{ script, style }, outlines] = await Promise.all([bundle(), readFile(OUTLINES, 'utf8')]);
+  const [code, look, base, names] = await Promise.all([
     assetOf('console', 'js', 'text/javascript; charset=utf-8', script),
     assetOf('console', 'css', 'text/css; charset=utf-8', style),
     assetOf('outlines', 'json', JSON_TYPE, outlines),
     assetOf('places', 'json', JSON_TYPE, JSON.stringify(placesOf(reference))),
-    assetOf('streets', 'js', 'text/javascript; charset=utf-8', streetScript),
   ]);
   const settings = {
     showsPictures: shown.showsPictures,
@@ -131,14 +128,8 @@ async function makeConsoleFiles(
     outlines: base.name,
     places: names.name,
     tilesAttribution: shown.tilesAttribution,
-    streets: shown.streets && {
-      ...shown.streets.settings,
-      file: shown.streets.name,
-      script: painter.name,
-      attribution: shown.tilesAttribution || shown.streets.settings.attribution,
-    },
   };
-  const assets = new Map([code, look, base, names, painter].map((asset) => [asset.name, asset]));
+  const assets = new Map([code, look, base, names].map((asset) => [asset.name, asset]));
   return { page: pageOf(code.name, look.name, JSON.stringify(settings)), assets };
 }
 

@@ -11,7 +11,6 @@ import type { PointIndex } from '../engine/matching/points/poi-index.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { Database, Queryable } from '../engine/store/database.ts';
 import type { EstimateMatches } from '../engine/store/searches.ts';
-import type { StreetMap } from './street-map.ts';
 
 /** Pino's shape. */
 export interface ApiLogger {
@@ -45,8 +44,6 @@ export interface ConsoleSettings {
   /** With `{z}`, `{x}` and `{y}`; null: outlines alone. */
   readonly tilesUrl: string | null;
   readonly tilesAttribution: string;
-  /** The page draws it itself; null without `VIGIE_MAP_FILE`. */
-  readonly streets: StreetMap | null;
 }
 
 export interface ApiSettings extends EndpointRules, MailRules {

@@ -16,7 +16,6 @@ import { isListed } from '../rest/content.ts';
 import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
 import { ConcurrencyLimit, type Leave } from '../rest/limits.ts';
 import { LIMITED } from '../rest/sentences.ts';
-import { openStreetMap, type StreetMap } from '../rest/street-map.ts';
 import { VERSION } from '../version.ts';
 import { openSender } from './deliver.ts';
 import { QUESTION_STATEMENT_MS } from './foundation.ts';
@@ -34,7 +33,6 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   const queryDatabase = openQuestionDatabase(parts, databaseUrl);
   const publicDatabase = openPublicDatabase(parts, databaseUrl);
   const connectionLimits = createConnectionLimits(config.api.proxies, config.api.connectionsMax);
-  const streets = await openStreets(parts);
   sortPlaces(reference);
   const api = createHttpServer(
     createApi({
@@ -47,7 +45,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       onAuthenticated: connectionLimits.noteAuthenticated,
       retentionDays: config.retentionDays,
       reference,
-      settings: settingsOf(config, streets),
+      settings: settingsOf(config),
       keepChoice: FEATURES.find(({ keepChoice }) => keepChoice)?.keepChoice?.(parts),
       logger: loggerOf(parts),
       now: () => new Date(),
@@ -111,16 +109,7 @@ function openPublicDatabase({ onTransientError, closing }: Parts, databaseUrl: s
   return database;
 }
 
-/** Throws `StreetMapError` when `VIGIE_MAP_FILE` is wrong. */
-async function openStreets({ config, closing }: Parts): Promise<StreetMap | null> {
-  const path = config.console?.mapFile ?? null;
-  if (path === null) return null;
-  const streets = await openStreetMap(path);
-  closing('street map', streets.close);
-  return streets;
-}
-
-function settingsOf(config: Config, streets: StreetMap | null): ApiSettings {
+function settingsOf(config: Config): ApiSettings {
   return {
     publicUrl: config.api.publicUrl,
     proxies: config.api.proxies,
@@ -135,7 +124,7 @@ function settingsOf(config: Config, streets: StreetMap | null): ApiSettings {
     connectionsMax: config.api.connectionsMax,
     deliveriesKeptDays: config.retentionDays.deliveries,
     mailLanguage: config.mailLanguage,
-    console: config.console && { ...config.console, streets },
+    console: config.console,
     version: VERSION,
   };
 }

@@ -1,26 +1,16 @@
 /** How the console is served: to whom, under which policy, how much of it, and what it tells of itself. */
 
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'undici';
-import { openStreetMap } from '../../src/rest/street-map.ts';
 import { startTestApi } from '../support/api.ts';
-import { SHARED_DATA } from '../support/checkout.ts';
 
-const PLAIN = { showsPictures: false, tilesUrl: null, tilesAttribution: '', streets: null };
+const PLAIN = { showsPictures: false, tilesUrl: null, tilesAttribution: '' };
 const api = await startTestApi({ after }, { settings: { console: PLAIN } });
 
 /** Compressed, both. */
 const SCRIPT_BYTES_MAX = 130_000;
-
-const MONACO = fileURLToPath(new URL('tiles/monaco.pmtiles', SHARED_DATA));
-const unlessMonaco = { skip: existsSync(MONACO) ? false : 'the real file is not at ../shared/data/tiles' };
 
 async function read(path: string, headers: Record<string, string> = {}) {
   const response = await fetch(`${api.baseUrl}${path}`, { headers, redirect: 'manual' });
@@ -159,98 +149,12 @@ describe('the console', () => {
 
   it('takes pictures and tiles where the operator says so, and those alone', async (t) => {
     const tilesUrl = 'https://tiles.example.org/{z}/{x}/{y}.png';
-    const console = { showsPictures: true, tilesUrl, streets: null, tilesAttribution: '"><script>alert(1)</script>' };
+    const console = { showsPictures: true, tilesUrl, tilesAttribution: '"><script>alert(1)</script>' };
     const other = await startTestApi(t, { settings: { console } });
     const response = await fetch(`${other.baseUrl}/console`);
     const policy = String(response.headers.get('Content-Security-Policy'));
     assert.match(policy, /img-src 'self' data: https:\/\/tiles\.example\.org https:;/);
     assert.doesNotMatch(await response.text(), /<script>/);
-  });
-
-  it(
-    'serves a map of streets by ranges, to the byte, and draws it with a script of its own',
-    unlessMonaco,
-    async (t) => {
-      const streets = await openStreetMap(MONACO);
-      t.after(() => streets.close());
-      const other = await startTestApi(t, { settings: { console: { ...PLAIN, streets } } });
-      const text = await (await fetch(`${other.baseUrl}/console`)).text();
-      const told = JSON.parse(/data-settings="([^"]*)"/.exec(text)?.[1]?.replaceAll('&quot;', '"') ?? '{}').streets;
-      assert.deepEqual(told, {
-        ...{ schema: 'openmaptiles', maxZoom: 14, bounds: [7.4, 43.72, 7.45, 43.76], attribution: '© OpenStreetMap' },
-        ...{ file: told.file, script: told.script },
-      });
-      assert.doesNotMatch(text, new RegExp(`src="console/${told.script}`), 'the page loads it when it needs it');
-      assert.equal((await fetch(`${other.baseUrl}/console/${told.script}`)).status, 200);
-      const whole = await readFile(MONACO);
-      const address = `${other.baseUrl}/console/${told.file}`;
-      const ask = async (headers: Record<string, string>, method = 'GET') => {
-        const response = await fetch(address, { method, headers: { 'Accept-Encoding': 'br, gzip', ...headers } });
-        const bytes = Buffer.from(await response.arrayBuffer());
-        assert.equal(response.headers.get('Content-Encoding'), null);
-        return { status: response.status, range: response.headers.get('Content-Range'), bytes, response };
-      };
-      const last = whole.length - 1;
-      const parts: readonly [range: string, start: number, end: number][] = [
-        ['bytes=0-16383', 0, 16_383],
-        ['bytes=127-127', 127, 127],
-        [`bytes=${last}-`, last, last],
-        ['bytes=-100', whole.length - 100, last],
-        [`bytes=7-${'9'.repeat(400)}`, 7, last],
-        [`bytes=5000-${whole.length * 2}`, 5_000, last],
-        [`bytes=-${whole.length * 2}`, 0, last],
-      ];
-      for (const [range, start, end] of parts) {
-        const part = await ask({ Range: range });
-        assert.deepEqual([part.status, part.range], [206, `bytes ${start}-${end}/${whole.length}`], range);
-        assert.ok(part.bytes.equals(whole.subarray(start, end + 1)), range);
-      }
-      for (const range of ['bytes=9-3', 'bytes=0-1,4-5', 'lines=0-4', 'bytes=-']) {
-        const all = await ask({ Range: range });
-        assert.deepEqual([all.status, all.range, all.bytes.equals(whole)], [200, null, true], range);
-      }
-      for (const range of [`bytes=${whole.length}-`, `bytes=${'9'.repeat(400)}-`, 'bytes=-0']) {
-        const outside = await ask({ Range: range });
-        assert.deepEqual([outside.status, outside.range], [416, `bytes */${whole.length}`], range);
-      }
-      const { response } = await ask({});
-      assert.equal(response.headers.get('Accept-Ranges'), 'bytes');
-      const etag = String(response.headers.get('ETag'));
-      assert.equal((await ask({ Range: 'bytes=0-9', 'If-Range': etag })).status, 206);
-      assert.equal((await ask({ Range: 'bytes=0-9', 'If-Range': '"another"' })).status, 200);
-      for (const headers of [{}, { Range: 'bytes=0-9' }, { Range: `bytes=${whole.length}-` }]) {
-        const { status, range, response: head } = await ask(headers, 'HEAD');
-        assert.deepEqual([status, range, head.headers.get('Content-Length')], [200, null, String(whole.length)]);
-      }
-    },
-  );
-
-  it('says what is wrong with a map of streets before anything is served', unlessMonaco, async () => {
-    const whole = await readFile(MONACO);
-    const folder = await mkdtemp(join(tmpdir(), 'streets-'));
-    const changed = (change: (bytes: Buffer) => void): Buffer => {
-      const bytes = Buffer.from(whole);
-      change(bytes);
-      return bytes;
-    };
-    const faults: readonly [RegExp, Buffer][] = [
-      [/is no PMTiles file of version 3/, Buffer.from('SQLite format 3'.padEnd(500, '.'))],
-      [/is no PMTiles file of version 3/, Buffer.from('PMTiles')],
-      [/is no PMTiles file of version 3/, changed((bytes) => bytes.writeUInt8(2, 7))],
-      [/is cut short at 100000 bytes/, whole.subarray(0, 100_000)],
-      [/holds pictures/, changed((bytes) => bytes.writeUInt8(2, 99))],
-      [/compressed with gzip/, changed((bytes) => bytes.writeUInt8(3, 98))],
-    ];
-    for (const [message, bytes] of faults) {
-      const path = join(folder, 'map.pmtiles');
-      await writeFile(path, bytes);
-      const refusal = await openStreetMap(path).catch((error: Error) => error);
-      assert.ok(refusal instanceof Error, String(message));
-      assert.match(refusal.message, message);
-      assert.ok(refusal.message.startsWith(`VIGIE_MAP_FILE: ${path}: `), refusal.message);
-    }
-    await assert.rejects(openStreetMap('/nowhere/map.pmtiles'), /VIGIE_MAP_FILE: \/nowhere\/map.pmtiles: .*ENOENT/);
-    await assert.rejects(openStreetMap(folder), /VIGIE_MAP_FILE/);
   });
 
   it('is nowhere when it is left out', async (t) => {

@@ -80,10 +80,10 @@ export function MapContents() {
 
 /** Shown at zooms at which the outlines lack streets. */
 const STREETS_WANTED_FROM_ZOOM = 12;
-/** The planet is built every day and kept for some; today's may not be there yet. */
-const BUILT_AT = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '');
-const HOW_TO_GET_STREETS = `pmtiles extract https://build.protomaps.com/${BUILT_AT}.pmtiles france.pmtiles --bbox=-5.2,41.3,9.6,51.2
-VIGIE_MAP_FILE=france.pmtiles`;
+/** A tile server that anybody may try; its usage policy is linked beside it. */
+const HOW_TO_GET_STREETS = `VIGIE_MAP_TILES_URL=https://tile.openstreetmap.org/{z}/{x}/{y}.png
+VIGIE_MAP_ATTRIBUTION="© OpenStreetMap contributors"`;
+const USAGE_POLICY = 'https://operations.osmfoundation.org/policies/tiles/';
 
 function NoStreets({ sharedMap }: { readonly sharedMap: SharedMap }) {
   const words = useWords();
@@ -94,23 +94,20 @@ function NoStreets({ sharedMap }: { readonly sharedMap: SharedMap }) {
     return () => void sharedMap.map.off('moveend', read);
   }, [sharedMap]);
   if (!lacks) return null;
-  if (SETTINGS.streets !== null) return <p class="no-streets">{words.streetsEnd}</p>;
   return (
     <details class="no-streets">
       <summary>{words.noStreets}</summary>
       <p>{words.howToGetStreets}</p>
       <pre>{HOW_TO_GET_STREETS}</pre>
+      <a href={USAGE_POLICY} rel="noreferrer" target="_blank">
+        {words.tilesUsagePolicy}
+      </a>
     </details>
   );
 }
 
-/** Whether the map, tiles of others apart, shows a place of which no streets are known. */
 function lacksStreets(map: SharedMap['map']): boolean {
-  if (SETTINGS.tilesUrl !== null || map.getZoom() < STREETS_WANTED_FROM_ZOOM) return false;
-  if (SETTINGS.streets === null) return true;
-  const [west, south, east, north] = SETTINGS.streets.bounds;
-  const seen = map.getBounds();
-  return seen.getWest() < west || seen.getSouth() < south || seen.getEast() > east || seen.getNorth() > north;
+  return SETTINGS.tilesUrl === null && map.getZoom() >= STREETS_WANTED_FROM_ZOOM;
 }
 
 interface Listed {

@@ -10,15 +10,6 @@ export interface PageSettings {
   readonly tilesUrl: string | null;
   readonly tilesAttribution: string;
   readonly version: string;
-  /** The files of the map of streets, and the script that draws it; null without one. */
-  readonly streets: {
-    readonly file: string;
-    readonly script: string;
-    readonly schema: 'openmaptiles' | 'protomaps';
-    readonly maxZoom: number;
-    readonly bounds: readonly [west: number, south: number, east: number, north: number];
-    readonly attribution: string;
-  } | null;
   /** The service has a mail server. */
   readonly sendsMail: boolean;
   /** Nothing is sent by e-mail without consent. */

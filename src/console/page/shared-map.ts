@@ -5,9 +5,7 @@
 
 import {
   control,
-  DomUtil,
   divIcon,
-  GridLayer,
   type LatLngLiteral,
   type Map as LeafletMap,
   latLngBounds,
@@ -23,11 +21,9 @@ import { CanvasLayer } from './map/canvas-layer.ts';
 import { type Colours, readColours } from './map/colours.ts';
 import { COMMUNES_FROM_ZOOM, type CommuneReader, createCommuneReader } from './map/commune-map.ts';
 import { type Dot, paintPins } from './map/pin-painter.ts';
-import { worldX, worldY } from './map/projection.ts';
 import type { SearchArea } from './map/search-areas.ts';
-import type { StreetOptions } from './map/streets.ts';
 import { type Observable, observable } from './observable.ts';
-import { BASE, keptLanguage, SETTINGS } from './session.ts';
+import { SETTINGS } from './session.ts';
 
 export interface SharedMap {
   readonly map: LeafletMap;
@@ -69,29 +65,25 @@ export function openSharedMap(element: HTMLElement): SharedMap {
   const map = openMap(element);
   const base = observable<BaseMap>(NO_BASE_MAP);
   const colours = observable(readColours());
-  const streets = SETTINGS.streets === null ? null : openStreets(map, SETTINGS.streets, () => land?.redraw());
-  const tilesFromZoom = SETTINGS.tilesUrl === null ? (streets?.fromZoom ?? Infinity) : 0;
+  const hasTiles = SETTINGS.tilesUrl !== null;
   let areas: readonly SearchArea[] = [];
   let chosen: string | null = null;
   let pins: readonly Dot[] = [];
   const communes = createCommuneReader(base);
-  const tilesBox = streets?.box ?? null;
-  const picture = () => ({ base: base.get(), areas, chosen, colours: colours.get(), tilesFromZoom, tilesBox });
+  const picture = () => ({ base: base.get(), areas, chosen, colours: colours.get(), hasTiles });
   const below = new CanvasLayer('below', 2, (frame) => paintBase(frame, picture())).addTo(map);
   const land = new CanvasLayer('land', 3, (frame) => {
     if (frame.zoom >= COMMUNES_FROM_ZOOM) communes.readIn(frame.box);
-    paintLand(frame, picture(), frame.zoom < tilesFromZoom ? null : (streets?.land() ?? null));
+    paintLand(frame, picture());
   });
-  if (SETTINGS.tilesUrl === null) land.addTo(map);
+  if (!hasTiles) land.addTo(map);
   const above = new CanvasLayer('pins', 1, (frame) => paintPins(frame, { pins, colours: colours.get() })).addTo(map);
   const fit = createFitting(map);
   fit(latLngBounds(FRANCE));
   const unwatch = watchLooks(element, map, fit, () => {
     colours.set(readColours());
-    streets?.draw(colours.get());
     for (const layer of [land, below, above]) layer.redraw();
   });
-  streets?.draw(colours.get());
   base.subscribe(() => {
     land.redraw();
     below.redraw();
@@ -128,7 +120,7 @@ export function openSharedMap(element: HTMLElement): SharedMap {
 /** The operator's tiles, or the outlines' attribution; panes below and above what views draw. */
 function openMap(element: HTMLElement): LeafletMap {
   // Tiles between two zooms are stretched, names and all.
-  const zoomSnap = SETTINGS.tilesUrl === null && SETTINGS.streets === null ? 0.5 : 1;
+  const zoomSnap = SETTINGS.tilesUrl === null ? 0.5 : 1;
   const bounds = { maxZoom: ZOOM_MAX, minZoom: 3, zoomSnap };
   const zoomAnimation = !matchMedia('(prefers-reduced-motion: reduce)').matches;
   const map = leafletMap(element, { zoomControl: false, attributionControl: false, zoomAnimation, ...bounds });
@@ -149,53 +141,6 @@ function openMap(element: HTMLElement): LeafletMap {
   map.createPane('pins').style.zIndex = '450';
   return map;
 }
-
-interface Streets {
-  /** Below this zoom the outlines show more. */
-  readonly fromZoom: number;
-  /** Bounds of the file. */
-  readonly box: Box;
-  /** The same, once it is known to contain the sea. */
-  land(): Box | null;
-  draw(colours: Colours): void;
-}
-
-const STREETS_FROM_ZOOM = 9;
-
-function openStreets(map: LeafletMap, settings: NonNullable<typeof SETTINGS.streets>, onLand: () => void): Streets {
-  const { file, script, attribution, bounds, ...look } = settings;
-  const [west, south, east, north] = bounds;
-  const box = { minX: worldX(west), maxX: worldX(east), minY: worldY(north), maxY: worldY(south) };
-  let [hasSea, asked] = [false, 0];
-  let layer: L.GridLayer | null = null;
-  const onSea = (): void => {
-    if (hasSea) return;
-    hasSea = true;
-    onLand();
-  };
-  // The library reads Leaflet from here.
-  Object.assign(globalThis, { L: { GridLayer, DomUtil } });
-  const painter = import(new URL(`console/${script}`, BASE).href) as Promise<{ streetLayer: StreetLayer }>;
-  return {
-    fromZoom: STREETS_FROM_ZOOM,
-    box,
-    land: () => (hasSea ? box : null),
-    draw(colours) {
-      asked += 1;
-      const turn = asked;
-      const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
-      const url = new URL(`console/${file}`, BASE).href;
-      void painter.then(({ streetLayer }) => {
-        if (turn !== asked) return;
-        layer?.remove();
-        const shown = { ...look, attribution: asText(attribution), minZoom: STREETS_FROM_ZOOM, onSea, colours, isDark };
-        layer = streetLayer({ ...shown, url, bounds, language: keptLanguage().slice(0, 2) }).addTo(map);
-      });
-    },
-  };
-}
-
-type StreetLayer = (options: StreetOptions) => L.GridLayer;
 
 function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: SharedMapWords): void {
   for (const [button, text] of Object.entries({ in: zoomIn, out: zoomOut })) {

@@ -83,6 +83,8 @@ export function startSettlement(
   onDue: (due: readonly DueDelivery[]) => void,
 ): Settlement {
   const publishing = new InFlight();
+  const publish = (settled: readonly SettledAttempt[]): Promise<void> =>
+    publishFailed(broker, settled, databaseClock).catch((error: Error) => onTransientError('publish retries', error));
   let unrecorded = 0;
   const noteRecorded = ({ onRecorded }: EndedAttempt): void => {
     unrecorded -= 1;
@@ -94,20 +96,6 @@ export function startSettlement(
     for (const each of settled) onAttempt(each);
     onDue(due);
     if (publishing.count < PUBLISHING_MAX) publishing.add(publish(settled));
-  }
-
-  async function publish(settled: readonly SettledAttempt[]): Promise<void> {
-    const failed = settled.filter(({ after }) => after.state === 'retry_wait');
-    if (failed.length === 0) return;
-    try {
-      const { latestMs } = await databaseClock();
-      const retries = failed.map(({ outcome: { startedAt }, retryInMs, ...attempt }) => {
-        return { ...attempt, startedAt, dueAtMs: latestMs + Math.max(0, retryInMs) };
-      });
-      await publishRetries(broker, retries);
-    } catch (error) {
-      onTransientError('publish retries', error as Error);
-    }
   }
 
   const actor = spawn<EndedAttempt>({
@@ -143,6 +131,21 @@ export function startSettlement(
       await Promise.race([publishing.ended(), grace.isOver]);
     },
   };
+}
+
+/** The messages of those to retry, due by PostgreSQL's clock, as their rows are. */
+async function publishFailed(
+  broker: Broker,
+  settled: readonly SettledAttempt[],
+  databaseClock: DatabaseClock,
+): Promise<void> {
+  const failed = settled.filter(({ after }) => after.state === 'retry_wait');
+  if (failed.length === 0) return;
+  const { latestMs } = await databaseClock();
+  const retries = failed.map(({ outcome: { startedAt }, retryInMs, ...attempt }) => {
+    return { ...attempt, startedAt, dueAtMs: latestMs + Math.max(0, retryInMs) };
+  });
+  await publishRetries(broker, retries);
 }
 
 /** The delay runs from the end of the attempt, however long the outcome waited here. */

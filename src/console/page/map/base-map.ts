@@ -147,10 +147,6 @@ export function boxOf(rings: readonly Float64Array[]): Box {
   return { minX, minY, maxX, maxY };
 }
 
-export function isIn({ minX, minY, maxX, maxY }: Box, x: number, y: number): boolean {
-  return x >= minX && x <= maxX && y >= minY && y <= maxY;
-}
-
 export function boxesMeet(a: Box, b: Box): boolean {
   return a.minX <= b.maxX && b.minX <= a.maxX && a.minY <= b.maxY && b.minY <= a.maxY;
 }

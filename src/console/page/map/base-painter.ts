@@ -1,6 +1,6 @@
 /** Paints the layer under the pins: land, borders, search areas, names. */
 
-import { type BaseMap, type Box, boxesMeet, isIn, type Land } from './base-map.ts';
+import { type BaseMap, boxesMeet, type Land } from './base-map.ts';
 import type { Frame } from './canvas-layer.ts';
 import type { Colours } from './colours.ts';
 import { COMMUNES_FROM_ZOOM } from './commune-map.ts';
@@ -12,15 +12,13 @@ export interface BasePicture {
   /** IRI of the chosen search. */
   readonly chosen: string | null;
   readonly colours: Colours;
-  /** From this zoom on tiles above show land and names. */
-  readonly tilesFromZoom: number;
-  /** The part of the world that tiles show; null: all of it. */
-  readonly tilesBox: Box | null;
+  /** A tile server shows land and names. */
+  readonly hasTiles: boolean;
 }
 
 export function paintBase(frame: Frame, picture: BasePicture): void {
   paintAreas(frame, picture);
-  if (frame.zoom < picture.tilesFromZoom || picture.tilesBox !== null) paintNames(frame, picture);
+  if (!picture.hasTiles) paintNames(frame, picture);
 }
 
 /** Some 600 metres, as far as the departments' outlines are from the shore here and there. */
@@ -28,8 +26,7 @@ const SHORE_REACH = 0.00002;
 /** Four kilometres on each side: the sources of the two sides of a border differ. */
 const BORDER_REACH = 0.0003;
 
-/** `filled`: a part of the world that is land wherever nothing else is drawn over it. */
-export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: Box | null): void {
+export function paintLand(frame: Frame, { base, colours }: BasePicture): void {
   const { context, scale } = frame;
   const hasCommunes = frame.zoom >= COMMUNES_FROM_ZOOM;
   const communes = hasCommunes ? [...base.communes.values()].filter(({ box }) => boxesMeet(box, frame.box)) : [];
@@ -44,11 +41,6 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: 
   }
   context.lineWidth = 1;
   for (const one of communes) fillLand(frame, one);
-  if (filled !== null) {
-    const { minX, minY, maxX, maxY } = filled;
-    const [left, top] = [minX * scale - frame.originX, minY * scale - frame.originY];
-    context.fillRect(left, top, (maxX - minX) * scale, (maxY - minY) * scale);
-  }
   context.strokeStyle = colours.border;
   for (const { divisions } of communes) strokeLines(frame, divisions);
   context.lineWidth = hasCommunes ? 2 : 1;
@@ -158,9 +150,8 @@ const NAME_PIXELS = 12;
 const NAMES_FROM_ZOOM = 6;
 const ALL_NAMES_FROM_ZOOM = 11;
 
-function paintNames(frame: Frame, { base, colours, tilesFromZoom, tilesBox }: BasePicture): void {
+function paintNames(frame: Frame, { base, colours }: BasePicture): void {
   const { context, zoom } = frame;
-  const named = zoom < tilesFromZoom ? null : tilesBox;
   const taken: { x: number; y: number; half: number }[] = [];
   context.textAlign = 'center';
   context.lineJoin = 'round';
@@ -171,7 +162,6 @@ function paintNames(frame: Frame, { base, colours, tilesFromZoom, tilesBox }: Ba
     const x = worldX * frame.scale - frame.originX;
     const y = worldY * frame.scale - frame.originY + dy;
     if (x < 0 || y < 0 || x > frame.width || y > frame.height) return;
-    if (named !== null && isIn(named, worldX, worldY)) return;
     const half = (name.length * NAME_PIXELS) / 3.4;
     const isTaken = taken.some(
       (one) => Math.abs(one.x - x) < one.half + half + 6 && Math.abs(one.y - y) < NAME_PIXELS * 1.7,

@@ -3,10 +3,6 @@
 export interface Colours {
   readonly sea: string;
   readonly land: string;
-  readonly green: string;
-  readonly building: string;
-  readonly road: string;
-  readonly roadRim: string;
   readonly border: string;
   readonly label: string;
   readonly halo: string;
@@ -19,7 +15,7 @@ export interface Colours {
 }
 
 const NAMES = [
-  ...(['sea', 'land', 'green', 'building', 'road', 'roadRim', 'border', 'label', 'halo'] as const),
+  ...(['sea', 'land', 'border', 'label', 'halo'] as const),
   ...(['area', 'chosen', 'sale', 'rent', 'expired', 'rim'] as const),
 ];
 

@@ -17,9 +17,9 @@ export const en: Words = {
   searchesEnd: (shown, total) =>
     `The list ends here, with ${shown.toLocaleString('en')} of ${total.toLocaleString('en')} searches in order of title: the others open by their address, or through the API.`,
   showSecret: 'Show the secret',
-  streetsEnd: 'The map of streets ends here: beyond it there are communes alone.',
   noStreets: 'This map has no streets',
-  howToGetStreets: 'The operator adds them with one command and one setting:',
+  howToGetStreets: 'The operator of the service can add a tile server with two settings, for example:',
+  tilesUsagePolicy: 'Read the usage policy of this server first.',
   wholeMap: 'Show all',
   zoomIn: 'Zoom in',
   zoomOut: 'Zoom out',

@@ -16,9 +16,9 @@ export const fr = {
   searchesEnd: (shown: number, total: number) =>
     `La liste s’arrête ici, à ${shown.toLocaleString('fr')} recherches sur ${total.toLocaleString('fr')}, par titre : les autres s’ouvrent par leur adresse, ou par l’API.`,
   showSecret: 'Montrer le secret',
-  streetsEnd: 'La carte des rues s’arrête ici : au-delà, les communes seules.',
   noStreets: 'Cette carte n’a pas de rues',
-  howToGetStreets: 'L’exploitant du service les ajoute avec une commande et un réglage :',
+  howToGetStreets: 'L’exploitant du service peut ajouter un serveur de tuiles avec deux réglages, par exemple :',
+  tilesUsagePolicy: 'Lisez d’abord les conditions d’utilisation de ce serveur.',
   wholeMap: 'Tout voir',
   zoomIn: 'Agrandir',
   zoomOut: 'Réduire',
