@@ -37,7 +37,8 @@ describe('communes of the COG 2024 file', { skip }, () => {
     rows = parse<Row>(gunzipSync(await readFile(FILE)), { columns: true });
   });
 
-  const inseeOf = (place: Partial<StatedPlace>) => reference.resolvePlace({ ...NOWHERE, ...place })?.city.insee ?? null;
+  const inseeOf = (place: Partial<StatedPlace>) =>
+    reference.resolvePlace({ ...NOWHERE, ...place })?.city?.insee ?? null;
   const todayOf = ({ insee_com }: Row) => reference.city(insee_com)?.insee;
 
   it('all have a code that leads to a commune of today', () => {

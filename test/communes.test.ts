@@ -113,10 +113,10 @@ describe('communes of France', () => {
     assert.equal(arrondissements.length, 45);
     for (const { insee, location } of arrondissements) {
       assert.ok(location, insee);
-      assert.equal(reference.resolvePlace({ ...NOWHERE, ...location })?.city.insee, insee);
+      assert.equal(reference.resolvePlace({ ...NOWHERE, ...location })?.city?.insee, insee);
     }
     const inThePark = { ...NOWHERE, lat: 48.833, lon: 2.42 };
-    assert.equal(reference.resolvePlace(inThePark)?.city.insee, '75112');
+    assert.equal(reference.resolvePlace(inThePark)?.city?.insee, '75112');
   });
 
   describe('the place an advert states', () => {
@@ -139,6 +139,18 @@ describe('communes of France', () => {
       ['CEDEX of a name that other departments have', { zipcode: '93205', name: 'Saint-Denis Cedex' }, '93066'],
       ['name that one commune has', { name: 'Bormes-les-Mimosas' }, '83019'],
       ['name that several have', { name: 'Saint-Denis' }, null],
+      ['name that one commune has and another had', { name: 'Évry' }, null],
+      ['name that one had, with its department', { name: 'Évry (91)' }, '91228'],
+      ['beginning of a name, with its department', { name: 'Saint-Maur (94)' }, '94068'],
+      ['name and department in brackets', { name: 'Toulon (83)' }, '83137'],
+      ['zip code before the name', { name: '83000 Toulon' }, '83137'],
+      ['name of several and zip code in one', { name: 'Saint-Denis 93200' }, '93066'],
+      ['name before its department', { name: 'saint denis réunion' }, '97411'],
+      ['name that ends like a department', { name: 'Villeneuve-sur-Lot' }, '47323'],
+      ['Roman number', { name: 'Paris XV' }, '75115'],
+      ['ordinal number', { name: 'lyon 3eme' }, '69383'],
+      ['name before renaming', { name: 'Châlons-sur-Marne' }, '51108'],
+      ['name of a city that a locality elsewhere has', { name: 'Bordeaux' }, '33063'],
       ['name without its article', { name: 'Havre' }, '76351'],
       ['former commune by its name alone', { name: "Château-d'Olonne" }, '85194'],
       ['locality', { zipcode: '20166', name: 'porticcio' }, '2A130'],
@@ -182,9 +194,22 @@ describe('communes of France', () => {
     ];
     for (const [title, place, insee] of cases) {
       it(`${title} is ${insee ?? 'no commune'}`, () => {
-        assert.equal(reference.resolvePlace({ ...NOWHERE, ...place })?.city.insee ?? null, insee);
+        assert.equal(reference.resolvePlace({ ...NOWHERE, ...place })?.city?.insee ?? null, insee);
       });
     }
+
+    it('knows the department of a zip code that communes of one department share', () => {
+      for (const [zipcode, name, department] of [
+        ['13100', null, '13'],
+        ['13100', 'Nowhere', '13'],
+        ['20167', null, '2A'],
+        ['01410', null, null],
+      ] as const) {
+        const place = reference.resolvePlace({ ...NOWHERE, zipcode, name });
+        assert.deepEqual([place?.city, place?.departmentCode, place?.zipcodes], [null, department, [zipcode]]);
+      }
+      assert.equal(reference.resolvePlace({ ...NOWHERE, zipcode: '99999' }), null);
+    });
 
     it('carries the codes a search may name and the zip code it stated', () => {
       const stated = reference.resolvePlace({ ...NOWHERE, insee: '75115', zipcode: '75015' });

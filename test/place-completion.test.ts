@@ -18,7 +18,7 @@ describe('the completion of places', () => {
     assert.deepEqual(namesOf('toul').slice(0, 2), ['city Toul', 'city Toulouse']);
     assert.ok(namesOf('toul').includes('city Toulon'));
     assert.deepEqual(namesOf('paris', 2), ['city Paris', 'department Paris']);
-    for (const text of ['saint', 'a', '83', 'la']) {
+    for (const text of ['sain', 'a', '83', 'la']) {
       const populations = found(text, 100).places.map(({ population }) => population);
       assert.ok(populations.length > 10, text);
       assert.deepEqual(
@@ -63,6 +63,37 @@ describe('the completion of places', () => {
     assert.deepEqual(first('Balmont'), ['Annecy', 'Balmont']);
     // Annecy is called so itself, and each place is answered once.
     assert.equal(found('annecy', 100).places.filter(({ code }) => code === '74010').length, 1);
+  });
+
+  it('puts a much larger commune first that begins with the name or had it, and reads names as people write them', () => {
+    const wanted: Readonly<Record<string, readonly string[]>> = {
+      '75115': ['paris 15ème', 'Paris 15e arrond', 'Paris XV', 'paris 15', '75015 Paris', 'Paris 75015'],
+      '75101': ['Paris 1er arrondissement', 'paris 1', 'paris 01'],
+      '69383': ['lyon 3eme', 'lyon 03', 'Lyon III'],
+      '75056': ['Paris (75)', 'paris 75'],
+      '13055': ['Marseille (13)'],
+      '13213': ['Marseille 13', 'marseille 13e'],
+      '92012': ['Boulogne'],
+      '91228': ['évry', 'Évry (91)'],
+      '89162': ['Évry (89)'],
+      '92051': ['Neuilly'],
+      '63113': ['clermont'],
+      '13001': ['Aix'],
+      '50353': ['mont st michel'],
+      '51108': ['Châlons-sur-Marne'],
+      '83137': ['Toulon (83)', '83000 Toulon', 'Toulon Var', 'toulon 83'],
+      '97411': ['saint denis réunion', 'Saint-Denis de la Réunion', 'St Denis (974)'],
+      '54528': ['Toul'],
+      '80829': ['Y'],
+    };
+    const wrong = Object.entries(wanted).flatMap(([code, texts]) =>
+      texts.flatMap((text) => {
+        const [place] = found(text, 1).places;
+        const [listed] = reference.findCities({ namePrefix: text }).cities;
+        return place?.code === code && listed?.city.insee === code ? [] : [[text, place?.name, listed?.city.name]];
+      }),
+    );
+    assert.deepEqual(wrong, []);
   });
 
   it('finds nothing for nothing', () => {

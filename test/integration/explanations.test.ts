@@ -77,6 +77,30 @@ describe('an explanation', () => {
     assert.match(left.matchReason, /from 250,000\s€ to 190,000\s€\. It does not match any more\..*above the maximum/s);
   });
 
+  it('tells what is known of a place by its zip code alone: the department, as for alerts, lists and medians', async () => {
+    const property = randomUuid();
+    const department = await create({ includedCities: [], includedDepartments: ['/departments/13'] });
+    const city = await create({ includedCities: ['/cities/13001'] });
+    const flat = recentFlat(property, randomUuid(), { price: 150_000 });
+    assert.ok(flat.kind === 'upsert');
+    const place = { city: { insee: null, zipcode: '13100', name: 'Nowhere' }, locations: null };
+    await scene.record([{ ...flat, property: { ...flat.property, ...place } }]);
+    const found = (await explain(department, `property=${property}`)).body;
+    assert.deepEqual([found.satisfied, found.match !== null], [true, true]);
+    const listed = (await api.call('GET', `${department}/properties`)).body['hydra:member'];
+    assert.deepEqual(valuesOf(listed, 'property').map(String), [`/documents/properties/${property}`]);
+    const { rows } = await api.database.query(
+      'select department_code from property_summaries where property_uuid = $1',
+      [property],
+    );
+    assert.deepEqual(rows, [{ department_code: '13' }]);
+    const { matchReason } = (await explain(city, `property=${property}`)).body;
+    assert.match(
+      matchReason,
+      /outside the area searched, by what is known of its place: zip code 13100, department 13\./,
+    );
+  });
+
   it('tells what stood already when the search was made, and what appeared since', async () => {
     const [standing, fresh] = [randomUuid(), randomUuid()];
     await scene.record([recentFlat(standing, randomUuid(), { price: 150_000 })]);

@@ -181,6 +181,7 @@ export const resolveToulon: ResolvePlace = ({ insee, zipcode }) =>
   insee === TOULON.insee
     ? {
         city: TOULON,
+        departmentCode: TOULON.department.code,
         zipcode,
         inseeCodes: [TOULON.insee],
         zipcodes: zipcode === null ? TOULON.groupedCityZipcodes : [zipcode],

@@ -146,6 +146,8 @@ interface Words {
   readonly inside: string;
   readonly outside: string;
   readonly placeUnknown: string;
+  /** Neither the commune nor coordinates are known. */
+  onlyKnown(zipcode: string, department: string | null): string;
 }
 
 const WORDS: InLanguages<Words> = {
@@ -153,17 +155,24 @@ const WORDS: InLanguages<Words> = {
     inside: 'Le bien est dans la zone recherchée.',
     outside: 'Le bien est en dehors de la zone recherchée.',
     placeUnknown: "L'emplacement du bien n'est pas connu.",
+    onlyKnown: (zipcode, department) =>
+      `Le bien est en dehors de la zone recherchée, d'après ce qui est connu de son emplacement : code postal ${zipcode}` +
+      `${department === null ? '' : `, département ${department}`}.`,
   },
   en: {
     inside: 'The property is in the area searched.',
     outside: 'The property is outside the area searched.',
     placeUnknown: 'The place of the property is unknown.',
+    onlyKnown: (zipcode, department) =>
+      `The property is outside the area searched, by what is known of its place: zip code ${zipcode}` +
+      `${department === null ? '' : `, department ${department}`}.`,
   },
 };
 
 function areasReason({ holds, actual }: AreasEvaluated, language: Language): string {
   const words = WORDS[language];
   if (holds) return words.inside;
-  if (actual.lat === null && actual.inseeCodes.length === 0) return words.placeUnknown;
-  return words.outside;
+  if (actual.lat !== null || actual.inseeCodes.length > 0) return words.outside;
+  const [zipcode = ''] = actual.zipcodes;
+  return /^\d{5}$/.test(zipcode) ? words.onlyKnown(zipcode, actual.departmentCode) : words.placeUnknown;
 }

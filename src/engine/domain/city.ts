@@ -34,9 +34,12 @@ export interface StatedPlace {
   readonly lon: number | null;
 }
 
-/** A commune for matching. */
+/** What is known of the place of a property, for matching. */
 export interface ResolvedPlace {
-  readonly city: City;
+  /** Null: only the zip code is known, which several communes share. */
+  readonly city: City | null;
+  /** Of the commune, else of all communes of the zip code; null where these are in several departments. */
+  readonly departmentCode: string | null;
   /** The zip code for its document: the stated one if the commune has it, its own if it has just one, else null. */
   readonly zipcode: string | null;
   /** INSEE codes that a search may name to include this place: its own and, for an arrondissement, its commune's. */
@@ -45,5 +48,5 @@ export interface ResolvedPlace {
   readonly zipcodes: readonly string[];
 }
 
-/** INSEE, else zip code and name, else the outline that holds it (decisions, section 5); null when nothing fits. */
+/** INSEE, else zip code and name, else the outline that holds it (decisions, section 5); null when nothing is known. */
 export type ResolvePlace = (place: StatedPlace) => ResolvedPlace | null;

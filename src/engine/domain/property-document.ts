@@ -197,7 +197,7 @@ function pricedProperty(values: PropertyValues, place: ResolvedPlace | null): Pr
   return {
     transactionType: values.transactionType,
     propertyType: values.propertyType,
-    departmentCode: place?.city.department.code ?? null,
+    departmentCode: place?.departmentCode ?? null,
     price: values.price,
     surface: values.surface,
     landSurface: values.landSurface,
@@ -207,7 +207,7 @@ function pricedProperty(values: PropertyValues, place: ResolvedPlace | null): Pr
 type DocumentCity = Omit<City, 'zipcode'> & Pick<ResolvedPlace, 'zipcode'>;
 
 function documentCity(place: ResolvedPlace | null): DocumentCity | null {
-  return place === null ? null : { ...place.city, zipcode: place.zipcode };
+  return place?.city ? { ...place.city, zipcode: place.zipcode } : null;
 }
 
 function publisherTypes(state: PropertyState): number[] {

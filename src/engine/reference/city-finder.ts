@@ -4,20 +4,28 @@
  */
 
 import type { City } from '../domain/city.ts';
-import { foldText } from '../domain/text.ts';
+import {
+  type CommuneNames,
+  isOfDepartment,
+  type NameKeys,
+  type NameMatch,
+  nameFit,
+  relevanceAmong,
+  spellingsOf,
+} from './commune-names.ts';
 import { type CommuneRecord, cityIdOf } from './commune-records.ts';
-import { nameForPeople, spellingsOf, withoutArticle } from './place-names.ts';
+import { isDividedCity, nameForPeople, type PlaceReading } from './place-names.ts';
 
 export interface CityFilter {
   readonly insees?: ReadonlySet<string>;
   /** The commune has one of them. */
   readonly zipcodes?: ReadonlySet<string>;
-  /** Beginning of the name, case, accents and hyphens ignored, with or without the article; `st` may be `saint`. */
+  /** Beginning of the name as people write it, with or without the article, with a zip code or department beside it. */
   readonly namePrefix?: string;
 }
 
 export interface CityPage {
-  /** `relevance`, the default: those that have the typed name as a whole, then the others by name. */
+  /** `relevance`, the default: see `relevanceAmong`, then by name. */
   readonly order?: 'relevance' | 'name' | 'id';
   readonly direction?: 'asc' | 'desc';
   readonly offset: number;
@@ -43,18 +51,18 @@ const EVERYTHING: CityPage = { offset: 0, limit: Number.POSITIVE_INFINITY };
 /** Folding 40,000 names takes 70 ms: the orders are computed at their first use. */
 export function createCityFinder(
   communes: readonly CommuneRecord[],
+  names: CommuneNames,
   cityOf: (commune: CommuneRecord) => City,
 ): FindCities {
   let byName: readonly NamedCommune[] | null = null;
   let byId: readonly NamedCommune[] | null = null;
   return (filter, { order = 'relevance', direction = 'asc', offset, limit } = EVERYTHING) => {
-    byName ??= sortByName(communes);
+    byName ??= sortByName(communes, names);
     if (order === 'id') byId ??= byName.toSorted((a, b) => cityIdOf(a.commune.insee) - cityIdOf(b.commune.insee));
-    const inOrder = order === 'id' && byId !== null ? byId : byName;
-    const names = spellingsOf(filter.namePrefix ?? '');
-    const found = inOrder.filter(conditionOf(filter)).flatMap((named) => matchOf(named, names) ?? []);
+    const inOrder = (order === 'id' && byId !== null ? byId : byName).filter(conditionOf(filter));
+    const found = findNamed(inOrder, names, filter.namePrefix ?? '');
     if (direction === 'desc') found.reverse();
-    if (order === 'relevance') found.sort((a, b) => Number(b.isWhole) - Number(a.isWhole));
+    if (order === 'relevance') sortByRelevance(found);
     const onPage = found.slice(offset, offset + limit);
     return {
       total: found.length,
@@ -69,44 +77,66 @@ function conditionOf({ insees, zipcodes }: CityFilter): (named: NamedCommune) =>
     (zipcodes === undefined || commune.zipcodes.some((zipcode) => zipcodes.has(zipcode)));
 }
 
-interface CommuneMatch {
-  readonly commune: CommuneRecord;
-  readonly matchedName: string | null;
-  /** One of `names` is the whole name. */
-  readonly isWhole: boolean;
-}
-
-/** By its own name before another one; null when none begins with one of `names`. */
-function matchOf({ commune, folded, bare, others }: NamedCommune, names: readonly string[]): CommuneMatch | null {
-  if (names.some((name) => folded.startsWith(name) || bare.startsWith(name))) {
-    return { commune, matchedName: null, isWhole: names.includes(folded) };
-  }
-  const other = others.find(({ folded: key, bare: rest }) =>
-    names.some((name) => key.startsWith(name) || rest.startsWith(name)),
-  );
-  return other === undefined ? null : { commune, matchedName: other.name, isWhole: names.includes(other.folded) };
-}
-
 interface NamedCommune {
   readonly commune: CommuneRecord;
-  readonly folded: string;
-  /** `folded` without its article. */
-  readonly bare: string;
-  /** Former communes and localities. */
-  readonly others: readonly { readonly name: string; readonly folded: string; readonly bare: string }[];
+  readonly keys: NameKeys;
 }
 
-function sortByName(communes: readonly CommuneRecord[]): readonly NamedCommune[] {
-  const named = communes.map((commune) => {
-    const folded = foldText(commune.officialName);
-    const others = commune.otherNames
-      .map(nameForPeople)
-      .map((name) => ({ name, folded: foldText(name) }))
-      .map((other) => ({ ...other, bare: withoutArticle(other.folded) }))
-      .filter((other) => other.folded !== folded);
-    return { commune, folded, bare: withoutArticle(folded), others };
+interface CommuneMatch extends NameMatch {
+  readonly commune: CommuneRecord;
+  readonly matchedName: string | null;
+}
+
+/** By the first reading of the text by which there are any. */
+function findNamed(communes: readonly NamedCommune[], names: CommuneNames, text: string): CommuneMatch[] {
+  for (const reading of names.read(text)) {
+    const typed = spellingsOf(text, reading);
+    const found = communes.filter(hasCode(reading)).flatMap((named) => matchOf(named, typed) ?? []);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+function hasCode({ code }: PlaceReading): (named: NamedCommune) => boolean {
+  return ({ commune, keys }) => {
+    if (code === null) return true;
+    if (code.length < 5) return isOfDepartment(commune, code);
+    return commune.zipcodes.includes(code) && !isDividedCity(keys.own.key);
+  };
+}
+
+/** By its own name before another one; null when none begins with what was typed. */
+function matchOf({ commune, keys }: NamedCommune, typed: readonly string[]): CommuneMatch | null {
+  const { own, others } = keys;
+  const { population } = commune;
+  if (begins(own, typed)) {
+    const fit = nameFit(own, typed);
+    const isRenamed = fit === 'begun' && others.some((one) => one.isFormer && nameFit(one, typed) === 'whole');
+    return { commune, population, kind: 'own', isRenamed, matchedName: null, fit };
+  }
+  const other = others.find((one) => begins(one, typed));
+  if (other === undefined) return null;
+  const kind = other.isFormer ? 'former' : 'locality';
+  const fit = nameFit(other, typed);
+  return { commune, population, kind, isRenamed: false, matchedName: nameForPeople(other.name), fit };
+}
+
+function begins({ key, bare }: Parameters<typeof nameFit>[0], typed: readonly string[]): boolean {
+  for (const text of typed) if (key.startsWith(text) || bare.startsWith(text)) return true;
+  return false;
+}
+
+function sortByRelevance(found: CommuneMatch[]): void {
+  const orderOf = relevanceAmong(found);
+  found.sort((a, b) => {
+    const order = orderOf(a) - orderOf(b);
+    return order === 0 && orderOf(a) === 0 ? b.commune.population - a.commune.population : order;
   });
-  return named.sort((a, b) => compare(a.folded, b.folded) || compare(a.commune.insee, b.commune.insee));
+}
+
+function sortByName(communes: readonly CommuneRecord[], names: CommuneNames): readonly NamedCommune[] {
+  const named = communes.map((commune) => ({ commune, keys: names.keys(commune) }));
+  return named.sort((a, b) => compare(a.keys.own.key, b.keys.own.key) || compare(a.commune.insee, b.commune.insee));
 }
 
 function compare(a: string, b: string): number {

@@ -21,8 +21,10 @@ export interface CommuneRecord {
   readonly population: number;
   /** INSEE code of the commune that an arrondissement belongs to. */
   readonly parentInsee: string | null;
-  /** Names of delegated and associated communes and of localities inside it, which adverts use. */
+  /** Former names, and names of localities inside it, which adverts use. */
   readonly otherNames: readonly string[];
+  /** Those of `otherNames` that were a commune's: delegated, associated or renamed since. */
+  readonly formerNames: readonly string[];
 }
 
 export interface Department {
@@ -79,36 +81,38 @@ async function readJson<T>(url: string): Promise<T> {
 }
 
 const NONE: readonly string[] = [];
-type AddedToCommunes = Pick<PlaceTable, 'zipcodes' | 'localities'>;
-const NOTHING_ADDED: AddedToCommunes = { zipcodes: new Map(), localities: new Map() };
+type AddedToCommunes = Omit<PlaceTable, 'centres'>;
+const NOTHING_ADDED: AddedToCommunes = { zipcodes: new Map(), localities: new Map(), formerNames: new Map() };
 
 function joinCommunes(
   source: readonly SourceCommune[],
-  { zipcodes, localities }: AddedToCommunes,
+  added: AddedToCommunes,
 ): Pick<CommuneRecords, 'communes' | 'mergedInto'> {
   const mergedInto = new Map<string, string>();
-  const otherNames = new Map([...localities].map(([insee, names]) => [insee, [...names]]));
+  const formerNames = new Map([...added.formerNames].map(([insee, names]) => [insee, [...names]]));
   for (const { type, code, nom, chefLieu } of source) {
     if (chefLieu === undefined || (type !== 'commune-deleguee' && type !== 'commune-associee')) continue;
     // The delegated commune round the new town hall kept its code, and the new commune bears it too.
     if (code !== chefLieu) mergedInto.set(code, chefLieu);
-    const names = otherNames.get(chefLieu);
-    if (names === undefined) otherNames.set(chefLieu, [nom]);
+    const names = formerNames.get(chefLieu);
+    if (names === undefined) formerNames.set(chefLieu, [nom]);
     else names.push(nom);
   }
   const communes: CommuneRecord[] = [];
   for (const commune of source) {
     if (commune.type !== 'commune-actuelle' && commune.type !== 'arrondissement-municipal') continue;
     for (const code of commune.anciensCodes ?? NONE) if (!mergedInto.has(code)) mergedInto.set(code, commune.code);
-    const added = zipcodes.get(commune.code) ?? NONE;
+    const localities = added.localities.get(commune.code) ?? NONE;
+    const former = formerNames.get(commune.code) ?? NONE;
     communes.push({
       insee: commune.code,
       officialName: commune.nom,
       departmentCode: commune.departement,
-      zipcodes: [...(commune.codesPostaux ?? NONE), ...added],
+      zipcodes: [...(commune.codesPostaux ?? NONE), ...(added.zipcodes.get(commune.code) ?? NONE)],
       population: commune.population ?? 0,
       parentInsee: commune.commune ?? null,
-      otherNames: otherNames.get(commune.code) ?? NONE,
+      otherNames: localities.length === 0 ? former : [...localities, ...former],
+      formerNames: former,
     });
   }
   return { communes, mergedInto };
@@ -137,6 +141,7 @@ interface PlaceTable {
   readonly centres: ReadonlyMap<string, readonly Centre[]>;
   readonly zipcodes: ReadonlyMap<string, readonly string[]>;
   readonly localities: ReadonlyMap<string, readonly string[]>;
+  readonly formerNames: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
@@ -148,13 +153,15 @@ export async function readPlaceTable(): Promise<PlaceTable> {
   const centres = new Map<string, readonly Centre[]>();
   const zipcodes = new Map<string, readonly string[]>();
   const localities = new Map<string, readonly string[]>();
+  const formerNames = new Map<string, readonly string[]>();
   for (const line of text.split('\n')) {
-    const [insee = '', points = '', codes = '', names = ''] = line.split('\t');
+    const [insee = '', points = '', codes = '', names = '', former = ''] = line.split('\t');
     if (points !== '') centres.set(insee, points.split(',').map(centreOf));
     if (codes !== '') zipcodes.set(insee, codes.split(','));
     if (names !== '') localities.set(insee, names.split(','));
+    if (former !== '') formerNames.set(insee, former.split(','));
   }
-  return { centres, zipcodes, localities };
+  return { centres, zipcodes, localities, formerNames };
 }
 
 function centreOf(point: string): Centre {

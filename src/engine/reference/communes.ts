@@ -6,6 +6,7 @@
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
 import { createCityFinder, type FindCities } from './city-finder.ts';
 import { type CommuneLocations, locateCommunes } from './commune-locations.ts';
+import { CommuneNames } from './commune-names.ts';
 import { readCommuneOutlines } from './commune-outlines.ts';
 import {
   type CommuneRecord,
@@ -66,6 +67,7 @@ async function readReference(): Promise<Reference> {
   const communeOf = (insee: string) => table.byInsee.get(mergedInto.get(insee) ?? insee) ?? null;
   const { arrondissements } = table;
   const located = locateCommunes({ communes, outlines, within, centres: places.centres, communeOf, arrondissements });
+  const names = new CommuneNames({ communes, departments, communeOf });
   const cityOf = createCityBuilder(table, departmentsByCode, located.centresOf);
   const orNull = (commune: CommuneRecord | null | undefined) => (commune ? cityOf(commune) : null);
   return {
@@ -87,7 +89,7 @@ async function readReference(): Promise<Reference> {
       }),
     isZipcode: (zipcode) => table.byZipcode.has(zipcode),
     resolvePlace: createPlaceResolver({
-      communes,
+      names,
       communeOf,
       communesOfZipcode: (zipcode) => table.byZipcode.get(zipcode) ?? [],
       communeAt: located.communeAt,
@@ -95,8 +97,8 @@ async function readReference(): Promise<Reference> {
       distanceKm: located.distanceKm,
       cityOf,
     }),
-    findCities: createCityFinder(communes, cityOf),
-    completePlaces: createPlaceCompletion({ communes, departments, byZipcode: table.byZipcode, nameOf }),
+    findCities: createCityFinder(communes, names, cityOf),
+    completePlaces: createPlaceCompletion({ communes, departments, names, byZipcode: table.byZipcode, nameOf }),
   };
 }
 

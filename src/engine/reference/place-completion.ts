@@ -1,13 +1,14 @@
 /**
  * Completes the name of a place: cities, departments and zip codes that have a word for each typed word, or one that
  * begins with it; former communes and localities lead to their commune. A sorted list of all words leads to the places,
- * which are ordered by inhabitants. A complete code puts its place first, then a whole name, and what has another name
- * only comes last.
+ * which are ordered by inhabitants. A complete code puts its place first, then names by their relevance
+ * (`relevanceAmong`).
  */
 
-import { foldText, foldWords } from '../domain/text.ts';
+import { foldWords } from '../domain/text.ts';
+import { type CommuneNames, keyedName, type NameMatch, nameFit, relevanceAmong, spellingsOf } from './commune-names.ts';
 import { type CommuneRecord, cityIdOf, type Department } from './commune-records.ts';
-import { fullWordOf, nameForPeople, spellingsOf } from './place-names.ts';
+import { fullWordOf, isDividedCity, nameForPeople, type PlaceReading, placeKey } from './place-names.ts';
 
 export type PlaceType = 'zipcode' | 'city' | 'department';
 
@@ -40,6 +41,7 @@ export type CompletePlaces = (text: string, page: { readonly offset: number; rea
 export interface PlaceSource {
   readonly communes: readonly CommuneRecord[];
   readonly departments: readonly Department[];
+  readonly names: CommuneNames;
   readonly byZipcode: ReadonlyMap<string, readonly CommuneRecord[]>;
   readonly nameOf: (commune: CommuneRecord) => string;
 }
@@ -48,7 +50,7 @@ export interface PlaceSource {
 export function createPlaceCompletion(source: PlaceSource): CompletePlaces {
   let index: PlaceIndex | null = null;
   return (text, { offset, limit }) => {
-    index ??= new PlaceIndex(placesOf(source));
+    index ??= new PlaceIndex(placesOf(source), source.names);
     const found = index.find(text);
     return { total: found.length, places: index.placesAt(found.slice(offset, offset + limit)) };
   };
@@ -59,13 +61,15 @@ interface WordedPlace {
   readonly place: CompletedPlace;
   /** The place by its own name. */
   readonly owner: CompletedPlace;
+  readonly keyed: ReturnType<typeof keyedName>;
+  readonly kind: NameMatch['kind'];
   readonly words: readonly string[];
 }
 
 class PlaceIndex {
+  /** By rank. */
   readonly #places: readonly WordedPlace[];
-  /** Folded, by rank. */
-  readonly #names: readonly string[];
+  readonly #names: CommuneNames;
   /** Each once, in their order: most are of many places, as the code of a department is. */
   readonly #words: readonly string[];
   /** Ranks of the places that have the word. */
@@ -73,9 +77,9 @@ class PlaceIndex {
   /** By rank: whether the search under way has met the place. */
   readonly #isMet: Uint8Array;
 
-  constructor(places: readonly WordedPlace[]) {
+  constructor(places: readonly WordedPlace[], names: CommuneNames) {
     this.#places = places.toSorted((a, b) => compareRank(a.place, b.place));
-    this.#names = this.#places.map(({ place }) => foldText(place.matchedName ?? place.name));
+    this.#names = names;
     for (const [rank, { words }] of this.#places.entries()) {
       for (const word of words) {
         const ranks = this.#ranksOf.get(word);
@@ -89,19 +93,34 @@ class PlaceIndex {
 
   /** Ranks of the places that have all words of `text`, best first, each place once; none when there are no words. */
   find(text: string): readonly number[] {
-    const words = foldWords(text);
-    const names = spellingsOf(text);
-    const [code] = words.length === 1 && /\d/.test(words[0] as string) ? words : [];
-    const orderOf = (rank: number): number => {
-      if (this.#places[rank]?.place.code.toLowerCase() === code) return 0;
-      return names.includes(this.#names[rank] as string) ? 1 : 2;
-    };
-    const inOrder: number[][] = [[], [], []];
-    for (const rank of this.#findWords(words)) inOrder[orderOf(rank)]?.push(rank);
-    return this.#onceEach(inOrder.flat());
+    for (const [at, reading] of this.#names.read(text).entries()) {
+      const read = [...reading.key.split(' '), ...(reading.code === null ? [] : [reading.code.toLowerCase()])];
+      const typed = at === 0 ? foldWords(text) : read;
+      const found = this.#findWords(typed);
+      const isSame = typed.join(' ') === read.join(' ');
+      const ranks = isSame ? found : [...new Set([...found, ...this.#findWords(read)])].sort((a, b) => a - b);
+      if (ranks.length > 0) return this.#inOrder(ranks, reading, at === 0 ? spellingsOf(text, reading) : [reading.key]);
+    }
+    return [];
   }
 
-  #findWords(words: readonly string[]): readonly number[] {
+  #inOrder(ranks: readonly number[], { key, code }: PlaceReading, typed: readonly string[]): readonly number[] {
+    const matches = ranks.map((rank) => matchOf(this.#places[rank] as WordedPlace, typed));
+    const relevanceOf = relevanceAmong(matches);
+    const typedCode = (code ?? key).toUpperCase();
+    const mayBeCode = /\d/.test(typedCode);
+    const first: number[] = [];
+    const inOrder: number[][] = [];
+    for (const [at, match] of matches.entries()) {
+      const rank = ranks[at] as number;
+      const isCode = mayBeCode && this.#places[rank]?.place.code === typedCode;
+      if (isCode && (code === null || match.fit !== 'whole')) first.push(rank);
+      else (inOrder[relevanceOf(match)] ??= []).push(rank);
+    }
+    return this.#onceEach([...first, ...inOrder.flat()]);
+  }
+
+  #findWords(words: readonly string[]): number[] {
     // The longest word has the fewest places: the other words are checked in those.
     const [first, ...others] = [...new Set(words)].sort((a, b) => b.length - a.length).map(beginningsOf);
     if (first === undefined) return [];
@@ -147,6 +166,13 @@ class PlaceIndex {
   }
 }
 
+function matchOf({ place, owner, kind, keyed }: WordedPlace, typed: readonly string[]): NameMatch {
+  const fit = nameFit(keyed, typed);
+  const population = place.type === 'city' ? place.population : null;
+  const isRenamed = kind === 'former' && fit === 'whole' && placeKey(owner.name).startsWith(`${keyed.key} `);
+  return { fit, population, kind, isRenamed };
+}
+
 /** `st` may be the beginning of a word, or stand for `saint`. */
 function beginningsOf(word: string): readonly string[] {
   const full = fullWordOf(word);
@@ -163,7 +189,7 @@ function compareRank(a: CompletedPlace, b: CompletedPlace): number {
   );
 }
 
-function placesOf({ communes, departments, byZipcode, nameOf }: PlaceSource): WordedPlace[] {
+function placesOf({ communes, departments, names, byZipcode, nameOf }: PlaceSource): WordedPlace[] {
   const inhabitants = new Map<string, number>();
   for (const { departmentCode, population, parentInsee } of communes) {
     if (parentInsee !== null) continue;
@@ -172,20 +198,26 @@ function placesOf({ communes, departments, byZipcode, nameOf }: PlaceSource): Wo
   const none = { cityIds: [], cityNames: [], matchedName: null };
   return [
     ...communes.flatMap((commune): WordedPlace[] => {
-      const { insee: code, zipcodes, departmentCode, population, otherNames } = commune;
+      const { insee: code, zipcodes, departmentCode, population } = commune;
       const name = nameOf(commune);
       const zipcode = zipcodes[0] ?? null;
       const owner = { type: 'city', name, code, id: cityIdOf(code), zipcode, population, ...none } as const;
-      const codes = [code, departmentCode, ...zipcodes].map((one) => one.toLowerCase());
-      const others = otherNames.map((other) => ({ ...owner, matchedName: nameForPeople(other) }));
-      return [owner, ...others].map((place) => {
-        return { place, owner, words: [...foldWords(place.matchedName ?? name), ...codes] };
+      const keys = names.keys(commune);
+      const ownZipcodes = isDividedCity(keys.own.key) ? [] : zipcodes;
+      const codes = [code, departmentCode, ...ownZipcodes].map((one) => one.toLowerCase());
+      const others = keys.others.map((keyed): Omit<WordedPlace, 'owner' | 'words'> => {
+        const place = { ...owner, matchedName: nameForPeople(keyed.name) };
+        return { place, keyed, kind: keyed.isFormer ? 'former' : 'locality' };
+      });
+      return [{ place: owner, keyed: keys.own, kind: 'own' } as const, ...others].map((named) => {
+        return { ...named, owner, words: [...named.keyed.key.split(' '), ...codes] };
       });
     }),
     ...departments.map(({ code, id, name }): WordedPlace => {
       const population = inhabitants.get(code) ?? 0;
       const place = { type: 'department', name, code, id, zipcode: null, population, ...none } as const;
-      return { place, owner: place, words: [...foldWords(name), code.toLowerCase()] };
+      const keyed = keyedName(name);
+      return { place, owner: place, keyed, kind: 'own', words: [...keyed.key.split(' '), code.toLowerCase()] };
     }),
     ...[...byZipcode].map(([zipcode, holders]): WordedPlace => {
       const population = holders.reduce((sum, commune) => sum + commune.population, 0);
@@ -200,7 +232,7 @@ function placesOf({ communes, departments, byZipcode, nameOf }: PlaceSource): Wo
         ...cities,
         matchedName: null,
       } as const;
-      return { place, owner: place, words: [zipcode] };
+      return { place, owner: place, keyed: { key: zipcode, bare: zipcode }, kind: 'own', words: [zipcode] };
     }),
   ];
 }

@@ -21,24 +21,70 @@ const ROMAN_NUMBERS: ReadonlyMap<string, string> = new Map(
     .split(' ')
     .map((numeral, i) => [numeral, String(i + 1)]),
 );
-const CITIES_WITH_ARRONDISSEMENTS: ReadonlySet<string> = new Set(['paris', 'lyon', 'marseille']);
-const ORDINAL = /^0{0,3}(\d{1,3})(?:er?|ere|eme|ieme|nd|nde|d)?$/;
+/** Cities with arrondissements, with their departments. */
+const DIVIDED_CITIES: ReadonlyMap<string, string> = new Map([
+  ['paris', '75'],
+  ['lyon', '69'],
+  ['marseille', '13'],
+]);
+/** Each zip code of such a city is an arrondissement's. */
+export function isDividedCity(key: string): boolean {
+  return DIVIDED_CITIES.has(key);
+}
+
+/** Whole or begun. */
+const ORDINAL = /^0?(\d{1,2})(?:er?|ere|em|eme|i|ie|iem|ieme|n|nd|nde|d)?$/;
 const ARRONDISSEMENT = /^(?:arrondissements?|arrdt?|arr|ardt)$/;
+const ARRONDISSEMENT_MAX = 20;
+const CODE = /^(?:\d{5}|\d\d|2[ab]|9[78]\d)$/;
+
+/** A name as it is written, often with a code before or behind it: `83000 Toulon`, `Toulon (83)`. */
+export interface PlaceReading {
+  /** The name (`placeKey`). */
+  readonly key: string;
+  /** Zip code, or code of the department. */
+  readonly code: string | null;
+}
+
+export function readPlaceName(text: string): PlaceReading {
+  const words = wordsOf(text);
+  const [first = ''] = words;
+  const last = words.length > 1 ? (words.at(-1) as string) : '';
+  if (CODE.test(last) && !isArrondissement(text, first, last)) {
+    return { key: keyOf(words.slice(0, -1)), code: last.toUpperCase() };
+  }
+  if (words.length > 1 && CODE.test(first)) return { key: keyOf(words.slice(1)), code: first.toUpperCase() };
+  return { key: keyOf(words), code: null };
+}
+
+/** `Marseille 13` is the arrondissement, `Marseille (13)` the city with its department. */
+function isArrondissement(text: string, city: string, code: string): boolean {
+  const department = DIVIDED_CITIES.get(city);
+  if (department === undefined || Number(code) > ARRONDISSEMENT_MAX) return false;
+  return code !== department || !text.includes(`(${code})`);
+}
 
 /** Folded words of a commune name in one canonical spelling, one space between them; empty when nothing is left. */
 export function placeKey(name: string): string {
-  const words: string[] = [];
-  for (const word of foldWords(name)) {
-    if (word === 'cedex') break;
-    words.push(ABBREVIATIONS[word] ?? word);
-  }
-  const [city = '', ...rest] = words;
-  return CITIES_WITH_ARRONDISSEMENTS.has(city) ? arrondissementKey(city, rest) : words.join(' ');
+  return keyOf(wordsOf(name));
 }
 
+function wordsOf(name: string): readonly string[] {
+  const words = foldWords(name);
+  const end = words.indexOf('cedex');
+  return end === -1 ? words : words.slice(0, end);
+}
+
+function keyOf(written: readonly string[]): string {
+  const words = written.map((word) => (Object.hasOwn(ABBREVIATIONS, word) ? ABBREVIATIONS[word] : word));
+  const [city = '', ...rest] = words as string[];
+  return DIVIDED_CITIES.has(city) ? arrondissementKey(city, rest) : words.join(' ');
+}
+
+/** The last word may be the beginning of `arrondissement`. */
 function arrondissementKey(city: string, words: readonly string[]): string {
   const kept = words
-    .filter((word) => !ARRONDISSEMENT.test(word))
+    .filter((word, at) => !ARRONDISSEMENT.test(word) && (at === 0 || !'arrondissement'.startsWith(word)))
     .map((word) => ORDINAL.exec(word)?.[1] ?? ROMAN_NUMBERS.get(word.replace(/e(?:me|r)?$/, '')) ?? word);
   return [city, ...kept].join(' ');
 }
@@ -57,12 +103,6 @@ export function articleOf(officialName: string): string {
 /** `folded`: a name. */
 export function withoutArticle(folded: string): string {
   return folded.replace(/^(?:l|le|la|les|los|aux) /, '');
-}
-
-/** As typed, and with abbreviations written out; both folded. */
-export function spellingsOf(text: string): readonly string[] {
-  const words = foldWords(text);
-  return [words.join(' '), words.map((word) => fullWordOf(word) ?? word).join(' ')];
 }
 
 /** `Saint Etienne` for the `ST ETIENNE` of La Poste; other names as they are. */

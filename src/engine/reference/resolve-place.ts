@@ -4,13 +4,14 @@
  * nothing.
  */
 
-import type { City, ResolvedPlace, ResolvePlace, StatedPlace } from '../domain/city.ts';
+import type { City, ResolvedPlace, ResolvePlace } from '../domain/city.ts';
 import type { CommuneLocations } from './commune-locations.ts';
+import type { CommuneNames } from './commune-names.ts';
 import type { Centre, CommuneRecord } from './commune-records.ts';
-import { placeKey, withoutArticle } from './place-names.ts';
+import type { PlaceReading } from './place-names.ts';
 
 export interface PlaceResolverParts extends Pick<CommuneLocations, 'communeAt' | 'communesAround' | 'distanceKm'> {
-  readonly communes: readonly CommuneRecord[];
+  readonly names: CommuneNames;
   /** Codes of merged communes lead to the commune of today. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
   /** Paris, Lyon and Marseille are represented by their arrondissements. */
@@ -23,33 +24,38 @@ const NAME_RADIUS_KM = 5;
 /** Likewise a zip code and coordinates. */
 const ZIPCODE_RADIUS_KM = 30;
 
-export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
-  const names = new CommuneNames(parts.communes, parts.communeOf);
+const NO_NAME: PlaceReading = { key: '', code: null };
 
-  function find(place: StatedPlace, insee: string | null, zipcode: string | null): CommuneRecord | null {
+interface Codes {
+  readonly insee: string | null;
+  readonly zipcode: string | null;
+}
+
+export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
+  const { names } = parts;
+
+  function find(place: Codes, readings: readonly PlaceReading[], at: Centre | null): CommuneRecord | null {
+    const { insee, zipcode } = place;
     const commune = insee === null ? null : parts.communeOf(insee);
     if (commune !== null) return zipcode === null ? commune : arrondissementOf(commune, zipcode);
-    const { name, lat, lon } = place;
-    const at = lat === null || lon === null ? null : { lat, lon };
+    const [{ key, code } = NO_NAME] = readings;
     const inZipcode = zipcode === null ? [] : parts.communesOfZipcode(zipcode);
-    const agreed = names.pick(inZipcode, name) ?? (at === null || name === null ? null : nearbyOfName(at, name));
+    const agreed = names.pick(inZipcode, key) ?? (at === null ? null : nearbyOfName(at, key));
     if (agreed !== null) return agreed;
-    if (zipcode !== null && inZipcode.length === 0) {
-      // CEDEX codes and `75000` are in no list: their first digits are still the department's.
-      const inDepartment = names.only(name, (one) => isOfDepartment(one, zipcode));
-      if (inDepartment !== null) return inDepartment;
-    }
+    // CEDEX codes and `75000` are in no list: their first digits are still the department's.
+    const department = inZipcode.length === 0 ? (zipcode ?? code) : null;
+    const inDepartment = department === null ? null : names.onlyIn(department, key);
+    if (inDepartment !== null) return inDepartment;
     const located = at === null ? null : (nearestOf(inZipcode, at) ?? parts.communeAt(at));
     if (located !== null) return located;
-    if (inZipcode.length === 0) return names.only(name, () => true);
-    return inZipcode.length === 1 ? (inZipcode[0] as CommuneRecord) : null;
+    if (inZipcode.length === 1) return inZipcode[0] as CommuneRecord;
+    if (inZipcode.length > 0) return null;
+    return readings.reduce<CommuneRecord | null>((found, reading) => found ?? names.only(reading), null);
   }
 
-  function nearbyOfName(at: Centre, name: string): CommuneRecord | null {
-    return names.pick(
-      byDistance(names.alike(parts.communesAround(at, NAME_RADIUS_KM), name), at, NAME_RADIUS_KM),
-      name,
-    );
+  function nearbyOfName(at: Centre, key: string): CommuneRecord | null {
+    if (key === '') return null;
+    return names.pick(byDistance(names.alike(parts.communesAround(at, NAME_RADIUS_KM), key), at, NAME_RADIUS_KM), key);
   }
 
   function nearestOf(communes: readonly CommuneRecord[], at: Centre): CommuneRecord | null {
@@ -71,17 +77,26 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
     return within[0] ?? commune;
   }
 
-  return (place) => {
-    const insee = fiveCharacters(place.insee);
-    const zipcode = fiveCharacters(place.zipcode);
-    const commune = find(place, insee, zipcode);
-    return commune === null ? null : resolved(commune, insee, zipcode, parts);
+  return ({ insee: statedInsee, zipcode: statedZipcode, name, lat, lon }) => {
+    const insee = fiveCharacters(statedInsee);
+    const readings = name === null ? [] : names.read(name);
+    const zipcode = fiveCharacters(statedZipcode) ?? fiveCharacters(readings[0]?.code ?? null);
+    const commune = find({ insee, zipcode }, readings, lat === null || lon === null ? null : { lat, lon });
+    return commune === null ? withinZipcode(zipcode, parts) : resolved(commune, insee, zipcode, parts);
   };
 }
 
-/** Corsica's zip codes begin with 20. */
-function isOfDepartment({ departmentCode }: CommuneRecord, zipcode: string): boolean {
-  return zipcode.startsWith(departmentCode.replace(/^2[AB]$/, '20'));
+/** Of a zip code that several communes share, their department, if it is one. */
+function withinZipcode(
+  zipcode: string | null,
+  { communesOfZipcode }: Pick<PlaceResolverParts, 'communesOfZipcode'>,
+): ResolvedPlace | null {
+  if (zipcode === null) return null;
+  const departments = new Set(communesOfZipcode(zipcode).map(({ departmentCode }) => departmentCode));
+  const [departmentCode = null, ...more] = departments;
+  if (departmentCode === null) return null;
+  const known = more.length === 0 ? departmentCode : null;
+  return { city: null, departmentCode: known, zipcode: null, inseeCodes: [], zipcodes: [zipcode] };
 }
 
 function resolved(
@@ -100,6 +115,7 @@ function resolved(
   const [only = null, ...more] = commune.zipcodes;
   return {
     city: parts.cityOf(commune),
+    departmentCode: commune.departmentCode,
     zipcode: zipcode !== null && commune.zipcodes.includes(zipcode) ? zipcode : more.length === 0 ? only : null,
     inseeCodes,
     // Several candidates are ambiguous.
@@ -115,103 +131,4 @@ function fiveCharacters(code: string | null): string | null {
   const trimmed = code.trim().toUpperCase();
   const padded = /^\d{4}$/.test(trimmed) ? `0${trimmed}` : trimmed;
   return /^(?:\d|2[AB])\d{3,4}$/.test(padded) && padded.length === 5 ? padded : null;
-}
-
-interface NameKeys {
-  readonly own: string;
-  readonly others: readonly string[];
-}
-
-/** Communes by the names in adverts: their own, those of communes merged into them, and of localities. */
-class CommuneNames {
-  readonly #communes: readonly CommuneRecord[];
-  readonly #communeOf: (insee: string) => CommuneRecord | null;
-  /** Folding is slow: each commune's names are folded once, at the first comparison. */
-  readonly #keysOf = new Map<CommuneRecord, NameKeys>();
-  /** All communes by own names, by others, by own ones without article; made when first all of them are asked for. */
-  #byKey: readonly CommunesByKey[] | null = null;
-
-  constructor(communes: readonly CommuneRecord[], communeOf: (insee: string) => CommuneRecord | null) {
-    this.#communes = communes;
-    this.#communeOf = communeOf;
-  }
-
-  /**
-   * The commune that `name` means among `communes`: the first of the same name, by its own name before another one;
-   * else the only one whose name begins with it (`Saint-Maur` for `Saint-Maur-des-Fossés`).
-   */
-  pick(communes: readonly CommuneRecord[], name: string | null): CommuneRecord | null {
-    const key = communes.length === 0 || name === null ? '' : placeKey(name);
-    if (key === '') return null;
-    const own = communes.find((commune) => this.#keys(commune).own === key);
-    const same = own ?? communes.find((commune) => this.#keys(commune).others.includes(key));
-    if (same !== undefined) return same;
-    const [only, ...more] = this.#alike(communes, key);
-    return only !== undefined && more.length === 0 ? only : null;
-  }
-
-  /** Those with a name that begins as `name` does, or is its beginning. */
-  alike(communes: readonly CommuneRecord[], name: string): readonly CommuneRecord[] {
-    const key = placeKey(name);
-    return key === '' ? [] : this.#alike(communes, key);
-  }
-
-  #alike(communes: readonly CommuneRecord[], key: string): readonly CommuneRecord[] {
-    return communes.filter((commune) => {
-      const { own, others } = this.#keys(commune);
-      return isSameBeginning(own, key) || others.some((known) => isSameBeginning(known, key));
-    });
-  }
-
-  /** The only commune of all with this name that fits: an own name goes before others, a whole one before one without article. */
-  only(name: string | null, fits: (commune: CommuneRecord) => boolean): CommuneRecord | null {
-    const key = name === null ? '' : placeKey(name);
-    if (key === '') return null;
-    this.#byKey ??= this.#index();
-    for (const table of this.#byKey) {
-      const [first, ...more] = (table.get(key) ?? []).filter(fits);
-      if (first !== undefined) return more.length === 0 ? first : null;
-    }
-    return null;
-  }
-
-  #keys(commune: CommuneRecord): NameKeys {
-    const known = this.#keysOf.get(commune);
-    if (known !== undefined) return known;
-    // Paris with coordinates in the 15th arrondissement means the arrondissement.
-    const parent = commune.parentInsee === null ? null : this.#communeOf(commune.parentInsee);
-    const others = parent === null ? commune.otherNames : [parent.officialName];
-    const keys = { own: placeKey(commune.officialName), others: others.map(placeKey) };
-    this.#keysOf.set(commune, keys);
-    return keys;
-  }
-
-  #index(): readonly CommunesByKey[] {
-    const own = new Map<string, CommuneRecord[]>();
-    const others = new Map<string, CommuneRecord[]>();
-    const bare = new Map<string, CommuneRecord[]>();
-    for (const commune of this.#communes) {
-      const keys = this.#keys(commune);
-      add(own, keys.own, commune);
-      const named = withoutArticle(keys.own);
-      if (named !== keys.own) add(bare, named, commune);
-      if (commune.parentInsee === null) for (const key of new Set(keys.others)) add(others, key, commune);
-    }
-    return [own, others, bare];
-  }
-}
-
-type CommunesByKey = ReadonlyMap<string, readonly CommuneRecord[]>;
-
-function add(table: Map<string, CommuneRecord[]>, key: string, commune: CommuneRecord): void {
-  const communes = table.get(key);
-  if (communes === undefined) table.set(key, [commune]);
-  else if (!communes.includes(commune)) communes.push(commune);
-}
-
-/** Whole words, articles aside. */
-function isSameBeginning(a: string, b: string): boolean {
-  const left = `${withoutArticle(a)} `;
-  const right = `${withoutArticle(b)} `;
-  return left.startsWith(right) || right.startsWith(left);
 }

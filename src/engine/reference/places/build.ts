@@ -1,7 +1,7 @@
 /**
  * Creates `places.tsv.gz` beside this file from La Poste's list of zip codes (Licence Ouverte 2.0): a line for each
  * INSEE code, including merged communes, with its centres, the zip codes that the package of communes lacks and the
- * names of localities and former communes. `--check` compares instead. Without La Poste's file it does nothing.
+ * names of localities and former communes, and former names of communes by hand. `--check` compares instead. Without La Poste's file it does nothing.
  */
 
 import { existsSync } from 'node:fs';
@@ -13,6 +13,7 @@ import { placeKey } from '../place-names.ts';
 
 const SOURCE = new URL('../../../../../shared/data/reference/laposte_hexasmal_2022.csv.gz', import.meta.url);
 const BY_HAND = new URL('by-hand.tsv', import.meta.url);
+const FORMER_NAMES = new URL('former-names.tsv', import.meta.url);
 const RESULT = new URL('places.tsv.gz', import.meta.url);
 const ATTRIBUTION = '# La Poste, Base officielle des codes postaux (2022), Licence Ouverte 2.0; some centres by hand\n';
 /** Degrees are rounded to ten metres. */
@@ -23,6 +24,7 @@ interface Line {
   readonly centres: string[];
   readonly zipcodes: Set<string>;
   readonly localities: Set<string>;
+  formerNames: string;
 }
 
 async function makeTable(): Promise<string> {
@@ -38,6 +40,9 @@ async function makeTable(): Promise<string> {
   const lines = new Map<string, Line>();
   for (const [, insee = '', centres = ''] of (await readFile(BY_HAND, 'utf8')).matchAll(/^(\d+)\t(.+)$/gm)) {
     lineOf(lines, insee).centres.push(...centres.split(','));
+  }
+  for (const [, insee = '', names = ''] of (await readFile(FORMER_NAMES, 'utf8')).matchAll(/^(\d+)\t(.+)$/gm)) {
+    lineOf(lines, insee).formerNames = names;
   }
   const source = gunzipSync(await readFile(SOURCE))
     .toString('utf8')
@@ -62,7 +67,7 @@ async function makeTable(): Promise<string> {
 }
 
 function lineOf(lines: Map<string, Line>, insee: string): Line {
-  const line = lines.get(insee) ?? { centres: [], zipcodes: new Set(), localities: new Set() };
+  const line = lines.get(insee) ?? { centres: [], zipcodes: new Set(), localities: new Set(), formerNames: '' };
   lines.set(insee, line);
   return line;
 }
@@ -74,8 +79,8 @@ function rounded(centre: string): string {
     .join(' ');
 }
 
-function textOf(insee: string, { centres, zipcodes, localities }: Line): string {
-  return [insee, centres.join(','), [...zipcodes].sort().join(','), [...localities].sort().join(',')]
+function textOf(insee: string, { centres, zipcodes, localities, formerNames }: Line): string {
+  return [insee, centres.join(','), [...zipcodes].sort().join(','), [...localities].sort().join(','), formerNames]
     .join('\t')
     .trimEnd();
 }

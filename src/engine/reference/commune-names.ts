@@ -1,0 +1,243 @@
+/**
+ * Communes by the names that adverts, searches and readers use: one table for intake, completion and the list of cities
+ * (decisions, section 5). A commune has its own name, those of communes merged into it or that it had before, and those
+ * of localities; an arrondissement also has its city's.
+ */
+
+import { foldWords } from '../domain/text.ts';
+import type { CommuneRecord, Department } from './commune-records.ts';
+import { type PlaceReading, placeKey, readPlaceName, withoutArticle } from './place-names.ts';
+
+/** A name in its canonical spelling, and without its article. */
+interface KeyedName {
+  readonly key: string;
+  readonly bare: string;
+}
+
+export interface OtherName extends KeyedName {
+  readonly name: string;
+  /** Of a former commune, or the commune's own in former times; else of a locality. */
+  readonly isFormer: boolean;
+}
+
+export interface NameKeys {
+  readonly own: KeyedName;
+  readonly others: readonly OtherName[];
+  /** Of the city that the arrondissement belongs to: Paris at coordinates in the 15th means the arrondissement. */
+  readonly parent: KeyedName | null;
+}
+
+export interface CommuneNameSource {
+  readonly communes: readonly CommuneRecord[];
+  readonly departments: readonly Department[];
+  /** Codes of merged communes lead to the commune of today. */
+  readonly communeOf: (insee: string) => CommuneRecord | null;
+}
+
+/** Terres australes et antarctiques françaises. */
+const DEPARTMENT_WORDS_MAX = 5;
+
+type CommunesByKey = ReadonlyMap<string, readonly CommuneRecord[]>;
+
+export class CommuneNames {
+  readonly #source: CommuneNameSource;
+  readonly #departments: ReadonlyMap<string, string>;
+  /** Folding is slow: each commune's names are folded once, at the first comparison. */
+  readonly #keysOf = new Map<CommuneRecord, NameKeys>();
+  /** All communes by own and former names, by localities, by own names without article; made at the first use. */
+  #byKey: readonly CommunesByKey[] | null = null;
+  readonly #byDepartment = new Map<string, CommuneRecord[]>();
+
+  constructor(source: CommuneNameSource) {
+    this.#source = source;
+    const names = source.departments.map(({ name, code }) => [placeKey(name), code] as const);
+    this.#departments = new Map(names.flatMap(([key, code]) => [key, withoutArticle(key)].map((one) => [one, code])));
+  }
+
+  /** As written; then, where a department's name ends it, as a name in that department (`Saint-Denis de la Réunion`). */
+  read(text: string): readonly PlaceReading[] {
+    const reading = readPlaceName(text);
+    const words = reading.key.split(' ');
+    for (let at = Math.max(1, words.length - DEPARTMENT_WORDS_MAX); at < words.length; at++) {
+      const code = this.#departments.get(words.slice(at).join(' '));
+      if (code === undefined) continue;
+      const key = words
+        .slice(0, at)
+        .join(' ')
+        .replace(/ (?:de|du|d|en)$/, '');
+      return [reading, { key, code }];
+    }
+    return [reading];
+  }
+
+  keys(commune: CommuneRecord): NameKeys {
+    const known = this.#keysOf.get(commune);
+    if (known !== undefined) return known;
+    const parent = commune.parentInsee === null ? null : this.#source.communeOf(commune.parentInsee);
+    const own = keyedName(commune.officialName);
+    const others = commune.otherNames
+      .map((name) => ({ ...keyedName(name), name }))
+      .filter(({ key }) => key !== own.key)
+      // La Poste lists the communes that became Évry-Courcouronnes as localities.
+      .map(({ name, key, bare }) => {
+        const isFormer = commune.formerNames.includes(name) || ` ${own.key} `.includes(` ${key} `);
+        return { name, key, bare, isFormer };
+      });
+    const keys = { own, others, parent: parent === null ? null : keyedName(parent.officialName) };
+    this.#keysOf.set(commune, keys);
+    return keys;
+  }
+
+  /**
+   * The commune that `key` means among `communes`: the first of the same name, by its own name before another one;
+   * else the only one whose name begins with it (`Saint-Maur` for `Saint-Maur-des-Fossés`).
+   */
+  pick(communes: readonly CommuneRecord[], key: string): CommuneRecord | null {
+    if (communes.length === 0 || key === '') return null;
+    const own = communes.find((commune) => this.keys(commune).own.key === key);
+    return (
+      own ?? communes.find((commune) => this.#hasOther(commune, (one) => one.key === key)) ?? this.#lone(communes, key)
+    );
+  }
+
+  /** Those with a name that begins as `key` does, or is its beginning. */
+  alike(communes: readonly CommuneRecord[], key: string): readonly CommuneRecord[] {
+    if (key === '') return [];
+    const bare = withoutArticle(key);
+    const fits = (one: KeyedName) => isSameBeginning(one.bare, bare);
+    return communes.filter((commune) => fits(this.keys(commune).own) || this.#hasOther(commune, fits));
+  }
+
+  #lone(communes: readonly CommuneRecord[], key: string): CommuneRecord | null {
+    const [only = null, ...more] = this.alike(communes, key);
+    return more.length === 0 ? only : null;
+  }
+
+  #hasOther(commune: CommuneRecord, fits: (name: KeyedName) => boolean): boolean {
+    const { others, parent } = this.keys(commune);
+    return others.some(fits) || (parent !== null && fits(parent));
+  }
+
+  /**
+   * The only commune of all that has the name, or had it, and lies in the department of `code`, if there is one; else
+   * the only one with such a locality, or with the name after an article.
+   */
+  only({ key, code }: PlaceReading): CommuneRecord | null {
+    if (key === '') return null;
+    this.#byKey ??= this.#index();
+    for (const table of this.#byKey) {
+      const [first, ...more] = (table.get(key) ?? []).filter((one) => code === null || isOfDepartment(one, code));
+      if (first !== undefined) return more.length === 0 ? first : null;
+    }
+    return null;
+  }
+
+  /** Likewise, else the only commune of the department whose name begins so. */
+  onlyIn(code: string, key: string): CommuneRecord | null {
+    const whole = this.only({ key, code });
+    if (whole !== null) return whole;
+    if (this.#byDepartment.size === 0) {
+      for (const commune of this.#source.communes) add(this.#byDepartment, commune.departmentCode, commune);
+    }
+    const departments = [...this.#byDepartment.values()].filter(([one]) => isOfDepartment(one as CommuneRecord, code));
+    return this.#lone(departments.flat(), key);
+  }
+
+  #index(): readonly CommunesByKey[] {
+    const [own, localities, bare] = [0, 0, 0].map(() => new Map<string, CommuneRecord[]>()) as [
+      Map<string, CommuneRecord[]>,
+      Map<string, CommuneRecord[]>,
+      Map<string, CommuneRecord[]>,
+    ];
+    for (const commune of this.#source.communes) {
+      const keys = this.keys(commune);
+      add(own, keys.own.key, commune);
+      if (keys.own.bare !== keys.own.key) add(bare, keys.own.bare, commune);
+      for (const { key, isFormer } of keys.others) add(isFormer ? own : localities, key, commune);
+    }
+    return [own, localities, bare];
+  }
+}
+
+/** `code`: the department's, or a zip code that begins with it. Corsica's zip codes begin with 20. */
+export function isOfDepartment({ departmentCode }: CommuneRecord, code: string): boolean {
+  return code === departmentCode || code.startsWith(departmentCode.replace(/^2[AB]$/, '20'));
+}
+
+/** How a name begins with what was typed, articles aside: as a whole, as whole words, or not so. */
+export type NameFit = 'whole' | 'begun' | 'none';
+
+export function nameFit({ key, bare }: KeyedName, typed: readonly string[]): NameFit {
+  let fit: NameFit = 'none';
+  for (const text of typed) {
+    const name = key.startsWith(text) ? key : bare;
+    if (text === '' || !name.startsWith(text)) continue;
+    if (name.length === text.length) return 'whole';
+    if (name[text.length] === ' ') fit = 'begun';
+  }
+  return fit;
+}
+
+/** A place found by one of its names. */
+export interface NameMatch {
+  readonly fit: NameFit;
+  /** Null: no commune. */
+  readonly population: number | null;
+  /** The name is the place's own, a former one, or a locality's. */
+  readonly kind: 'own' | 'former' | 'locality';
+  /** The place had the whole name, and its own begins with it, as Évry-Courcouronnes does with Évry. */
+  readonly isRenamed: boolean;
+}
+
+/** A commune so many times larger comes before one whose whole name was typed (decisions, section 7). */
+const MUCH_LARGER = 20;
+const LARGER = 0;
+const WHOLE = 1;
+const OTHER_WHOLE = 2;
+const REST = 3;
+
+/**
+ * Whole names first, own ones before others, unless a much larger commune begins with the name or had it, or a larger one
+ * begins with it and had it. A name that no commune has today gives way to any larger commune that begins with it.
+ */
+export function relevanceAmong(matches: Iterable<NameMatch>): (match: NameMatch) => number {
+  let [own, other] = [-1, -1];
+  for (const { fit, kind, population } of matches) {
+    if (fit !== 'whole' || population === null) continue;
+    if (kind === 'own') own = Math.max(own, population);
+    else other = Math.max(other, population);
+  }
+  const bar = own >= 0 ? own * MUCH_LARGER : other;
+  return ({ fit, kind, population, isRenamed }) => {
+    const mayLead = kind === 'own' ? fit === 'begun' : kind === 'former' && fit === 'whole' && own >= 0;
+    if (mayLead && bar >= 0 && population !== null && (population >= bar || (isRenamed && population > own))) {
+      return LARGER;
+    }
+    if (fit !== 'whole') return REST;
+    return kind === 'own' ? WHOLE : OTHER_WHOLE;
+  };
+}
+
+/** Folded as typed, where the last word may be an abbreviation or the beginning of a word, and as it is read. */
+export function spellingsOf(text: string, { key }: PlaceReading): readonly string[] {
+  const typed = foldWords(text).join(' ');
+  return typed === key ? [key] : [key, typed];
+}
+
+function add(table: Map<string, CommuneRecord[]>, key: string, commune: CommuneRecord): void {
+  const communes = table.get(key);
+  if (communes === undefined) table.set(key, [commune]);
+  // A commune is added under all its names in a row.
+  else if (communes.at(-1) !== commune) communes.push(commune);
+}
+
+export function keyedName(name: string): KeyedName {
+  const key = placeKey(name);
+  return { key, bare: withoutArticle(key) };
+}
+
+/** Whole words. */
+function isSameBeginning(a: string, b: string): boolean {
+  const [short, long] = a.length < b.length ? [a, b] : [b, a];
+  return long.startsWith(short) && (long.length === short.length || long[short.length] === ' ');
+}
