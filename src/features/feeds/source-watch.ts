@@ -59,7 +59,7 @@ export async function startFeeds(options: FeedsOptions): Promise<Pick<Task, 'run
       isDueAtOnce: true,
       onTransientError,
       async work(stopping) {
-        const host = url === null ? `file ${name}` : new URL(url).host;
+        const host = url === null ? `file ${name}` : new URL(url).hostname;
         try {
           await turns.run(host, () => lookAt(source, stopping, watch));
         } catch (error) {
