@@ -208,7 +208,7 @@ class ModelSearch {
   /** Matches whose end was told, and no return or start since. */
   readonly #ended = new Set<Uuid>();
   /** By property, advert and field. */
-  readonly #values = new Map<string, number | null>();
+  readonly #values = new Map<string, number>();
   /** How many values were changed before it was created, began to notify, or first asked. */
   #since: number;
 
@@ -241,8 +241,8 @@ class ModelSearch {
       this.#tell(propertyUuid, 'match', isNew ? 'property.ad.create' : 'property.ad.update', [null, null, null]);
       for (const [uuid, { isLive, price, surface }] of model.adverts.get(propertyUuid) ?? []) {
         if (!isLive) continue;
-        this.#values.set(`${propertyUuid} ${uuid} price`, price);
-        this.#values.set(`${propertyUuid} ${uuid} surface`, surface);
+        this.#remember(`${propertyUuid} ${uuid} price`, price);
+        this.#remember(`${propertyUuid} ${uuid} surface`, surface);
       }
       this.#ended.delete(propertyUuid);
     } else if (is && events.length > 0 && this.#ended.has(propertyUuid) && subscribedEvents.includes(RESUME)) {
@@ -259,7 +259,7 @@ class ModelSearch {
       const old = from === undefined ? event.old : from;
       this.#tell(propertyUuid, 'event', kind, [textOf(old), textOf(now), percentOf(field, old, now)]);
       if (field === 'price' || field === 'surface')
-        this.#values.set(`${propertyUuid} ${advertUuid} ${field}`, now as number | null);
+        this.#remember(`${propertyUuid} ${advertUuid} ${field}`, now as number | null);
     }
     const isByExpiry = events.some(({ kind }) => kind === 'ad.update.expired');
     if (!was || is || before === undefined || after === undefined || events.length === 0 || isByExpiry) return;
@@ -285,18 +285,24 @@ class ModelSearch {
       const threshold = this.members.eventThresholds?.[field];
       if (threshold === undefined) continue;
       compared.set(event, null);
-      if (old === null || now === null) continue;
+      if (now === null) continue;
       const first = model.values
         .slice(this.#since)
         .find((one) => one.advert === advertUuid && one.field === field && one.old !== null);
       const told = this.#values.get(`${propertyUuid} ${advertUuid} ${field}`) ?? first?.old ?? old;
       const from = threshold.since === 'told' ? told : old;
+      if (from === null) continue;
       const { percent = 0, amount = 0, direction } = threshold;
       const isBigEnough = Math.abs(now - from) >= amount && Math.abs(now - from) * 100 >= percent * from;
       const isItsWay = direction === undefined || (direction === 'down' ? now < from : now > from);
       if (isBigEnough && isItsWay) compared.set(event, from);
     }
     return compared;
+  }
+
+  /** An unknown value between two known ones changes nothing. */
+  #remember(name: string, value: number | null): void {
+    if (value !== null) this.#values.set(name, value);
   }
 
   #tell(propertyUuid: Uuid, channel: string, kind: EventKind, adEvent: AdEvent): void {

@@ -64,9 +64,10 @@ export function eventsReaching(
     const threshold = name === null ? undefined : thresholds[name];
     if (name === null || threshold === undefined || event.field === null) return [event];
     const { fieldOldValue, fieldNewValue } = event.field;
-    if (fieldOldValue !== null && fieldNewValue !== null) {
-      const notified = threshold.since === 'told' ? notifiedValue(event.advertUuid, name) : null;
-      const [from, to] = [notified ?? Number(fieldOldValue), Number(fieldNewValue)];
+    const notified = threshold.since === 'told' ? notifiedValue(event.advertUuid, name) : null;
+    const from = notified ?? (fieldOldValue === null ? null : Number(fieldOldValue));
+    if (from !== null && fieldNewValue !== null) {
+      const to = Number(fieldNewValue);
       const field = { ...event.field, fieldOldValue: String(from), percentVariation: percentVariation(from, to) };
       if (isReached(threshold, from, to)) return [{ ...event, field }];
     }

@@ -163,7 +163,8 @@ export class NotifiedSoFar {
     const values = new Map(Object.entries(this.#notifiedOf(matchId, keptSince))) as Map<Uuid, NotifiedValues[Uuid]>;
     let next = hasBegun ? { ...former, isEnded: false } : former;
     for (const { uuid, content } of hasBegun ? held.state.adverts.filter(isLive) : []) {
-      values.set(uuid, [content.price, content.surface]);
+      const [price, surface] = values.get(uuid) ?? [null, null];
+      values.set(uuid, [content.price ?? price, content.surface ?? surface]);
     }
     for (const event of events) {
       if (!subscribedEvents.includes(event.kind)) continue;
@@ -192,6 +193,7 @@ export class NotifiedSoFar {
   }
 }
 
+/** An unknown value changes nothing: the next known one is compared with the one before it. */
 function setValue(
   values: Map<Uuid, NotifiedValues[Uuid]>,
   { advertUuid, field }: AdvertEvent,
@@ -199,7 +201,8 @@ function setValue(
 ): void {
   const [price, surface] = values.get(advertUuid) ?? [null, null];
   const value = field?.fieldNewValue ?? null;
-  const next = { price, surface, [name]: value === null ? null : Number(value) };
+  if (value === null) return;
+  const next = { price, surface, [name]: Number(value) };
   values.set(advertUuid, [next.price, next.surface]);
 }
 
