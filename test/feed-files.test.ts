@@ -34,6 +34,8 @@ function zipOf(entries: readonly ZipEntry[]): Buffer {
     const packed = deflateRawSync(bytes);
     const fields = Buffer.alloc(26);
     fields.writeUInt16LE(20, 0);
+    // Names are UTF-8.
+    fields.writeUInt16LE(0x800, 2);
     fields.writeUInt16LE(8, 4);
     fields.writeUInt32LE(claimedSum, 10);
     fields.writeUInt32LE(packed.length, 14);
@@ -94,6 +96,7 @@ test('a ZIP or gzip that is cut off, damaged or none costs a sentence', async (t
     [named({ claimedSize: 1 }), /the ZIP is cut off or damaged \(too many bytes/],
     [zipOf([]), /the ZIP holds no Annonces\.csv/],
     [zipOf(['a.csv', 'b.csv'].map((name) => ({ name, bytes }))), /holds several files \(a\.csv, b\.csv\)/],
+    [zipOf(['\x1b[2Ja.csv', 'b\n\x7f.csv'].map((name) => ({ name, bytes }))), /\(\ufffd\[2Ja\.csv, b\ufffd+\.csv\)/],
     [gzipSync(bytes).subarray(0, -9), /cut off or damaged/],
   ];
   for (const [written, sentence] of cases) {

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { nearestHint } from '../engine/domain/nearest-name.ts';
 import { VERSION } from '../version.ts';
 import { type Command, type CommandGroup, type Input, inputOf, type Options, UsageError } from './command.ts';
-import { CommandError, print } from './terminal.ts';
+import { CommandError, print, printable } from './terminal.ts';
 
 export interface CommandTable {
   readonly commands: readonly Command[];
@@ -23,7 +23,7 @@ export async function runProgram(table: CommandTable, args: readonly string[]): 
     await run(table, args);
   } catch (error) {
     if (!isExpected(error)) throw error;
-    process.stderr.write(`vigie: ${error.message}\n`);
+    process.stderr.write(`vigie: ${printable(error.message)}\n`);
     process.exitCode = error instanceof CommandError ? error.exitCode : 1;
   }
 }

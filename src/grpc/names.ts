@@ -6,7 +6,7 @@
 import type { HeldProperty } from '../engine/domain/change.ts';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { DISPLAY_NAME_LENGTH_MAX } from '../engine/domain/search-limits.ts';
-import { isBlank, storable } from '../engine/domain/text.ts';
+import { isBlank, isStorable, storable } from '../engine/domain/text.ts';
 import { findClientByName, isClient } from '../engine/store/clients.ts';
 import type { Queryable } from '../engine/store/database.ts';
 import { findHeld, type WantedProperty } from '../engine/store/property-summaries.ts';
@@ -146,7 +146,8 @@ export function reasonOf(reason: string): string | null {
 }
 
 export function displayNameOf(field: string, displayName: string): string {
-  const trimmed = storable(displayName.trim());
+  const trimmed = displayName.trim();
+  if (!isStorable(trimmed)) throw invalidArgument(field, 'must not contain U+0000');
   if (isBlank(trimmed) || trimmed.length > DISPLAY_NAME_LENGTH_MAX) {
     throw invalidArgument(field, `must have 1 to ${DISPLAY_NAME_LENGTH_MAX} characters`);
   }

@@ -373,7 +373,11 @@ test('site categories and points of interest', async () => {
   const displayNames = [...siteCategories.map((each: { displayName: string }) => each.displayName), 'Bailleur'];
   const { siteCategories: set } = await succeed('SetSiteCategories', { displayNames });
   assert.equal(set.length, siteCategories.length + 1);
-  await fail('SetSiteCategories', { displayNames: ['Agence', 'Agence'] }, 'invalid_argument', 'BadRequest');
+  for (const wrong of [
+    ['Agence', 'Agence'],
+    ['Bail\0leur', 'Agence'],
+  ])
+    await fail('SetSiteCategories', { displayNames: wrong }, 'invalid_argument', 'BadRequest');
 
   const school = {
     facility: 'school',

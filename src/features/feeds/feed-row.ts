@@ -10,6 +10,11 @@ import type { DecimalHabits, NumberReader } from './numbers.ts';
 /** The snapshot cannot be taken; the message is the reported sentence. */
 export class SnapshotRefusedError extends Error {
   readonly code = 'SNAPSHOT_REFUSED';
+
+  /** In one line, and harmless to a terminal, whatever the names in a file are. */
+  constructor(sentence: string, options?: ErrorOptions) {
+    super(sentence.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd'), options);
+  }
 }
 
 type Members = Readonly<Record<string, unknown>>;
