@@ -161,7 +161,7 @@ test('the command line: rows that are not understood are exit code 2, refusals a
     [['ended', '--format', 'mapping', path], /needs --mapping FILE/],
     [['ended', '--end', path], /--end takes neither FILE/],
     [['ended'], /feed needs FILE/],
-    [['ended', '--format', 'poliris', join(folder, 'none')], /cannot read .*none: no such file/],
+    [['ended', '--format', 'poliris', join(folder, 'none\x1b[2J')], /cannot read .*none\ufffd\[2J: no such file/],
     [['ended', '--format', 'poliris', folder], /is no file/],
   ] as const) {
     const { code, stderr } = await feed(...args);
@@ -420,6 +420,49 @@ test('another half of the references, or keys that several adverts share, carry 
   await take(scene, 'shared', polirisFile([...numbered(0, 5, 'A'), ...numbered(0, 5, 'B')]));
   const shared = await take(scene, 'shared', polirisFile([...numbered(0, 5, 'C'), ...numbered(0, 5, 'D')]));
   assert.deepEqual([shared.counts.new, shared.counts.gone], [10, 10]);
+});
+
+test('in a file of several agencies each is judged by itself: one that has another number keeps its adverts', async () => {
+  const of = (agency: string, from: number, to: number) =>
+    rows(from, to, 100_000).map((row) => ({ ...row, 1: agency, 175: `${agency.at(-1)}${row[2]}` }));
+  const others = [...of('A1', 0, 5), ...of('A2', 0, 9)];
+  await take(scene, 'common', polirisFile([...others, ...of('A3', 0, 4)]));
+  // One row is not understood: it expires nobody either. And an agency of another name begins with the same numbers.
+  const renamed = of('B3', 0, 4).map((row, at) => ({ ...row, 21: at === 3 ? '\0' : '' }));
+  const now = [...others, ...renamed, ...of('C5', 1, 2)];
+  const { counts, notices } = await take(scene, 'common', polirisFile(now));
+  assert.deepEqual([counts.new, counts.gone, counts.unchanged, counts.notUnderstood], [1, 0, 17, 1]);
+  assert.match(notices.join(), /4 adverts return under another agency's number \(A3\/R0 as B3\/R0\)/);
+  // Two at once, whose own references are the same: the technical ids tell them apart, and nothing does without these.
+  const two = [...of('D1', 0, 5), ...of('D2', 0, 9), ...of('B3', 0, 4), ...of('C5', 1, 2)];
+  const apart = await take(scene, 'common', polirisFile(two));
+  assert.deepEqual([apart.counts.new, apart.counts.gone], [0, 0]);
+  const alike = two.map((row) => ({ ...row, 1: row[1].replace('D', 'E'), 175: '' }));
+  const lost = await take(scene, 'common', polirisFile(alike), { isForced: true, broker: null });
+  assert.deepEqual([lost.counts.new, lost.counts.gone], [14, 14]);
+});
+
+test('a snapshot in which most adverts of the source, or of an agency, change their price by a fifth is refused', async () => {
+  const of = (agency: string, ...prices: readonly number[]) =>
+    prices.map((price, at) => ({ ...rowOf(at + 1, price), 1: agency }));
+  const shifted = [rowOf(2, 100_000), rowOf(3, 200_000), rowOf(4, 300_000), rowOf(5, 400_000)];
+  await take(scene, 'reused', polirisFile([1, 2, 3, 4].map((number) => rowOf(number, number * 100_000))));
+  const sentence = /^3 of 3 adverts change their price by more than a fifth at once: --force takes it$/;
+  const refused = (file: Buffer, reason: RegExp) =>
+    assert.rejects(take(scene, 'reused', file), (error: Error) => reason.test(error.message));
+  await refused(polirisFile(shifted), sentence);
+  assert.equal((await take(scene, 'reused', polirisFile(shifted), { isForced: true })).counts.changed, 3);
+
+  const known = [...of('A', 100, 100, 100, 100, 100, 100), ...of('B', 100, 100, 100, 100, 100)];
+  await take(scene, 'fifths', polirisFile(known));
+  const next = (...prices: readonly number[]) =>
+    take(scene, 'fifths', polirisFile([...known.slice(0, 6), ...of('B', ...prices)]), { broker: null });
+  for (const prices of [
+    [120, 80, 120, 80, 120],
+    [121, 79, 100, 100, 100],
+  ])
+    assert.equal((await next(...prices)).counts.adverts, 11);
+  await assert.rejects(next(121, 79, 200, 100, 100), /3 of 5 adverts of the agency B change/);
 });
 
 test('a price with grouped digits is read by what the source has shown, also when those rows are gone', async () => {

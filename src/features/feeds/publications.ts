@@ -3,6 +3,7 @@
  * reference for the source itself, with the results of its last snapshot. Any machine continues from here.
  */
 
+import { storable } from '../../engine/domain/text.ts';
 import type { Database, Queryable } from '../../engine/store/database.ts';
 import type { OtherKeys } from './feed-row.ts';
 import type { DecimalHabits } from './numbers.ts';
@@ -19,6 +20,7 @@ export interface Publication {
   readonly keys: OtherKeys;
   /** The members that it had, joined by blanks. */
   readonly members: string;
+  readonly price: number | null;
 }
 
 /** An advert by its reference of today, and the first one that is known; `before`: the one that it had until today. */
@@ -93,7 +95,7 @@ export async function withSource<T>(database: Database, source: string, work: ()
 
 const PAGE_ROWS = 10_000;
 
-interface PublicationRow extends OtherKeys, Pick<Publication, 'hash' | 'first' | 'members'> {
+interface PublicationRow extends OtherKeys, Pick<Publication, 'hash' | 'first' | 'members' | 'price'> {
   readonly reference: string;
   readonly publishedAt: Date;
 }
@@ -107,14 +109,14 @@ export async function readPublications(client: Queryable, source: string): Promi
   for (let after = ''; ; ) {
     const { rows } = await client.query<PublicationRow>(
       `select reference, hash, published_at as "publishedAt", first_reference as first, coalesce(own_reference, '') as own,
-         coalesce(technical_id, '') as technical, coalesce(members, '') as members
+         coalesce(technical_id, '') as technical, coalesce(members, '') as members, price
        from feed_publications
        where source = $1 and reference > $2 order by reference limit ${PAGE_ROWS}`,
       [source, after],
     );
-    for (const { reference, hash, publishedAt, first, own, technical, members } of rows) {
+    for (const { reference, publishedAt, own, technical, members, ...rest } of rows) {
       const keys = { own, technical };
-      found.set(reference, { hash, publishedAtMs: publishedAt.getTime(), first, keys, members: shared(members) });
+      found.set(reference, { ...rest, publishedAtMs: publishedAt.getTime(), keys, members: shared(members) });
     }
     if (rows.length < PAGE_ROWS) return found;
     after = (rows.at(-1) as { reference: string }).reference;
@@ -139,11 +141,12 @@ export async function recordPublications(
   crawledAt: Date,
 ): Promise<void> {
   await client.query(
-    `insert into feed_publications (source, reference, hash, own_reference, technical_id, members, published_at)
-     select $1, published.*, $7
-     from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as published
+    `insert into feed_publications (source, reference, hash, own_reference, technical_id, members, price, published_at)
+     select $1, published.*, $8
+     from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::float8[]) as published
      on conflict (source, reference) do update set hash = excluded.hash, own_reference = excluded.own_reference,
-       technical_id = excluded.technical_id, members = excluded.members, published_at = excluded.published_at`,
+       technical_id = excluded.technical_id, members = excluded.members, price = excluded.price,
+       published_at = excluded.published_at`,
     [
       source,
       published.map(({ reference }) => reference),
@@ -151,6 +154,7 @@ export async function recordPublications(
       published.map(({ keys }) => keys.own),
       published.map(({ keys }) => keys.technical),
       published.map(({ members }) => members),
+      published.map(({ price }) => price),
       crawledAt,
     ],
   );
@@ -194,7 +198,7 @@ export async function writeReport(client: Queryable, source: string, report: Sou
   await client.query(
     `insert into feed_publications (source, reference, published_at, report) values ($1, '', '-infinity', $2)
      on conflict (source, reference) do update set report = coalesce(feed_publications.report, '{}') || excluded.report`,
-    [source, JSON.stringify(report)],
+    [source, JSON.stringify(report, (_, value: unknown) => (typeof value === 'string' ? storable(value) : value))],
   );
 }
 

@@ -25,7 +25,7 @@ import {
   removePublications,
   writeReport,
 } from './publications.ts';
-import { carriedOver, createStrangers, type Strangers } from './renumbering.ts';
+import { agencyOf, carriedOver, createStrangers, type Renumbering, type Strangers } from './renumbering.ts';
 import { createSpool, type Planned, type Spool } from './spool.ts';
 import { createTally, type SnapshotOutcome, type Tally, TOLD_MAX } from './tally.ts';
 
@@ -112,17 +112,15 @@ interface Plan {
 }
 
 /** What a snapshot is read by; reading it may show that it has to be read by something else. */
-interface Basis {
-  readonly held: ReadonlyMap<string, Publication>;
+interface Basis extends Renumbering {
   readonly habits: DecimalHabits;
-  readonly carried: readonly Carried[];
 }
 
 /** At most three readings: what one shows about numbers and references decides the next. */
 async function planSnapshot(input: SnapshotInput, readAt: Date, options: SnapshotOptions): Promise<Plan> {
   const { database, source } = options;
   const habits = (await readSource(database, source))?.report.decimals ?? {};
-  let basis: Basis = { held: await readPublications(database, source), habits, carried: [] };
+  let basis: Basis = { held: await readPublications(database, source), habits, carried: [], renumbered: [] };
   for (;;) {
     const spool = await createSpool();
     try {
@@ -170,9 +168,9 @@ async function planBy(
   const habits = numbers.learned();
   if (numbers.isOutdated()) return { ...basis, habits };
   const missing = [...held.keys()].filter((reference) => !seen.shown.has(reference));
-  const renumbered = carried.length > 0 ? null : carriedOver(missing, held, seen.strangers);
-  if (renumbered !== null) return { ...renumbered, habits: basis.habits };
-  tellRenumbering(carried, tally);
+  const renumbering = carried.length > 0 ? null : carriedOver(held, seen.shown, seen.strangers);
+  if (renumbering !== null) return { ...renumbering, habits: basis.habits };
+  for (const sentence of basis.renumbered.slice(0, TOLD_MAX)) tally.notice(sentence);
   if (tally.nameless > 0 && missing.length > 0 && !isForced)
     tally.notice('nothing expires: a row that was not understood does not say whose it is');
   const gone = isWhole && (tally.nameless === 0 || isForced) ? missing : [];
@@ -182,21 +180,14 @@ async function planBy(
   return { gone: expiring, spool, habits, carried, outcome: { ...tally.outcome(), gone: gone.slice(0, TOLD_MAX) } };
 }
 
-function tellRenumbering(carried: readonly Carried[], tally: Tally): void {
-  const [example] = carried;
-  if (example === undefined) return;
-  const { reference, before } = example as Required<Carried>;
-  tally.notice(
-    `${carried.length} adverts return under another agency's number (${before} as ${reference}): they stay the same adverts`,
-  );
-}
-
-function refuseBad({ rows, counts, firstComplaint }: Tally, heldCount: number, goneCount: number): void {
+function refuseBad({ rows, counts, firstComplaint, priceJumps }: Tally, heldCount: number, goneCount: number): void {
   if (rows === 0) throw new SnapshotRefusedError('it is empty, or in another format than was named');
   if (counts.adverts === 0)
     throw new SnapshotRefusedError(`none of its ${rows} rows is understood: ${firstComplaint() ?? 'all are left out'}`);
   if (heldCount >= GONE_CHECKED_FROM && goneCount > heldCount * GONE_SHARE_MAX)
     throw new SnapshotRefusedError(`${goneCount} of ${heldCount} adverts are gone from it: --force takes it`);
+  const jumps = priceJumps();
+  if (jumps !== null) throw new SnapshotRefusedError(`${jumps}: --force takes it`);
 }
 
 interface Seen {
@@ -253,7 +244,8 @@ function createComparison(
     const members = tally.state(content);
     const hash = hashOf(json);
     const before = held.get(reference);
-    if (before !== undefined) tally.compare(before.members, members);
+    const price = typeof content.advert.price === 'number' ? content.advert.price : null;
+    if (before !== undefined) tally.compare(before, { members, price }, agencyOf(reference, keys));
     const isEqual = before?.hash === hash;
     if (isEqual && !isAll && before.publishedAtMs > staleMs) {
       counts.unchanged += 1;
@@ -261,7 +253,7 @@ function createComparison(
     }
     const change = before === undefined ? 'new' : isEqual ? 'none' : 'changed';
     counts[change === 'none' ? 'republished' : change] += 1;
-    await spool.add({ reference, first, keys, members, hash, change, content: json });
+    await spool.add({ reference, first, keys, members, price, hash, change, content: json });
   };
 }
 

@@ -12,6 +12,7 @@ export interface Planned {
   readonly keys: OtherKeys;
   /** Its known members, joined by blanks. */
   readonly members: string;
+  readonly price: number | null;
   readonly hash: string;
   readonly change: 'new' | 'changed' | 'none';
   /** `contentJson` of it. */

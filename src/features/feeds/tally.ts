@@ -22,6 +22,8 @@ export interface SnapshotOutcome {
 export const TOLD_MAX = 50;
 /** Of the adverts that were there before. */
 const LOSING_SHARE_MAX = 0.1;
+/** More than half of the adverts, and as many, may not change their price by more than a fifth: references were reused. */
+const JUMPS_REFUSED_FROM = 3;
 
 export type Tally = ReturnType<typeof createTally>;
 
@@ -32,6 +34,8 @@ export function createTally() {
   const leftOut = new Map<string, { readonly line: number; count: number }>();
   const missed = new Map<string, number>();
   const losses = createLosses();
+  /** By agency; those of the whole source under the empty name. */
+  const jumps = new Map<string, { readonly of: number; readonly count: number }>();
   let returned = 0;
   return {
     counts,
@@ -49,12 +53,25 @@ export function createTally() {
     },
     lose: losses.add,
     state: losses.state,
-    /** `before`, `now`: the members that an advert had, and has. */
-    compare(before: string, now: string) {
+    /** `before`, `now`: what an advert of the agency had, and has. */
+    compare(before: Compared, now: Compared, agency: string) {
       returned += 1;
-      if (before === now) return;
-      const known = new Set(now.split(' '));
-      for (const member of before.split(' ')) if (member !== '' && !known.has(member)) increase(missed, member);
+      const isJump =
+        before.price !== null && now.price !== null && Math.abs(now.price - before.price) * 5 > before.price;
+      for (const name of new Set(['', agency])) {
+        const { of, count } = jumps.get(name) ?? { of: 0, count: 0 };
+        jumps.set(name, { of: of + 1, count: isJump ? count + 1 : count });
+      }
+      if (before.members === now.members) return;
+      const known = new Set(now.members.split(' '));
+      for (const member of before.members.split(' ')) if (member !== '' && !known.has(member)) increase(missed, member);
+    },
+    /** Of most adverts of the source, or of an agency in it; null: there are none. */
+    priceJumps(): string | null {
+      const found = [...jumps].find(([, { of, count }]) => count >= JUMPS_REFUSED_FROM && count * 2 > of);
+      if (found === undefined) return null;
+      const [agency, { of, count }] = found;
+      return `${count} of ${of} adverts${agency && ` of the agency ${agency}`} change their price by more than a fifth at once`;
     },
     /** Of a file with nothing else. */
     firstComplaint: (): string | undefined => complaints[0],
@@ -68,6 +85,11 @@ export function createTally() {
       return { counts, complaints, notices: [...notices, ...left, ...sentences], warnings, lost };
     },
   };
+}
+
+interface Compared {
+  readonly members: string;
+  readonly price: number | null;
 }
 
 /** Values that were left out, by member and fault. */

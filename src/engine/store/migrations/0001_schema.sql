@@ -872,10 +872,11 @@ create table feed_publications (
   published_at timestamptz not null,
   -- The reference that the advert's ids are made of, where it has another one since.
   first_reference text,
-  -- Fields 2 and 175 of Poliris, and the members that it had, joined by blanks.
+  -- Fields 2 and 175 of Poliris, the members that it had, joined by blanks, and its price.
   own_reference text,
   technical_id text,
   members text,
+  price double precision,
   -- For the source: the results of the last check and the last snapshot.
   report jsonb,
   primary key (source, reference)
