@@ -523,6 +523,51 @@ test('a day that no month has is no date', async () => {
   );
 });
 
+test('a date is read day first, by the clock of Paris, or in the order that its member names', async () => {
+  const seen = async (dates: string | undefined, ...written: readonly string[]) => {
+    const members = { updatedAt: { path: 'seen', dates }, title: 'id' };
+    const csv = `id,seen\n${written.map((each, at) => `${at},${each}`).join('\n')}\n`;
+    const rows = advertsOf(await mapped(csv, { format: 'csv', reference: 'id', members }));
+    return rows.map(({ content, losses }) => content.advert.updatedAt ?? losses[0]?.fault);
+  };
+  assert.deepEqual(
+    await seen(undefined, '10/03/2026', '1-7-2026 14:30', '29.03.2026 à 03h30', '31/02/2026', '03/25/2026', '10/03/26'),
+    [
+      '2026-03-10T00:00:00.000Z',
+      '2026-07-01T12:30:00.000Z',
+      '2026-03-29T01:30:00.000Z',
+      'no date',
+      'no date',
+      'no date',
+    ],
+  );
+  assert.deepEqual(await seen('MM/dd/yyyy', '03/10/2026 14:30:05', '25/03/2026', '2026-03-10'), [
+    '2026-03-10T13:30:05.000Z',
+    'no date',
+    '2026-03-10T00:00:00.000Z',
+  ]);
+  assert.deepEqual(await seen('yyyyMMdd', '20260310'), ['2026-03-10T00:00:00.000Z']);
+  await assert.rejects(seen('MM/dd/yy', '03/10/26'), /updatedAt: `dates` is the order of a date, with yyyy, MM and dd/);
+  const price = { format: 'csv', reference: 'id', members: { price: { path: 'price', dates: 'MM/dd/yyyy' } } };
+  assert.throws(() => mapped('', price), /price: `dates` is the order of a date/);
+});
+
+test('a floor of several is both, unless the file says how many there are', async () => {
+  const members = { floor: 'floor', floorQuantity: { path: 'floors', optional: true }, title: 'id' };
+  const csv = 'id,floor,floors\n1,3e étage sur 5,\n2,RDC/4,6\n3,R+2,\n';
+  const ofMapping = advertsOf(await mapped(csv, { format: 'csv', reference: 'id', members }));
+  const file = polirisFile([
+    { 2: '1', 3: 'vente', 24: '3e étage sur 5' },
+    { 2: '2', 3: 'vente', 24: 'RDC/4', 25: '6' },
+    { 2: '3', 3: 'vente', 24: 'R+2', 25: '0' },
+  ]);
+  for (const rows of [ofMapping, advertsOf(await poliris(file))]) {
+    const floors = rows.map(({ content: { advert } }) => known({ floor: advert.floor, of: advert.floorQuantity }));
+    assert.deepEqual(floors, [{ floor: 3, of: 5 }, { floor: 0, of: 6 }, {}]);
+    assert.deepEqual(rows[2]?.losses, [{ member: 'floor', fault: 'no number', value: '"R+2"' }]);
+  }
+});
+
 test('a row of a CSV that has more values than columns is not understood: which of them is shifted, nobody knows', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title', price: 'price' } };
   const rows = await mapped('id,title,price\n1,House, garden,100\n2,House,200,\n3,Flat,300\n', mapping);
@@ -721,10 +766,20 @@ test('a number with currencies, units and blanks is that number, and others are 
     ['locations.lon', '-6,123', -6.123],
     ['room', '3 pièces', 3],
     ['floor', '-1', -1],
+    ['floor', 'RDC surélevé', 0],
+    ['floor', '1er', 1],
+    ['floor', 'Au 2ème étage', 2],
+    ['floor', '3º', 3],
+    ['floor', '4 / 5', 4],
+    ['floorQuantity', '3e étage sur 5', 5],
+    ['floorQuantity', '6 étages', 6],
   ] as const)
     assert.equal(numbers.read(text, member), number, text);
-  for (const text of ['120 sq ft', '120 €', '2²', '1,2 ha'])
+  for (const text of ['120 sq ft', '120 €', '2²', '1,2 ha', 'RDC', '4/5'])
     assert.equal(numbers.read(text, 'surface'), 'no number', text);
+  for (const text of ['R+2', 'entresol', 'dernier étage', '3 étages', '1er et 2e'])
+    assert.equal(numbers.read(text, 'floor'), 'no number', text);
+  assert.equal(numbers.read('RDC', 'floorQuantity'), 'no number');
 });
 
 test('a price whose currency stands apart is one in euros, or unknown and told', async () => {
@@ -795,11 +850,14 @@ test('digits before exactly three others: the mapping decides, else what the sou
     ]).found,
     [350_000, null, 1_250, 350_000],
   );
-  const grouped = read(habits, [
-    ...lively('62.5'),
-    ...Array.from({ length: 1_001 }, () => ['surface', '1.250'] as const),
-  ]);
-  assert.equal(grouped.numbers.learned().surface, ',');
+  // The habit counts as a hundredth of what it has read: ten are evidence against a hundred values, not against one more.
+  for (const [count, sign] of [
+    [100, '.'],
+    [101, ','],
+  ] as const) {
+    const grouped = Array.from({ length: count }, () => ['surface', '1.250'] as const);
+    assert.equal(read(habits, [...lively('62.5'), ...grouped]).numbers.learned().surface, sign);
+  }
   // No price has three decimals, whatever a source's surfaces show.
   assert.deepEqual(
     read({ '': '.' }, [
@@ -849,6 +907,32 @@ test('words of Poliris mean what SeLoger lists, and what means nothing is told w
     ],
   );
   assert.deepEqual(rows[1]?.content.advert.pictures, ['https://x/1']);
+});
+
+test('ratings and words of other lists are unknown and told, and those that mean none are not', async () => {
+  const letters = ['A+', 'C/D', 'G+', 'H', 'Classe C', 'VI', 'ns', 'N', '', 'g'];
+  const payers = ['Acquéreur', 'VENDEUR', 'charge acquéreur', '1', '2', '3', '', 'notaire'];
+  const file = letters.map((letter, at) => ({
+    2: `R${at}`,
+    3: 'vente',
+    177: letter,
+    179: letter,
+    302: payers[at] ?? '',
+  }));
+  const rows = advertsOf(await poliris(polirisFile(file)));
+  const adverts = rows.map(({ content }) => known(content.advert) as Loose);
+  const ratings = adverts.map(({ energy, greenHouseGas }) => [energy?.category, greenHouseGas?.category]);
+  assert.deepEqual(
+    ratings,
+    letters.map((letter) => (letter === 'g' ? ['G', 'G'] : [undefined, undefined])),
+  );
+  const paying = valuesOf(adverts.slice(0, payers.length), 'feesResponsibility');
+  assert.deepEqual(paying, [1, 0, 1, 1, 0, undefined, undefined, undefined]);
+  const told = rows.flatMap(({ losses }) => losses).map(({ member, fault, value }) => `${member} ${value} ${fault}`);
+  const expected = letters
+    .slice(0, 5)
+    .flatMap((letter) => ['energy', 'greenHouseGas'].map((name) => `${name}.category "${letter}" none of its codes`));
+  assert.deepEqual(told, [...expected, 'feesResponsibility "notaire" no word that is known']);
 });
 
 test('a line of column names is no advert, and a row of which nothing is understood is not published', async (t) => {

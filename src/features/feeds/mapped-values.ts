@@ -1,6 +1,6 @@
 /** Values of a file as members of the intake contract, according to its mapping. */
 
-import { z } from 'zod';
+import { instantOf } from './dates.ts';
 import {
   type ComplaintRow,
   type FeedContent,
@@ -13,6 +13,7 @@ import {
   referenceFault,
   webAddress,
 } from './feed-row.ts';
+import { floorsIn } from './floors.ts';
 import type { MappedMember, MappedPath, Mapping } from './mapping.ts';
 import { currencyFault, NO_NUMBER, type NumberReader } from './numbers.ts';
 import { textFault } from './readable-text.ts';
@@ -54,13 +55,17 @@ export function mappedRow(record: FileRecord, mapping: Mapping, numbers: NumberR
     const half = content[member.half];
     if (part === undefined) half[name] = value;
     else half[name] = { ...(half[name] as object | undefined), [part]: value };
+    if (name === 'floor' && 'path' in member.from) {
+      const written = textOf(chosen(record.at(member.from.path), member.from));
+      content.advert.floorQuantity ??= floorsIn(written).floorQuantity;
+    }
   }
   if (!isUnderstood && losses.length > 0) return complaint(NOTHING_UNDERSTOOD);
   return { kind: 'advert', line, reference, content, losses };
 }
 
 function valueOf(
-  { name, schema, from }: MappedMember,
+  { name, schema, from, dates }: MappedMember,
   record: FileRecord,
   losses: Loss[],
   numbers: NumberReader,
@@ -81,7 +86,7 @@ function valueOf(
     lose(fault, `${textOf(found)} ${currency}`);
     return UNKNOWN;
   }
-  const value = asMember(found, name, schema, from.split, numbers);
+  const value = asMember(found, { name, schema, dates }, from.split, numbers);
   if (isFault(value)) {
     lose(value.fault);
     return UNKNOWN;
@@ -123,8 +128,7 @@ type Schema = MappedMember['schema'];
 
 function asMember(
   found: unknown,
-  name: string,
-  schema: Schema,
+  { name, schema, dates }: Pick<MappedMember, 'name' | 'schema' | 'dates'>,
   split: string | undefined,
   numbers: NumberReader,
 ): unknown {
@@ -144,7 +148,7 @@ function asMember(
     const number = typeof first === 'number' ? first : numbers.read(text, name);
     return typeof number === 'number' ? number : { fault: number };
   }
-  if (schema.format === 'instant') return orFault(instantOf(text));
+  if (schema.format === 'instant') return orFault(instantOf(text, dates));
   // HTML has names without an end, such as &copy, which an address has for parameters.
   if (ADDRESSES.has(name)) return text.replaceAll('&amp;', '&');
   return schema.format === 'text' ? plainText(text) : text;
@@ -172,16 +176,6 @@ function listOf(found: unknown, split: string | undefined): readonly unknown[] |
     }
   }
   return (split === undefined ? [text] : text.split(split)).map((item) => item.trim()).filter((item) => item !== '');
-}
-
-/** A date alone is midnight in UTC, and so is a time without an offset. */
-function instantOf(text: string): string | undefined {
-  const [, date, time = '00:00:00', offset = 'Z'] =
-    /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
-  const instant = new Date(`${date}T${time}${offset}`);
-  // JavaScript takes the 30th of February for a day in March.
-  const isDay = date !== undefined && z.regexes.date.test(date);
-  return isDay && !Number.isNaN(instant.getTime()) ? instant.toISOString() : undefined;
 }
 
 function textOf(value: unknown): string {

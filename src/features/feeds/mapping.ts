@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { MESSAGE_SCHEMAS } from '../../engine/domain/intake-schema.ts';
 import { nearestHint } from '../../engine/domain/nearest-name.ts';
+import { dateForm } from './dates.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
 
 interface MemberSchema {
@@ -32,6 +33,8 @@ const placeSchema = z.strictObject({
   currency: z.string().min(1).optional(),
   /** Separates the items of a list in one text. */
   split: z.string().min(1).optional(),
+  /** The order of its dates, such as `MM/dd/yyyy`. */
+  dates: z.string().optional(),
   /** It may be absent from every advert. */
   optional: z.boolean().optional(),
 });
@@ -58,6 +61,8 @@ export interface MappedMember {
   readonly half: 'property' | 'advert';
   readonly schema: MemberSchema;
   readonly from: MappedPath | z.output<typeof constantSchema>;
+  /** Where the mapping names the order of its dates. */
+  readonly dates?: RegExp | undefined;
 }
 
 export interface Mapping extends Omit<z.output<typeof mappingSchema>, 'members' | 'only'> {
@@ -98,11 +103,14 @@ export function parseMapping(text: string, path: string): Mapping {
       unknown.map((name) => `${name} is no member of an advert${nearestHint(name, [...KNOWN.keys()])}`),
     );
   if (rest.format === 'xml' && !rest.adverts) throw refused(path, ['`adverts` must name the element that repeats']);
-  const mapped = Object.entries(members).map(([name, from]) => ({
-    ...(KNOWN.get(name) as Pick<MappedMember, 'half' | 'schema'>),
-    name,
-    from: typeof from === 'string' ? { path: from } : from,
-  }));
+  const mapped = Object.entries(members).map(([name, from]) => {
+    const known = KNOWN.get(name) as Pick<MappedMember, 'half' | 'schema'>;
+    const order = typeof from === 'object' && 'path' in from ? from.dates : undefined;
+    const dates = order === undefined || known.schema.format !== 'instant' ? null : dateForm(order);
+    if (order !== undefined && dates === null)
+      throw refused(path, [`${name}: \`dates\` is the order of a date, with yyyy, MM and dd, such as MM/dd/yyyy`]);
+    return { ...known, name, from: typeof from === 'string' ? { path: from } : from, dates: dates ?? undefined };
+  });
   const itemed = mapped.find(({ from }) => 'path' in from && (from.where ?? from.take) !== undefined);
   if (rest.format === 'csv' && itemed !== undefined)
     throw refused(path, [`${itemed.name}: \`where\` and \`take\` choose among items, and a column of a CSV has none`]);

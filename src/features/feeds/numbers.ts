@@ -5,6 +5,8 @@
  * of the day.
  */
 
+import { floorsIn } from './floors.ts';
+
 export type DecimalSign = '.' | ',';
 
 /** The decimal sign by member, and of the source as a whole under the empty name. */
@@ -46,7 +48,8 @@ export function createNumberReader(habits: DecimalHabits = {}, decimal?: Decimal
     /** A number, or why the text is none. */
     read(written: string, member: string): number | string {
       const parsed = parseNumber(written, member);
-      if (parsed.kind === 'fault') return parsed.fault;
+      if (parsed.kind === 'fault')
+        return (member === 'floor' || member === 'floorQuantity' ? floorsIn(written)[member] : null) ?? parsed.fault;
       if (parsed.kind === 'number') {
         if (parsed.shows !== null) for (const name of [member, '']) show(name, parsed.shows);
         return parsed.value;

@@ -15,6 +15,7 @@ import {
   SnapshotRefusedError,
   webAddress,
 } from './feed-row.ts';
+import { floorsIn } from './floors.ts';
 import { createNumberReader, type NumberReader } from './numbers.ts';
 import { featuresOf, laterFeaturesOf } from './poliris-features.ts';
 
@@ -103,6 +104,11 @@ function createReader(fields: readonly string[], numbers: NumberReader) {
       const code = codeOf(word);
       return code === undefined ? lose(field, member, 'no word that is known') : keep(code);
     },
+    rating(field: number, member: string): string | null {
+      const letter = raw(field).toUpperCase();
+      if (/^[A-G]$/.test(letter)) return keep(letter);
+      return letter === '' || NO_RATING.test(letter) ? null : lose(field, member, 'none of its codes');
+    },
     flag(field: number, member: string): boolean | null {
       const word = folded(raw(field));
       if (word === '' || word === '0') return null;
@@ -123,6 +129,8 @@ function createReader(fields: readonly string[], numbers: NumberReader) {
   };
 }
 
+/** Not subject to a rating, one without figures, none, or an empty field. */
+const NO_RATING = /^(?:NS|VI|N|0)$/;
 const YES = /^(?:oui|o|1|vrai|true)$/;
 const NO = /^(?:non|n|faux|false)$/;
 
@@ -158,8 +166,8 @@ function advertOf(record: Reader, source: string) {
     energy: ratingOf(record, 176, 'energy'),
     greenHouseGas: ratingOf(record, 178, 'greenHouseGas'),
     constructionYear: record.amount(27, 'constructionYear'),
-    floorQuantity: record.amount(25, 'floorQuantity'),
-    floor: floorOf(record),
+    floorQuantity: record.amount(25, 'floorQuantity') ?? floorsIn(record.raw(24)).floorQuantity,
+    floor: record.number(24, 'floor'),
     lotCount: record.amount(259, 'lotCount'),
     ...moneyOf(record),
     surface: record.amount(16, 'surface'),
@@ -177,30 +185,26 @@ function moneyOf(record: Reader) {
     price: record.amount(11, 'price'),
     priceExcludingFees: record.amount(303, 'priceExcludingFees'),
     feesPercentage: record.amount(257, 'feesPercentage'),
-    feesResponsibility: RESPONSIBLE.get(record.raw(302)),
+    feesResponsibility: record.code(302, 'feesResponsibility', responsibleOf),
     rentalCharges: isRent ? record.amount(23, 'rentalCharges') : null,
     condominiumFees: isRent ? null : record.amount(260, 'condominiumFees'),
     rentalPledge: record.amount(161, 'rentalPledge'),
   };
 }
 
-/** Field 302 as the contract's code: 1 the buyer, 2 the seller. */
-const RESPONSIBLE: ReadonlyMap<string, number> = new Map([
-  ['1', 1],
-  ['2', 0],
-]);
-
-/** `NS`, `VI` and the like mean none. A consumption of 0 is none; emissions of 0 are valid, where they are rated. */
-function ratingOf(record: Reader, field: number, member: string) {
-  const letter = record.raw(field + 1).toUpperCase();
-  const category = /^[A-G]$/.test(letter) ? letter : null;
-  const value = record.number(field, `${member}.value`);
-  return { category, value: value === 0 && (member === 'energy' || category === null) ? null : value };
+/** Field 302 by the contract's codes. Other numbers mean both, or nobody. */
+function responsibleOf(word: string): number | null | undefined {
+  const [, name = word] = /^(?:(?:a la )?charges? )?(?:de l.|du )?(acquereur|vendeur)$/.exec(word) ?? [];
+  if (name === '1' || name === 'acquereur') return 1;
+  if (name === '2' || name === 'vendeur') return 0;
+  return /^\d+$/.test(word) ? null : undefined;
 }
 
-/** 0 is the ground floor, which some programs write in words. */
-function floorOf(record: Reader): number | null {
-  return /^(?:rdc|rez)/.test(record.word(24)) ? 0 : record.number(24, 'floor');
+/** A consumption of 0 is none; emissions of 0 are valid, where they are rated. */
+function ratingOf(record: Reader, field: number, member: string) {
+  const category = record.rating(field + 1, `${member}.category`);
+  const value = record.number(field, `${member}.value`);
+  return { category, value: value === 0 && (member === 'energy' || category === null) ? null : value };
 }
 
 /** The number of fields in version 4.1, the oldest in use; real exports have one or two more. */
