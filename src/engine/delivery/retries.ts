@@ -91,8 +91,11 @@ function taking(
   return async (message) => {
     const retry = retryOf(message);
     if (retry === null) return message.settle({ type: 'term' });
-    const time = await databaseClock().catch((error: Error) => void onTransientError('time of a retry', error));
-    const earlyMs = time ? retry.dueAtMs - time.earliestMs : UNKNOWN_TIME_MS;
+    const time = await databaseClock().catch((error: Error) => {
+      onTransientError('time of a retry', error);
+      return null;
+    });
+    const earlyMs = time === null ? UNKNOWN_TIME_MS : retry.dueAtMs - time.earliestMs;
     if (earlyMs > 0) return message.settle({ type: 'nak', delayMs: earlyMs });
     // A drained actor refuses it: it is redelivered to another courier.
     await actor.tell({ retry, message }).catch(() => message.settle({ type: 'nak', delayMs: 0 }));
