@@ -1,7 +1,6 @@
 /** Turns the reports of the stages into metrics, log lines and activities: each fact once, in one place. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { LRUCache } from 'lru-cache';
 import type { Activity } from './engine/domain/activity.ts';
 import { createdAtOf } from './engine/domain/ids.ts';
 import { nearestName } from './engine/domain/nearest-name.ts';
@@ -12,7 +11,7 @@ import type { IntakeDependencies } from './engine/intake/recording.ts';
 import type { ActivityFeed } from './engine/maintenance/activity.ts';
 import type { Sweep } from './engine/maintenance/retention.ts';
 import type { SettledAttempt } from './engine/store/attempts.ts';
-import type { DeadEndpoint } from './engine/store/endpoints.ts';
+import type { DeadEndpoint, FailureSeries } from './engine/store/endpoints.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -22,6 +21,7 @@ export interface Observers {
   readonly onMissing: (count: number) => void;
   readonly onAborted: (count: number) => void;
   readonly onEndpointDead: (dead: DeadEndpoint) => void;
+  readonly onFailureSeries: (series: FailureSeries) => void;
   readonly onSwept: (sweep: Sweep) => void;
   readonly crawlers: CrawlerObservers;
   /** The same matcher, with its time taken. */
@@ -31,11 +31,8 @@ export interface Observers {
 
 /** Dead letters of each batch that are logged. */
 const DEAD_LETTERS_SHOWN = 10;
-/** Endpoints whose series of failures this process remembers having logged. */
-const FAILING_MAX = 20_000;
 
 export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed): Observers {
-  const failing = new LRUCache<string, true>({ max: FAILING_MAX });
   return {
     onRecorded(recorded, { understood, deadLettered }, seconds) {
       for (const [outcome, count] of Object.entries(recorded.outcomes)) metrics.changes.inc({ outcome }, count);
@@ -55,7 +52,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     },
     onAttempt(settled) {
       countAttempt(metrics, settled);
-      logAttempt(log, settled, failing);
+      logAttempt(log, settled);
       feed.publish(() => [attemptActivity(settled)]);
     },
     onMissing(count) {
@@ -68,6 +65,11 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     },
     onEndpointDead({ key, failingSince, failureCount }) {
       log.warn({ endpoint: key, failingSince, failures: failureCount }, 'dead endpoint paused');
+    },
+    onFailureSeries({ key, since, error, endedAfter }) {
+      const line = { endpoint: key, since, error };
+      if (endedAfter === null) log.info(line, 'endpoint fails');
+      else log.info({ ...line, failures: endedAfter }, 'endpoint answers again');
     },
     onSwept({ removed, durationMs }) {
       for (const [table, count] of Object.entries(removed)) metrics.removed.inc({ table }, count);
@@ -133,9 +135,7 @@ function countAttempt(metrics: Metrics, { id, outcome, after }: SettledAttempt):
 }
 
 /** The answer's text is not logged: the endpoint controls its content. */
-/** Each attempt at debug. Where an endpoint's series of failures begins and where it ends, one line at info. */
-function logAttempt(log: Log, settled: SettledAttempt, failing: LRUCache<string, true>): void {
-  const { id, endpointKey, attemptCount, outcome, after, traceparent } = settled;
+function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, traceparent }: SettledAttempt): void {
   const { statusCode, error, reason } = outcome;
   const line = {
     delivery: id,
@@ -149,10 +149,6 @@ function logAttempt(log: Log, settled: SettledAttempt, failing: LRUCache<string,
     traceId: traceparent?.slice(3, 35) ?? null,
   };
   log.debug(line, 'attempt');
-  if (error === null && failing.delete(endpointKey)) log.info({ endpoint: endpointKey }, 'endpoint answers again');
-  if (error === null || error === 'aborted' || failing.has(endpointKey)) return;
-  failing.set(endpointKey, true);
-  log.info(line, 'endpoint fails: further attempts are logged at debug until it answers 200');
 }
 
 function activitiesOf({ events, began }: Recorded, at: string): readonly Activity[] {

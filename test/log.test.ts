@@ -7,17 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import type { AttemptError } from '../src/engine/domain/delivery.ts';
-import { timeOrderedUuid } from '../src/engine/domain/ids.ts';
-import type { SettledAttempt } from '../src/engine/store/attempts.ts';
 import { createLog } from '../src/log.ts';
-import { createMetrics } from '../src/metrics.ts';
-import { createObservers } from '../src/observers.ts';
 import { LOADER, moduleUrl } from './support/checkout.ts';
 import { valuesOf } from './support/lists.ts';
 
 const LOG = moduleUrl('src/log').href;
-const ID = timeOrderedUuid(new Date(0));
 const directory = mkdtempSync(join(tmpdir(), 'vigie-log-'));
 after(() => rmSync(directory, { recursive: true }));
 
@@ -46,28 +40,6 @@ describe('the log', () => {
     assert.deepEqual(valuesOf(entries, 'number'), [1, 2, 3]);
     const [{ time, level, message }] = entries;
     assert.deepEqual([new Date(time).toISOString(), level, message], [time, 30, 'fact']);
-  });
-
-  it('has one line at info where an endpoint begins to fail, and one where it answers again', async () => {
-    const path = join(directory, 'endpoint');
-    const log = createLog('info', openSync(path, 'w'));
-    const observers = createObservers(createMetrics('1'), log, {
-      publish: () => undefined,
-      watch: async () => () => undefined,
-    });
-    const attempt = (error: AttemptError | null): void =>
-      observers.onAttempt({
-        ...{ id: ID, endpointKey: 'key', attemptCount: 1, traceparent: null, channel: 'match', createdAt: new Date(0) },
-        outcome: { startedAt: new Date(0), durationMs: 5, statusCode: null, error, reason: null, responseHead: null },
-        after: { state: error === null ? 'delivered' : 'retry_wait', dueAt: null },
-      } as unknown as SettledAttempt);
-    for (const error of ['connect', 'connect', 'aborted', null, null, 'timeout'] as const) attempt(error);
-    await setImmediate();
-    const messages = readFileSync(path, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line).message.split(':')[0]);
-    assert.deepEqual(messages, ['endpoint fails', 'endpoint answers again', 'endpoint fails']);
   });
 
   it('takes in what libraries print', () => {

@@ -47,6 +47,7 @@ const courier = await startCourier({
   onMissing: (count) => console.error('missing', count),
   endpointPauseDays: 3,
   onEndpointDead: () => undefined,
+  onFailureSeries: () => undefined,
   onAborted: (count) => console.error('aborted', count),
   supervisor: quietSupervisor(({ actor, error }) => onTransientError(actor, error)),
 });

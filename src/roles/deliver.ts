@@ -58,6 +58,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
     onAborted: observers.onAborted,
     endpointPauseDays: config.endpointPauseDays,
     onEndpointDead: observers.onEndpointDead,
+    onFailureSeries: observers.onFailureSeries,
     supervisor,
     onTransientError,
   });

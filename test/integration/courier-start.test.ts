@@ -217,7 +217,7 @@ test('a claim that could not be given back at a farewell is found by the next co
       isDown = true;
     },
     ...{ onAttempt: () => undefined, onMissing: () => undefined, onAborted: () => undefined },
-    ...{ endpointPauseDays: 3, onEndpointDead: () => undefined },
+    ...{ endpointPauseDays: 3, onEndpointDead: () => undefined, onFailureSeries: () => undefined },
     onTransientError: () => undefined,
   });
   await untilIs(() => isDown, true);

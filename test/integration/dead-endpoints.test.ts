@@ -53,6 +53,11 @@ function deadOf(attempts: readonly Attempt[], name: string): boolean {
   return (spans || hasGone) && !isOurs;
 }
 
+function isFailing(attempts: readonly Attempt[], name: string): boolean {
+  const last = attempts.findLast((one) => one.name === name && one.outcome !== 'aborted');
+  return last !== undefined && last.outcome !== 'ok';
+}
+
 const attemptsOf = (...outcomes: readonly Outcome[]) =>
   fc.array(
     fc.record({
@@ -68,7 +73,7 @@ const histories = fc.oneof(
   attemptsOf('ok', 'aborted', 'gone', 'gone', 'gone', 'status'),
 );
 
-test('an endpoint is paused exactly when the rule says so, whatever has happened', async (t) => {
+test('an endpoint is paused exactly when the rule says so, and its failures are reported when they begin and end', async (t) => {
   const database = connectDatabase(t, await ownDatabase(t));
   const seen = { paused: 0, gone: 0 };
   await fc.assert(
@@ -79,6 +84,7 @@ test('an endpoint is paused exactly when the rule says so, whatever has happened
       );
       const past: Attempt[] = [];
       const paused = new Set<string>();
+      const failed = new Set<string>();
       let atMs = Date.UTC(2026, 2, 1);
       for (const [position, { passMs, ...step }] of steps.entries()) {
         atMs += passMs;
@@ -96,7 +102,13 @@ test('an endpoint is paused exactly when the rule says so, whatever has happened
         if (position % batch !== 0) continue;
         const observed = [...queues.values()].flatMap((each) => each.takeObservation() ?? []);
         const failing = observed.filter(({ failuresSinceSuccess }) => failuresSinceSuccess > 0).map(({ key }) => key);
-        const dead = await recordObservations(database, observed, DAYS);
+        const { dead, series } = await recordObservations(database, observed, DAYS);
+        const changed = NAMES.filter((key) => isFailing(past, key) !== failed.has(key));
+        assert.deepEqual(series.map(({ key }) => key).sort(), changed);
+        for (const { key, endedAfter } of series) {
+          assert.equal(endedAfter === null, isFailing(past, key));
+          if (!failed.delete(key)) failed.add(key);
+        }
         const expected = failing.filter((key) => !paused.has(key) && deadOf(past, key));
         assert.deepEqual(dead.map(({ key }) => key).sort(), expected.sort());
         for (const { key, failureCount } of dead) {

@@ -18,6 +18,13 @@ test('the time without a leader is shown at once and by the next leader, and cou
   const database = connectDatabase(t, postgres.url);
   assert.deepEqual(await readIntakeLead(database), { beganAt: null, gapSeconds: 0, leaderlessSeconds: 0 });
 
+  const runFor = (seconds: number) =>
+    database.query(
+      `insert into instances (id, host, process_id, roles, version, newest_migration, started_at, stages, failing)
+       values (gen_random_uuid(), 'h', 1, '{intake}', '0', 1, clock_timestamp() - $1 * interval '1 second', '{}', '[]')`,
+      [seconds],
+    );
+  await runFor(60);
   const first = await openLeaderSession(postgres.url);
   assert.equal(await first.campaign(), '1');
   await first.showLead();
@@ -42,10 +49,8 @@ test('the time without a leader is shown at once and by the next leader, and cou
 
   // The whole service was stopped, and has been back for five seconds.
   await database.query(`update intake_leads set seen_at = seen_at - interval '940 seconds'`);
-  await database.query(
-    `insert into instances (id, host, process_id, roles, version, newest_migration, started_at, stages, failing)
-     values (gen_random_uuid(), 'h', 1, '{intake}', '0', 1, clock_timestamp() - interval '5 seconds', '{}', '[]')`,
-  );
+  await database.query('delete from instances');
+  await runFor(5);
   const third = await openLeaderSession(postgres.url);
   t.after(() => third.close());
   await third.campaign();

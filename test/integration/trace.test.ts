@@ -48,3 +48,22 @@ test('the trace of a crawler reaches the endpoint, on the first attempt and on a
   assert.equal(receiver.posts[2]?.headers.traceparent, undefined, 'no trace is made up');
   assert.equal(receiver.posts[2]?.headers.tracestate, undefined);
 });
+
+test('at info the log says when an endpoint begins to fail and when it answers again, and has no line for an attempt', async (t) => {
+  const { daemon, receiver, publishAdverts } = await startScene(t);
+  const failing = { type: 'answer', status: 500 } as const;
+  receiver.script('/hook', failing, failing, failing, { type: 'answer', status: 200 });
+  const linesOf = (message: string) => daemon.log.filter((line) => line.message === message);
+  const untilLogged = (message: string) =>
+    until(
+      async () => linesOf(message).length,
+      (count) => count > 0,
+    );
+  await publishAdverts(3);
+  await receiver.until((posts) => posts.length === 3);
+  await untilLogged('endpoint fails');
+  await publishAdverts(1);
+  await untilLogged('endpoint answers again');
+  const counts = ['endpoint fails', 'endpoint answers again', 'attempt'].map((message) => linesOf(message).length);
+  assert.deepEqual(counts, [1, 1, 0]);
+});

@@ -95,6 +95,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       onMissing: (count) => repairs.missing.push(count),
       endpointPauseDays: 3,
       onEndpointDead: ({ key }) => dead.push(key),
+      onFailureSeries: () => undefined,
       onAborted: (count) => repairs.aborted.push(count),
       supervisor: quietSupervisor(),
     });

@@ -213,9 +213,11 @@ class CourierMaintenance {
 
   /** A failed write loses a second's observations; the attempts themselves are logged. */
   async #write(): Promise<void> {
-    const { database, endpointPauseDays, onEndpointDead } = this.#dependencies;
+    const { database, endpointPauseDays, onEndpointDead, onFailureSeries } = this.#dependencies;
     const observed = [...this.#scheduler.queues()].flatMap((queue) => queue.takeObservation() ?? []);
-    for (const dead of await recordObservations(database, observed, endpointPauseDays)) onEndpointDead(dead);
+    const { dead, series } = await recordObservations(database, observed, endpointPauseDays);
+    for (const each of dead) onEndpointDead(each);
+    for (const each of series) onFailureSeries(each);
     const alerts = new Map(this.#alerts);
     await recordLastAlertTimes(database, alerts);
     for (const [number, at] of alerts) if (this.#alerts.get(number) === at) this.#alerts.delete(number);

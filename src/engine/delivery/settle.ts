@@ -17,7 +17,7 @@ import type { Database } from '../store/database.ts';
 import type { DatabaseClock } from '../store/database-clock.ts';
 import type { ClaimedDelivery } from '../store/delivery-claims.ts';
 import type { DocumentCache } from '../store/document-cache.ts';
-import type { DeadEndpoint } from '../store/endpoints.ts';
+import type { DeadEndpoint, FailureSeries } from '../store/endpoints.ts';
 import type { WebhookSecrets } from '../store/webhook-secrets.ts';
 import type { Sender } from './sender.ts';
 
@@ -47,6 +47,8 @@ export interface CourierDependencies {
   /** Days that a series of failures spans before its endpoint is paused; 0: never. */
   readonly endpointPauseDays: number;
   readonly onEndpointDead: (dead: DeadEndpoint) => void;
+  /** Called when an endpoint's series of failures begins or ends. */
+  readonly onFailureSeries: (series: FailureSeries) => void;
   readonly supervisor: Supervisor;
   readonly onTransientError: (what: string, error: Error) => void;
 }

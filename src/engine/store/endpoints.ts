@@ -1,6 +1,6 @@
 /** The stored state of each endpoint: written by couriers, read by operators and by starting couriers. */
 
-import type { DueDelivery } from '../domain/delivery.ts';
+import type { AttemptError, DueDelivery } from '../domain/delivery.ts';
 import {
   DEAD_FROM_FAILURES,
   DEAD_FROM_GONE,
@@ -18,16 +18,29 @@ import { NOTE_PAUSES } from './couriers.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane, isInLane, isUndecidedOf, LANE } from './delivery-states.ts';
 
-/**
- * Adds up the observations of several couriers, and resolves with the endpoints that are paused because of them; `days`:
- * see `pauseDeadEndpoints`. Served by the primary key.
- */
+/** An endpoint's failures without a success between them. */
+export interface FailureSeries {
+  readonly key: string;
+  readonly since: Date;
+  /** Of its last failure. */
+  readonly error: AttemptError;
+  /** Null: the series begins; otherwise what the ended one had. */
+  readonly endedAfter: number | null;
+}
+
+export interface EndpointChanges {
+  /** Paused because of the observations; `days`: see `pauseDeadEndpoints`. */
+  readonly dead: readonly DeadEndpoint[];
+  readonly series: readonly FailureSeries[];
+}
+
+/** Adds up the observations of several couriers, and resolves with what they change. Served by the primary key. */
 export async function recordObservations(
   client: Queryable,
   observed: readonly EndpointObservation[],
   days: number,
-): Promise<readonly DeadEndpoint[]> {
-  if (observed.length === 0) return [];
+): Promise<EndpointChanges> {
+  if (observed.length === 0) return { dead: [], series: [] };
   const rows = observed.map((each) => ({
     key: each.key,
     url: each.url,
@@ -40,9 +53,12 @@ export async function recordObservations(
     concurrency: each.concurrency,
   }));
   // In key order, so that concurrent couriers do not deadlock.
-  await client.query({
+  const { rows: series } = await client.query<FailureSeries>({
     name: 'record-observations',
     text: `
+      with former as materialized (
+        select key, failure_streak, failing_since from endpoints where key = any($2::text[])
+      ), present as (
       insert into endpoints (key, url, failure_streak, failing_since, gone_at, last_success_at, last_failure_at, last_error,
         concurrency)
       select key, url, failures, failing_since, gone_at, succeeded_at, failed_at, last_error, concurrency
@@ -60,11 +76,17 @@ export async function recordObservations(
         last_failure_at = greatest(endpoints.last_failure_at, excluded.last_failure_at),
         last_error = coalesce(excluded.last_error, endpoints.last_error),
         is_resuming = endpoints.is_resuming and excluded.last_success_at is null,
-        concurrency = excluded.concurrency`,
-    values: [JSON.stringify(rows)],
+        concurrency = excluded.concurrency
+      returning key, failure_streak, failing_since, last_error
+      )
+      select key, coalesce(present.failing_since, former.failing_since) as since, last_error as error,
+        nullif(former.failure_streak, 0) as "endedAfter"
+      from present left join former using (key)
+      where (present.failure_streak = 0) <> (coalesce(former.failure_streak, 0) = 0)`,
+    values: [JSON.stringify(rows), arrayLiteral(rows.map(({ key }) => key))],
   });
   const failing = observed.filter(({ failuresSinceSuccess }) => failuresSinceSuccess > 0).map(({ key }) => key);
-  return pauseDeadEndpoints(client, failing, days);
+  return { dead: await pauseDeadEndpoints(client, failing, days), series };
 }
 
 /** The most recently used endpoints, so that a starting courier need not find out again which ones hang. */

@@ -77,6 +77,9 @@ export async function showInstance(database: Queryable, instance: Instance): Pro
   return rows[0]?.compatibleFrom ?? 0;
 }
 
+/** As SQL, of a row of `instances`. */
+export const IS_LIVING = `seen_at > clock_timestamp() - ${GONE_AFTER_SECONDS} * interval '1 second'`;
+
 /** Served by the primary key. */
 export async function removeInstance(database: Queryable, id: Uuid): Promise<void> {
   await database.query('delete from instances where id = $1', [id]);
@@ -95,7 +98,7 @@ export async function listInstances(database: Queryable): Promise<readonly SeenI
   const { rows } = await database.query<SeenInstance>(
     `select id, host, process_id as "processId", roles, version, started_at as "startedAt", seen_at as "seenAt",
        stages, search_index as "searchIndex", failing
-     from instances where seen_at > clock_timestamp() - ${GONE_AFTER_SECONDS} * interval '1 second'
+     from instances where ${IS_LIVING}
      order by started_at, id`,
   );
   return rows;

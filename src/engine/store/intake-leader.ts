@@ -17,6 +17,7 @@ import pg from 'pg';
 import { startTask, type Task } from '../actor/task.ts';
 import type { Queryable } from './database.ts';
 import { databaseServers, endSession } from './database-servers.ts';
+import { IS_LIVING } from './instances.ts';
 import { beginSession, TRANSACTION_IDLE_MAX_MS } from './session-settings.ts';
 
 /** Grows with every change of the leader. */
@@ -52,9 +53,8 @@ const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
 
 /** The table has one row. The gap counts only while an instance that could lead was running. */
 const BEGIN_LEAD = `update intake_leads set began_at = clock_timestamp(), seen_at = clock_timestamp(),
-  gap_seconds = greatest(0, extract(epoch from clock_timestamp() - greatest(seen_at, (
-    select min(i.started_at) from instances i
-    where 'intake' = any(i.roles) and i.seen_at > clock_timestamp() - interval '10 seconds'))))`;
+  gap_seconds = case when seen_at is not null then greatest(0, extract(epoch from clock_timestamp() - greatest(seen_at, (
+    select min(started_at) from instances where 'intake' = any(roles) and ${IS_LIVING})))) end`;
 const SHOW_LEAD = 'update intake_leads set seen_at = clock_timestamp()';
 
 /**
