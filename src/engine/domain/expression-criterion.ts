@@ -106,9 +106,12 @@ const WORDS_SHOWN_MAX = 5;
 function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, language: Language): string {
   const words = WORDS[language];
   const texts = actual.map(readText);
-  const text = foldTexts(actual);
+  const isHeld = (entry: ExpressionEntry): boolean => {
+    const isHeldBy = ({ folded }: ReadText) => entryHolds(entry, folded);
+    return entry.includes ? texts.some(isHeldBy) : texts.every(isHeldBy);
+  };
   if (holds) {
-    const satisfied = expected.find((group) => group.every((entry) => entryHolds(entry, text))) ?? [];
+    const satisfied = expected.find((group) => group.every(isHeld)) ?? [];
     const sentences = sentencesOf(satisfied, (entry) =>
       entry.includes ? foundWords(entry, texts) : deniedWords(entry, texts),
     );
@@ -116,7 +119,7 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
   }
   // The alternative in which the fewest entries fail.
   const [nearest = []] = expected
-    .map((group) => group.filter((entry) => !entryHolds(entry, text)))
+    .map((group) => group.filter((entry) => !isHeld(entry)))
     .sort((a, b) => a.length - b.length);
   const quoted = (entries: readonly ExpressionEntry[]): readonly string[] =>
     entries.slice(0, WORDS_SHOWN_MAX).map(({ word }) => words.quote(word));
