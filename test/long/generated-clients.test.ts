@@ -1,7 +1,7 @@
 /**
- * Clients that openapi-generator makes of the published contract, in Go and in Java: generated, compiled, and run against
- * a daemon. The generator comes from Maven; where a compiler can neither be found nor fetched, its test says so and is
- * skipped.
+ * Clients that openapi-generator (Go, Java), oapi-codegen and ogen (Go) make of the published contract: generated with the
+ * defaults, compiled, and run against a daemon. The generators come from Maven and from the Go module proxy. Where a
+ * compiler or a generator can neither be found nor fetched, its test says so and is skipped.
  */
 
 import assert from 'node:assert/strict';
@@ -141,3 +141,51 @@ test('a client in Java compiles, creates and lists searches, and reads errors', 
   const { stdout } = await runIn(java, 'java', args);
   assertRead(stdout, 'Java');
 });
+
+interface GoGenerator {
+  readonly source: string;
+  readonly args: readonly string[];
+  /** The modules that its packages import. */
+  readonly imports: readonly string[];
+}
+
+const GO_GENERATORS: Readonly<Record<string, GoGenerator>> = {
+  'oapi-codegen': {
+    source: 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2',
+    args: ['-package', 'vigie', '-o', 'vigie/vigie.go'],
+    imports: [
+      'github.com/getkin/kin-openapi@v0.153.0',
+      'github.com/labstack/echo/v4@v4.16.4',
+      'github.com/oapi-codegen/runtime@v1.9.0',
+    ],
+  },
+  ogen: {
+    source: 'github.com/ogen-go/ogen/cmd/ogen@v1.25.0',
+    args: ['-package', 'vigie', '-target', 'vigie'],
+    imports: ['github.com/ogen-go/ogen@v1.25.0'],
+  },
+};
+
+for (const [name, { source, args, imports }] of Object.entries(GO_GENERATORS)) {
+  test(`a client in Go by ${name} compiles, creates and lists searches, and reads errors`, {
+    skip: go.missing ?? false,
+  }, async (t) => {
+    const env = { GOFLAGS: '-mod=mod -modcacherw', GOTOOLCHAIN: 'local' };
+    const isInstalled = (home: string) => succeeds(access(join(home, 'bin', name)));
+    const installed = await cacheEntry(CACHE, source.replaceAll('/', '-'), isInstalled, async (home) => {
+      await runIn(go, 'go', ['install', source], { env: { ...env, GOPATH: home, GOBIN: join(home, 'bin') } });
+    }).catch((error: Error) => error);
+    if (installed instanceof Error) return t.skip(`Go does not install ${source}: ${installed.message}`);
+    const cwd = join(folder, name);
+    await mkdir(join(cwd, 'vigie'), { recursive: true });
+    await run(join(installed, 'bin', name), [...args, join(folder, 'openapi.json')], { cwd, maxBuffer: 1e8 });
+    await copyFile(join(SOURCES, `${name}.go`), join(cwd, 'main.go'));
+    const inGo = (...words: readonly string[]) =>
+      runIn(go, 'go', words, { cwd, env: { ...env, GOPATH: installed, GOBIN: '' } });
+    await inGo('mod', 'init', 'example.test/client');
+    await inGo('get', ...imports);
+    await inGo('build', '-o', 'client', '.');
+    const { stdout } = await run(join(cwd, 'client'), [daemon.apiUrl, await keyOfSearches(name)]);
+    assertRead(stdout, 'Go');
+  });
+}
