@@ -18,6 +18,13 @@ test('every rule has a test', () => {
     assert.match(tests, new RegExp(`alertname(?:="|: )${name}\\b`), `${name} is never seen firing`);
 });
 
+test('summaries print numbers whole', () => {
+  const summaries = readFileSync(`${FOLDER}alerts.yml`, 'utf8').match(/summary: .*\$value.*/g) ?? [];
+  assert.ok(summaries.length > 20);
+  const isWhole = (summary: string) => /\$value \| humanizeDuration|printf \\"%\.0f\\" \$value/.test(summary);
+  assertNone(summaries.filter((summary) => !isWhole(summary)));
+});
+
 test('every metric is on a dashboard, or in an alarm', () => {
   const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))

@@ -16,10 +16,12 @@ import {
   cancelled,
   deadlineExceeded,
   internalError,
+  invalidArgument,
   senderTooSlow,
   statusOf,
   unavailable,
 } from './errors.ts';
+import { snakeCase } from './names.ts';
 
 export interface CallContext {
   /** Aborted at the deadline and when the caller cancels; its reason is the `AdminError` to answer. */
@@ -99,6 +101,7 @@ async function run<R>(
   let response: unknown = null;
   try {
     const askThread: AskThread = (program, request) => all.askThread(program, request, signal);
+    if ('request' in call) requireValid(call.request);
     const own = { ...all, database: cancellable(all.database, signal), askThread };
     const answered = await orAborted(handle(own, { signal }), signal);
     response = answered;
@@ -124,6 +127,21 @@ async function run<R>(
   if (READS.test(method)) all.logger.debug(fields, 'admin call');
   else all.logger.info(fields, 'admin call');
 }
+
+/** Throws INVALID_ARGUMENT for a request that was not decoded, or that has an instant outside the years 1 to 9999. */
+function requireValid(request: unknown, path = ''): void {
+  if (request instanceof AdminError) throw request;
+  if (typeof request !== 'object' || request === null || ArrayBuffer.isView(request)) return;
+  for (const [name, value] of Object.entries(request)) {
+    const field = `${path}${snakeCase(name)}`;
+    const year = value instanceof Date ? value.getUTCFullYear() : 1;
+    if (!(year >= 1 && year <= YEAR_MAX)) throw invalidArgument(field, `must lie in the years 1 to ${YEAR_MAX}`);
+    requireValid(value, `${field}.`);
+  }
+}
+
+/** Of google.protobuf.Timestamp. */
+const YEAR_MAX = 9_999;
 
 /** The others change something. */
 const READS = /^(?:Get|List|Explain|Watch)/;

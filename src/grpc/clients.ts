@@ -19,7 +19,7 @@ import {
 } from '../engine/store/clients.ts';
 import { readAllSearchTotals, readSearchTotals } from '../engine/store/search-totals.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { alreadyExists, invalidArgument, notFound } from './errors.ts';
+import { alreadyExists, invalidArgument, notFound, quoted } from './errors.ts';
 import type {
   ApiKey,
   Client,
@@ -32,7 +32,7 @@ import type {
   ListClientsResponse,
   UpdateClientRequest,
 } from './generated/vigie/admin/v1/clients.ts';
-import { apiKeyOfName, clientIdOf, displayNameOf, nameOf, uuidOfName } from './names.ts';
+import { apiKeyOfName, clientIdOf, displayNameOf, nameOf, snakeCase, uuidOfName } from './names.ts';
 import { pageOfList } from './paging.ts';
 
 export async function createClient(
@@ -56,21 +56,17 @@ export async function updateClient(
 ): Promise<Client> {
   if (client === undefined) throw invalidArgument('client', 'must be set');
   const id = await clientIdOf('client.name', client.name, database);
+  // JSON clients write paths in camel case.
   const paths = updateMask.map(snakeCase);
   const unknown = paths.find((path) => !SETTINGS.some((setting) => snakeCase(setting) === path));
   if (unknown !== undefined)
-    throw invalidArgument('update_mask', `must name limits, or notice_address; ${unknown} is none`);
+    throw invalidArgument('update_mask', `must name limits, or notice_address; ${quoted(unknown)} is none`);
   const isMeant = (setting: Setting) =>
     paths.length > 0 ? paths.includes(snakeCase(setting)) : client[setting] !== undefined;
   const updated = await updateClientSettings(database, id, settingsOf(client, SETTINGS.filter(isMeant)));
   if (updated === null) throw notFound('Client', client.name);
   keysChanged();
   return clientMessage(updated, await readSearchTotals(database, id), isMailAvailable);
-}
-
-/** JSON clients write paths in camel case. */
-function snakeCase(path: string): string {
-  return path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 export async function listClients(

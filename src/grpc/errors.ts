@@ -22,7 +22,7 @@ export class AdminError extends Error {
 
   /** `reason`: a constant in capitals that programs may rely on. */
   constructor(code: Code, reason: string, message: string, details: readonly Detail[] = []) {
-    super(message);
+    super(cut(message, DESCRIPTION_LENGTH_MAX));
     this.code = code;
     this.details = [
       detail('ErrorInfo', ErrorInfo.encode({ reason, domain: DOMAIN, metadata: {} }).finish()),
@@ -31,12 +31,26 @@ export class AdminError extends Error {
   }
 }
 
+/** Of what a caller sent, in an error. */
+const QUOTED_LENGTH_MAX = 200;
+/** Clients accept trailers of 8 KiB, which hold the description four times, escaped or as base64. */
+const DESCRIPTION_LENGTH_MAX = 400;
+
+/** A caller's text for an error. */
+export function quoted(text: string): string {
+  return cut(text, QUOTED_LENGTH_MAX);
+}
+
+function cut(text: string, lengthMax: number): string {
+  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
 function detail(type: string, value: Uint8Array): Detail {
   return { typeUrl: `type.googleapis.com/google.rpc.${type}`, value };
 }
 
 export function invalidArgument(field: string, description: string): AdminError {
-  const fieldViolations = [{ field, description }];
+  const fieldViolations = [{ field, description: cut(description, DESCRIPTION_LENGTH_MAX) }];
   return new AdminError(status.INVALID_ARGUMENT, 'INVALID_ARGUMENT', `${field} ${description}`, [
     detail('BadRequest', BadRequest.encode({ fieldViolations }).finish()),
   ]);
@@ -45,7 +59,7 @@ export function invalidArgument(field: string, description: string): AdminError 
 export function notFound(
   resourceType: string,
   resourceName: string,
-  description = `there is no ${resourceName}`,
+  description = `there is no ${quoted(resourceName)}`,
 ): AdminError {
   return aboutResource(status.NOT_FOUND, 'NOT_FOUND', resourceType, resourceName, description);
 }
@@ -55,13 +69,16 @@ export function alreadyExists(resourceType: string, resourceName: string, descri
 }
 
 function aboutResource(code: Code, reason: string, resourceType: string, resourceName: string, description: string) {
-  const resource = { resourceType, resourceName, owner: '', description };
+  const shown = cut(description, DESCRIPTION_LENGTH_MAX);
+  const resource = { resourceType, resourceName: quoted(resourceName), owner: '', description: shown };
   return new AdminError(code, reason, description, [detail('ResourceInfo', ResourceInfo.encode(resource).finish())]);
 }
 
 /** The request is valid, the state of `subject` does not permit it. */
 export function failedPrecondition(reason: string, subject: string, description: string): AdminError {
-  const violations = [{ type: reason, subject, description }];
+  const violations = [
+    { type: reason, subject: quoted(subject), description: cut(description, DESCRIPTION_LENGTH_MAX) },
+  ];
   return new AdminError(status.FAILED_PRECONDITION, reason, description, [
     detail('PreconditionFailure', PreconditionFailure.encode({ violations }).finish()),
   ]);

@@ -10,7 +10,7 @@ import { isBlank, isStorable, storable } from '../engine/domain/text.ts';
 import { findClientByName, isClient } from '../engine/store/clients.ts';
 import type { Queryable } from '../engine/store/database.ts';
 import { findHeld, type WantedProperty } from '../engine/store/property-summaries.ts';
-import { invalidArgument, notFound } from './errors.ts';
+import { invalidArgument, notFound, quoted } from './errors.ts';
 
 export const nameOf = {
   apiKey: (clientId: Uuid, id: Uuid) => `clients/${clientId}/apiKeys/${id}`,
@@ -28,6 +28,10 @@ export const nameOf = {
   stage: (name: string) => `stages/${name}`,
   stream: (name: string) => `streams/${name}`,
 };
+
+export function snakeCase(path: string): string {
+  return path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
 
 /** `collection` as in `clients`; throws INVALID_ARGUMENT that names `field`. */
 export function uuidOfName(field: string, collection: string, name: string): Uuid {
@@ -113,7 +117,7 @@ export async function heldPropertyOf(named: NamedProperty, database: Queryable):
   if (wanted === null) throw invalidArgument('property', 'or advert, or advert_url, must be set');
   const held = await findHeld(database, wanted);
   if (held !== null) return held;
-  const name = named.property || named.advert || named.advertUrl;
+  const name = quoted(named.property || named.advert || named.advertUrl);
   throw notFound('Property', name, `there is no ${name}: it was never taken in, or is forgotten since it expired`);
 }
 

@@ -22,6 +22,7 @@ import {
   ServerListenerBuilder,
   type ServerUnaryCall,
   type ServerWritableStream,
+  type ServiceDefinition,
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
@@ -29,7 +30,15 @@ import { service } from 'grpc-health-check';
 import { endsWithin } from '../engine/actor/waiting.ts';
 import { CALL_TIMEOUTS, type CallTimeouts } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { deadlineExceeded, exhausted, notFound, statusOf, unauthenticated, unavailable } from './errors.ts';
+import {
+  deadlineExceeded,
+  exhausted,
+  invalidArgument,
+  notFound,
+  statusOf,
+  unauthenticated,
+  unavailable,
+} from './errors.ts';
 import { AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
 import { createHandlers } from './handlers.ts';
 
@@ -96,7 +105,7 @@ export async function startAdminServer(
   const server = new Server({ ...OPTIONS, interceptors });
   const stopping = new AbortController();
   const handlers = createHandlers(dependencies, stopping.signal, settings.callTimeouts ?? CALL_TIMEOUTS);
-  server.addService(AdminServiceService, handlers);
+  server.addService(decodable(AdminServiceService), handlers);
   const { setServing } = addHealth(server, ['', SERVICE_NAME], stopping.signal);
   await reflect(server);
   const connections = await bind(server, settings, credentials);
@@ -112,6 +121,21 @@ export async function startAdminServer(
       connections.destroy();
     },
   };
+}
+
+/** A request that cannot be decoded, such as one with an instant beyond 2^53 seconds, is the caller's error. */
+function decodable(definition: typeof AdminServiceService): ServiceDefinition {
+  const methods = Object.entries(definition).map(([name, method]) => {
+    const requestDeserialize = (bytes: Buffer): unknown => {
+      try {
+        return method.requestDeserialize(bytes);
+      } catch (error) {
+        return invalidArgument('request', `cannot be decoded: ${(error as Error).message}`);
+      }
+    };
+    return [name, method.requestStream ? method : { ...method, requestDeserialize }];
+  });
+  return Object.fromEntries(methods);
 }
 
 /** Raw descriptors, because the library only reads those completely: it would leave out their imports. */

@@ -38,18 +38,18 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(reportProblems(logger));
   app.use(readForwarded(settings.proxies));
   app.use(standingHeaders(settings.publicUrl));
-  app.use(openToOrigins);
+  const { router, shortCut } = createRoutes(dependencies);
+  app.use(openToOrigins(router));
   app.use(compressed);
   const keys = apiKeyVerifier(publicDatabase, nowMs);
   dependencies.onKeyChange?.(keys.forget);
   app.use(authenticate(keys.verify, dependencies.onAuthenticated));
   app.use(limitRate(settings, nowMs));
   app.use(refuseWritesWhile(dependencies.isStoreFull ?? (() => false)));
-  const { router, shortCut } = createRoutes(dependencies);
   app.use(shortCut);
   app.use(takeTurns(settings.databaseConnectionsMax));
   app.use(router.routes());
-  app.use(refuseMethod);
+  app.use(refuseMethod(router));
   // Reports errors after the answer has begun, mostly clients that disconnect. Koa would print them.
   app.on('error', (error: Error, ctx?: Context) => {
     logger.info({ reason: error.message, requestId: ctx?.state.requestId }, 'answer not finished');
@@ -78,19 +78,27 @@ export function createRoutes(dependencies: ApiDependencies): {
   return { router, shortCut };
 }
 
+/** The methods that the path answers: `/searches/preview` is no id of `/searches/:id`. */
+function methodsOf(router: Router, path: string): readonly string[] {
+  const layers = router.match(path, 'OPTIONS').path;
+  const literal = layers.filter((layer) => layer.path === path);
+  return [...new Set((literal.length > 0 ? literal : layers).flatMap(({ methods }) => methods))];
+}
+
 /** Reached when no route matches: the path has other methods, or does not exist. */
-const refuseMethod: Middleware = (ctx) => {
-  const layers = (ctx.matched ?? []) as readonly { readonly methods: readonly string[] }[];
-  const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
-  if (methods.length === 0) throw new Problem(404, REFUSALS.noPath);
-  const allow = [...methods, 'OPTIONS'].join(', ');
-  if (ctx.method !== 'OPTIONS') {
-    throw new Problem(405, REFUSALS.methods(allow), { headers: { Allow: allow } });
-  }
-  ctx.status = 204;
-  ctx.set('Allow', allow);
-  if (methods.includes('PATCH')) ctx.set('Accept-Patch', PATCH_TYPES.join(', '));
-};
+function refuseMethod(router: Router): Middleware {
+  return (ctx) => {
+    const methods = methodsOf(router, ctx.path);
+    if (methods.length === 0) throw new Problem(404, REFUSALS.noPath);
+    const allow = [...methods, 'OPTIONS'].join(', ');
+    if (ctx.method !== 'OPTIONS') {
+      throw new Problem(405, REFUSALS.methods(allow), { headers: { Allow: allow } });
+    }
+    ctx.status = 204;
+    ctx.set('Allow', allow);
+    if (methods.includes('PATCH')) ctx.set('Accept-Patch', PATCH_TYPES.join(', '));
+  };
+}
 
 /**
  * Answers belong to one client: a cache on the way, which does not know that the key is a secret, must not store them
@@ -148,9 +156,14 @@ const ANSWER_HEADERS = [
 const answerOrigins = cors({ allowHeaders: REQUEST_HEADERS, exposeHeaders: ANSWER_HEADERS, maxAge: 86_400 });
 
 /** Any origin may send requests: the key controls access, and a browser does not send a key by itself. */
-const openToOrigins: Middleware = (ctx, next) => {
-  return ctx.req.headers.origin === undefined ? next() : answerOrigins(ctx, next);
-};
+function openToOrigins(router: Router): Middleware {
+  return async (ctx, next) => {
+    if (ctx.req.headers.origin === undefined) return next();
+    await answerOrigins(ctx, next);
+    const isPreflight = ctx.res.hasHeader('Access-Control-Allow-Methods');
+    if (isPreflight) ctx.set('Access-Control-Allow-Methods', methodsOf(router, ctx.path).join(','));
+  };
+}
 
 const answerCompressed = koaCompress({ zstd: false });
 

@@ -10,6 +10,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { credentials, Metadata } from '@grpc/grpc-js';
 import { urlKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { AdminServiceService } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
@@ -240,6 +241,41 @@ test('deliveries are listed page by page, shown, and not sent twice', async () =
   assert.equal(shown.body, scene.receiver.posts[0]?.body.toString());
   assert.equal(shown.attempts[0].statusCode, 200);
   await fail('GetDelivery', { name: `deliveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+});
+
+/** A member of a message; protobuf's JSON knows no later year. */
+function memberOf(number: number, bytes: Uint8Array): Uint8Array {
+  return new BinaryWriter().tag(number, WireType.LengthDelimited).bytes(bytes).finish();
+}
+
+test('an instant outside the years 1 to 9999 is an invalid argument', async () => {
+  const at = (seconds: bigint) => new BinaryWriter().tag(1, WireType.Varint).int64(seconds).finish();
+  const year10000 = at(253_402_300_800n);
+  for (const [method, bytes, field] of [
+    ['ListDeliveries', memberOf(7, year10000), 'end_time'],
+    ['ListDeliveries', memberOf(7, at(-62_135_596_801n)), 'end_time'],
+    ['ListDeliveries', memberOf(7, at(2n ** 63n - 1n)), 'request'],
+    ['PurgeDeadLetters', memberOf(1, memberOf(5, year10000)), 'filter.end_time'],
+  ] as const) {
+    const { code, message } = await genericCall(scene.daemon, method, bytes);
+    assert.equal(code, 'invalid_argument', message);
+    assert.ok(message.startsWith(`${field} `), message);
+  }
+});
+
+test('an error quotes at most 200 characters of what a caller sent, and its trailers stay below 8 KiB', async () => {
+  const long = '€'.repeat(100_000);
+  for (const [method, request] of [
+    ['GetFeed', { name: `feeds/${long}` }],
+    ['PauseStage', { name: long }],
+    ['ExplainProperty', { client: CLIENT_NAME, advertUrl: long }],
+    ['UpdateClient', { client: { name: CLIENT_NAME }, updateMask: long }],
+  ] as const) {
+    const { code, message, trailerBytes } = await genericCall(scene.daemon, method, request);
+    assert.ok(code === 'not_found' || code === 'invalid_argument', `${method}: ${code} ${message}`);
+    assert.ok(message.split('€').length - 1 <= 200, message);
+    assert.ok(trailerBytes < 8_000, `${method}: ${trailerBytes}`);
+  }
 });
 
 test('dead letters are listed, shown, requeued and purged', async () => {

@@ -222,7 +222,7 @@ describe('answers', () => {
       headers: { Origin, 'Access-Control-Request-Method': 'PATCH', 'Access-Control-Request-Headers': 'x-api-key' },
     });
     assert.equal(preflight.status, 204);
-    assert.match(preflight.headers.get('Access-Control-Allow-Methods') ?? '', /PATCH/);
+    assert.equal(preflight.headers.get('Access-Control-Allow-Methods'), 'HEAD,GET,PUT,PATCH,DELETE');
     assert.match(preflight.headers.get('Access-Control-Allow-Headers') ?? '', /traceparent,tracestate,X-API-KEY/);
     for (const path of [iri, '/nowhere']) {
       const { headers } = await api.call('GET', path, undefined, { headers: { Origin } });
@@ -252,6 +252,8 @@ describe('answers', () => {
     }
     const options = await api.call('OPTIONS', '/searches');
     assert.deepEqual([options.status, options.headers.get('Allow')], [204, 'HEAD, GET, POST, OPTIONS']);
+    const preview = await api.call('OPTIONS', '/searches/preview');
+    assert.equal(preview.headers.get('Allow'), 'POST, OPTIONS');
     const types = 'application/merge-patch+json, application/json, application/ld+json';
     const item = await api.call('OPTIONS', iri);
     assert.equal(item.headers.get('Accept-Patch'), types);

@@ -43,6 +43,8 @@ export interface GenericAnswer {
   /** Whatever reflection made of it; of a stream its last message. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a generic client has no types
   readonly body: any;
+  /** Of the message and the details, as they are sent. */
+  readonly trailerBytes: number;
 }
 
 export interface GenericOptions {
@@ -55,7 +57,7 @@ export interface GenericOptions {
 /** By address and name: a daemon is asked once for each. */
 const services = new Map<string, Promise<DescService>>();
 
-/** Calls `method` with `request` in protobuf's JSON; several requests make a client stream. */
+/** Calls `method` with `request`, bytes or protobuf's JSON; several requests make a client stream. */
 export async function genericCall(
   { adminAddress }: Pick<Daemon, 'adminAddress'>,
   method: string,
@@ -71,13 +73,15 @@ export async function genericCall(
     if (desc === undefined) throw new Error(`${service} has no method ${method}`);
     const requests = (Array.isArray(request) ? request : [request]).map((each) =>
       // What is undefined is left out.
-      toBinary(desc.input, fromJson(desc.input, JSON.parse(JSON.stringify(each)) as JsonValue)),
+      each instanceof Uint8Array
+        ? each
+        : toBinary(desc.input, fromJson(desc.input, JSON.parse(JSON.stringify(each)) as JsonValue)),
     );
     const { answers, error } = await send(client, `/${service}/${method}`, requests, token, timeout);
     if (error !== null) return failureOf(error);
     const last = answers.at(-1);
     const body = last === undefined ? {} : toJson(desc.output, fromBinary(desc.output, last));
-    return { code: null, message: '', details: [], body };
+    return { code: null, message: '', details: [], body, trailerBytes: 0 };
   } finally {
     client.close();
   }
@@ -144,6 +148,8 @@ function failureOf({ code, details: message, metadata }: ServiceError): GenericA
     message,
     details: details.map(({ typeUrl }) => typeUrl.replace(/^.*\/google\.rpc\./, '')),
     body: null,
+    trailerBytes:
+      encodeURIComponent(message).length + String((encoded as Buffer | undefined)?.toString('base64')).length,
   };
 }
 
