@@ -63,9 +63,9 @@ test('a terminal shows a bar within its width, and lines beside it', () => {
     `\r\u001b[Kpublishing adverts.ndjson  ${'█'.repeat(12)}${'░'.repeat(12)}  50 %  500 messages  250/s  2 s left`,
   );
   written.length = 0;
-  progress.say('line 7 refused: not JSON');
+  progress.say('line 7 refused: not \u001b[2JJSON');
   progress.end();
-  assert.deepEqual(written, ['\r\u001b[Kline 7 refused: not JSON\n', '\r\u001b[K']);
+  assert.deepEqual(written, ['\r\u001b[Kline 7 refused: not \ufffd[2JJSON\n', '\r\u001b[K']);
 });
 
 test('each pass over a file has its own time and speed', () => {

@@ -5,6 +5,7 @@
  */
 
 import { startTask } from '../engine/actor/task.ts';
+import { printable } from './terminal.ts';
 
 export interface Progress {
   /** A smaller share than before begins another part of the work, with its own time and speed. */
@@ -78,7 +79,7 @@ export function startProgress(
       standing = next;
     },
     say(line) {
-      screen.write(`${screen.isTTY ? CLEAR : ''}${line}\n`);
+      screen.write(`${screen.isTTY ? CLEAR : ''}${printable(line)}\n`);
     },
     end() {
       stop();

@@ -12,7 +12,7 @@ import { advertSubject } from '../../engine/broker/topology.ts';
 import type { PublishAdverts } from '../../feature.ts';
 import type { Service } from '../../service.ts';
 import { startProgress } from '../progress.ts';
-import { CommandError, commandLine, interruptSignal, print, styled } from '../terminal.ts';
+import { CommandError, commandLine, interruptSignal, print, printable, styled } from '../terminal.ts';
 import { type Played, play, type Recording, readRecording } from './recording.ts';
 import {
   DEMO_SEARCHES,
@@ -190,7 +190,7 @@ function describeAdvert({ message: { kind, advert }, title }: Played): string {
 function describeDelivery(path: string, delivery: ReceivedDelivery, titles: ReadonlyMap<string, string>): string {
   const { event, adEvent, match } = delivery;
   const { title, price, city } = match.propertyDocument;
-  const what = `${title ?? 'untitled'}${city === null ? '' : ` (${city.name})`}, ${formatEuros(price)}`;
+  const what = printable(`${title ?? 'untitled'}${city === null ? '' : ` (${city.name})`}, ${formatEuros(price)}`);
   const search = styled(
     'dim',
     `for “${titles.get(match.search) ?? 'a search of yours, or a test'}”, signature verified`,
@@ -202,8 +202,8 @@ function describeDelivery(path: string, delivery: ReceivedDelivery, titles: Read
 }
 
 function describeMail({ subject, lines }: DemoMail): string {
-  const some = lines.slice(0, MAIL_LINES_SHOWN).map((line) => styled('dim', `              ${line}`));
-  return [styled('cyan', `  ✉ e-mail    ${subject}`), ...some].join('\n');
+  const some = lines.slice(0, MAIL_LINES_SHOWN).map((line) => styled('dim', printable(`              ${line}`)));
+  return [styled('cyan', printable(`  ✉ e-mail    ${subject}`)), ...some].join('\n');
 }
 
 function formatEuros(amount: number | null | undefined): string {
