@@ -1,10 +1,12 @@
 /** One attempt of a webhook, against HTTP servers that answer well, badly or not at all. */
 
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
+import { guardAnswers } from '../src/engine/delivery/answer-gate.ts';
 import { createSender, type Sender, type SenderOptions, type SendRequest } from '../src/engine/delivery/sender.ts';
 import type { AttemptOutcome } from '../src/engine/domain/delivery.ts';
 import { createGate } from './support/gate.ts';
@@ -254,6 +256,33 @@ test('provisional answers before a 200 are a success', async (t) => {
   const atOnce = `${provisional}HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
   const large = await listenRaw(t, (socket) => socket.once('data', () => socket.write(atOnce)));
   assert.equal((await sender.send(request(large.url))).error, null);
+});
+
+test('an answer has 16 KiB up to its head, provisional answers included, and what its reader takes from there on', () => {
+  const provisional = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+  const failureOf = (...chunks: readonly string[]): string | null => {
+    const left = chunks.map((chunk) => Buffer.from(chunk));
+    let failure: string | null = null;
+    const socket = Object.assign(new EventEmitter(), {
+      read: () => left.shift() ?? null,
+      write: () => true,
+      destroy: ({ message }: Error) => void (failure = message),
+    }) as unknown as Socket;
+    guardAnswers(socket, 100_000);
+    socket.write('POST');
+    while (socket.read() !== null);
+    return failure;
+  };
+  const lines = (start: string, bytes: number) => start.padEnd(bytes, 'x');
+  for (const [beyond, ...before] of [
+    ['x', lines('HTTP/1.1 200 OK\r\nx: ', 16_384)],
+    ['x', provisional, lines('HTTP/1.1 200 OK\r\nx: ', 16_384 - provisional.length)],
+    ['x', lines('HTTP/1.1 200 OK\r\n\r\n', 99_000), 'x'.repeat(1_000)],
+    ['x', provisional.repeat(500), lines('HTTP/1.1 200 OK\r\n\r\n', 99_000), 'x'.repeat(1_000)],
+  ] as const) {
+    assert.equal(failureOf(...before), null);
+    assert.match(failureOf(...before, beyond) ?? '', /is longer than (?:16384|100000) bytes$/);
+  }
 });
 
 /** What never becomes an answer, from the first byte on or after a beginning. */

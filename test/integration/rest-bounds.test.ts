@@ -85,8 +85,12 @@ describe('violations', () => {
       const { violations, count } = await violationsOf(body);
       assert.deepEqual([count, violations[0]?.code], [1, 'too_many_parts']);
     }
-    const { violations } = await violationsOf({ k: ':[{'.repeat(20_000) });
-    assert.deepEqual([violations[0]?.propertyPath], ['k'], 'what stands in a text is no part');
+    for (const text of ['', '"', '\\"', '\\']) {
+      const { violations } = await violationsOf({ k: text + ':[{'.repeat(20_000) });
+      assert.deepEqual([violations[0]?.propertyPath], ['k'], 'what stands in a text is no part');
+      const behind = await violationsOf({ k: text, other: repeated({}, 30_000) });
+      assert.equal(behind.violations[0]?.code, 'too_many_parts', 'what stands behind a text is one');
+    }
   });
 
   it('of every item are counted', async () => {
