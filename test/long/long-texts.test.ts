@@ -28,7 +28,7 @@ const NOISE_MS = 25;
 const TRIES = 3;
 
 const CHARACTERS = [
-  ...'a1 0.,:;!?-_/\\|*+=<>&"\'()[]{}#%@~éŒß\n\t²…',
+  ...'a1 0.,:;!?-_/\\|*+=<>&"\'()[]{}#%@~éŒß\n\t²…'.split(''),
   '\u0301',
   '\u0316',
   '\u00ad',
@@ -155,10 +155,11 @@ async function faultOf(read: (text: string) => unknown, text: Text): Promise<str
   return `${JSON.stringify(text(20))}: ${long.toFixed()} ms, ${short.toFixed()} ms for a tenth`;
 }
 
-async function faultsOf(texts: readonly Text[]): Promise<readonly string[]> {
+/** Each reader reads every so many of the texts, another part than the reader before. */
+async function faultsOf(texts: readonly Text[], every = 1): Promise<readonly string[]> {
   const faults: string[] = [];
-  for (const [name, read] of Object.entries(reads)) {
-    for (const text of texts) {
+  for (const [at, [name, read]] of Object.entries(reads).entries()) {
+    for (const text of texts.filter((_, i) => (i + at) % every === 0)) {
       const fault = await faultOf(read, text);
       if (fault !== null) faults.push(`${name} of ${fault}`);
     }
@@ -177,5 +178,6 @@ test('and so do runs of two different characters', async () => {
   const pairs = CHARACTERS.flatMap((a, at) =>
     CHARACTERS.slice(at + 1).map((b) => (length: number) => run(a, b, length)),
   );
-  assert.deepEqual(await faultsOf(pairs), []);
+  // All of them take nine minutes.
+  assert.deepEqual(await faultsOf(pairs, process.env.TEST_RUNS === 'all' ? 1 : 7), []);
 });
