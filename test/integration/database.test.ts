@@ -209,7 +209,9 @@ test('the statements of the pipeline go through indexes, however full the queue 
   for (const { name, generic } of planned) assert.equal(Number(generic), 1, name);
   // A queue that is empty, that has been emptied, and that is filled: the planner knows of it what was there a while ago.
   const queues = ['analyze', 'delete from', 'analyze', 'vacuum analyze'].map((words) => `${words} open_deliveries`);
-  for (const step of [...queues, QUEUE_UP, ...queues, QUEUE_UP, 'analyze open_deliveries']) {
+  // The last round without loops over keys: the planner comes to prefer another join where it believes a full table empty.
+  const withoutLoops = 'set enable_nestloop = off';
+  for (const step of [...queues, QUEUE_UP, ...queues, QUEUE_UP, 'analyze open_deliveries', withoutLoops]) {
     await database.query(step);
     for (const { name, statement } of planned) {
       const plan = await database.query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${statement}`);

@@ -170,7 +170,8 @@ const RESEND = `
     endpoint_key = d.endpoint_key
   from resent join unnest($1::uuid[], $2::integer[], $3::smallint[]) as settled(id, holder, number) using (id)
     join deliveries d using (id)
-  where d.id = any(array(select id from resent)) and o.id = resent.id and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
+  where d.id = any(array(select id from resent)) and o.id = any(array(select id from resent)) and o.id = resent.id
+    and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /** In key order, so that concurrent couriers do not deadlock. */
