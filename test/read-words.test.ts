@@ -36,6 +36,8 @@ interface Tally {
   hits: number;
   /** Hits that mean something else. */
   others: number;
+  /** Of these, what the rule of phrases finds all the same: see `isNegatedWithin`. */
+  negatedWithin: number;
   /** What the reader expects and the entry does not find. */
   missed: number;
   /** Of these, what the rule of phrases leaves out: see `isBeyondRule`. */
@@ -49,7 +51,7 @@ function readTexts(): readonly (readonly string[])[] {
 }
 
 function tallyOf(entries: readonly (readonly [string, RegExp])[], texts: readonly (readonly string[])[]): Tally {
-  const tally = { hits: 0, others: 0, missed: 0, beyondRule: 0 };
+  const tally = { hits: 0, others: 0, negatedWithin: 0, missed: 0, beyondRule: 0 };
   const folded = texts.map(foldTexts);
   const asWritten = texts.map((text) => text.map(foldText).join(' | '));
   const affirmed = texts.map((text) => text.map((one) => foldText(one.replace(DENIED, ' '))).join(' | '));
@@ -61,6 +63,7 @@ function tallyOf(entries: readonly (readonly [string, RegExp])[], texts: readonl
       const isRead = found !== undefined;
       tally.hits += Number(isHit);
       tally.others += Number(isHit && !isRead);
+      tally.negatedWithin += Number(isHit && !isRead && isNegatedWithin(word, asWritten[i] as string));
       tally.missed += Number(isRead && !isHit);
       tally.beyondRule += Number(isRead && !isHit && isBeyondRule(word, found));
     }
@@ -81,11 +84,23 @@ function isBeyondRule(phrase: string, found: string): boolean {
   return !isInOrder || words.length < asked.length || words.length - asked.length > BETWEEN_MAX * (asked.length - 1);
 }
 
+/** A phrase is negated before its first word alone (decisions, section 2): "cuisine non équipée" has a fitted kitchen. */
+function isNegatedWithin(phrase: string, text: string): boolean {
+  const [first = '', second = ''] = foldText(phrase).split(' ');
+  const stems = [first, second].map((word) => `${word.slice(0, FIRST_LETTERS)}\\S*`);
+  return second !== '' && new RegExp(`(?<!\\S)${stems.join(' non ')}`).test(text);
+}
+
 function assertRead({ hits, others, missed }: Tally, { othersMax, missedMax }: Record<string, number>): void {
   assert.ok(hits > 1_000);
   assert.ok(others / hits <= (othersMax as number), `${others} of ${hits} hits mean something else`);
   const expected = hits - others + missed;
   assert.ok(missed / expected <= (missedMax as number), `${missed} of ${expected} expected are missed`);
+}
+
+function withinRule(tally: Tally): Tally {
+  const { others, negatedWithin, missed, beyondRule } = tally;
+  return { ...tally, others: others - negatedWithin, missed: missed - beyondRule };
 }
 
 function thirds<Item>(items: readonly Item[]): readonly [first: readonly Item[], heldOut: readonly Item[]] {
@@ -103,11 +118,9 @@ test('of words at most 2 % of the hits mean something else and 1 % of what a rea
 test('phrases mean what they say, and of what the rule of phrases allows at most 1 % is missed', { skip }, () => {
   assert.equal(READ_PHRASES.length, 30);
   const tallies = thirds(READ_PHRASES).map((phrases) => tallyOf(phrases, readTexts()));
-  // A phrase is negated by its first word alone: "cuisine non équipée" is still found.
-  for (const tally of tallies) {
-    assertRead({ ...tally, missed: tally.missed - tally.beyondRule }, { othersMax: 0.0015, missedMax: 0.01 });
-  }
+  for (const tally of tallies) assertRead(withinRule(tally), { othersMax: 0.001, missedMax: 0.01 });
   // With what the rule leaves out; the first third has such phrases on purpose.
-  assertRead(tallies[0] as Tally, { othersMax: 0.0015, missedMax: 0.1 });
-  assertRead(tallies[1] as Tally, { othersMax: 0.001, missedMax: 0.022 });
+  const [first, heldOut] = tallies as [Tally, Tally];
+  assertRead({ ...first, others: withinRule(first).others }, { othersMax: 0.001, missedMax: 0.1 });
+  assertRead({ ...heldOut, others: withinRule(heldOut).others }, { othersMax: 0.001, missedMax: 0.022 });
 });
