@@ -337,6 +337,8 @@ test('a source whose server drips delays none but those of its host, and is list
   );
   assert.match(read.find((line) => line.startsWith('dripping')) ?? '', /dripping: .* cannot be fetched/);
   assert.equal((await readSource(scene.database, 'dripping'))?.reading, null);
+  // Before its file is removed.
+  await task.stop();
 });
 
 test('a file is read when it has stood still for a minute, and a silent source’s is not shown again', async (t) => {
