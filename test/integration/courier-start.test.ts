@@ -11,6 +11,7 @@ import type { Database } from '../../src/engine/store/database.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
 import { putInState, SEEDED_ATTEMPT_AT, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { simulateClock } from '../support/simulated-clock.ts';
 import { quietSupervisor } from '../support/supervisor.ts';
 import { untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -84,7 +85,7 @@ test('the row decides over a message that names a later time than the row; one o
   // As a process has published it whose clock was two hours ahead.
   await publishRetries(broker, [
     { ...held, dueAtMs: Date.now() + 3_600_000 },
-    { ...later, dueAtMs: dueAt.getTime() + 7_200_000 },
+    { ...later, dueAtMs: Date.now() + 3_600_000 },
     tried,
   ]);
   await stage.start();
@@ -228,17 +229,32 @@ test('a claim that could not be given back at a farewell is found by the next co
   await untilIs(stateOf, 'retry_wait', 60_000);
 });
 
-test('a retry becomes due by the clock of its row, though the clock of its courier is two hours ahead', async (t) => {
-  const ahead = () => new Date(Date.now() + 7_200_000);
-  const { receiver, stage, due } = await openBacklog(t, { retryDelayMs: 3_600_000, clock: ahead });
-  receiver.script('/0', { type: 'answer', status: 500 });
+test('a retry keeps its hour when the clock of its courier was two hours ahead as the attempt failed', async (t) => {
+  let aheadMs = 7_200_000;
+  const { receiver, stage } = await openBacklog(t, { clock: () => new Date(Date.now() + aheadMs) });
+  receiver.script('/0', { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
   await stage.start();
-  const { manager, names } = stage.broker;
-  await untilIs(async () => (await manager.streams.info(names.retriesStream)).state.messages, 1);
-  const message = await manager.streams.getMessage(names.retriesStream, {
-    last_by_subj: `${names.retries}.*.${due[0]?.id}`,
-  });
-  const { rows } = await stage.database.query('select due_at from open_deliveries where id = $1', [due[0]?.id]);
-  const lateMs = Number(Buffer.from(message.data).toString().split(' ').at(-1)) - rows[0].due_at.getTime();
-  assert.ok(lateMs >= 0 && lateMs < 5_000, `${lateMs} ms after its row`);
+  const { streams } = stage.broker.manager;
+  await untilIs(async () => (await streams.info(stage.broker.names.retriesStream)).state.messages, 1);
+  aheadMs = 0;
+  await stage.untilAllEnded();
+  assert.deepEqual(stage.repairs.missing, [1]);
+});
+
+test('a retry comes after its delay, neither before nor later, when PostgreSQL sets its clock forward or back', async (t) => {
+  for (const hours of [2, -2]) {
+    const { receiver, stage } = await openBacklog(t, { retryDelayMs: 3_000 });
+    const databaseUrl = stage.servers.postgres.url;
+    const clock = await simulateClock(databaseUrl);
+    receiver.script('/0', { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
+    await stage.start({ databaseUrl });
+    const { streams } = stage.broker.manager;
+    await untilIs(async () => (await streams.info(stage.broker.names.retriesStream)).state.messages, 1);
+    await clock.advance(hours / 24);
+    await stage.untilAllEnded();
+    const [first, second] = receiver.posts.filter(({ path }) => path === '/0');
+    const gapMs = (second?.receivedAt ?? 0) - (first?.receivedAt ?? 0);
+    assert.ok(gapMs >= 3_000, `${gapMs} ms, clock by ${hours} hours`);
+    assert.deepEqual(stage.repairs.missing, []);
+  }
 });

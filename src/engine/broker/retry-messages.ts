@@ -17,7 +17,7 @@ export interface RetryMessage {
   readonly attemptCount: number;
   /** When it began: after the database came back older, an attempt has the number of a former one. */
   readonly startedAt: Date;
-  /** Milliseconds since the epoch, by PostgreSQL's clock, as in the row. */
+  /** Milliseconds since the epoch, by the courier's clock. */
   readonly dueAtMs: number;
 }
 
@@ -60,8 +60,8 @@ export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'byt
 }
 
 /**
- * Whether the stream holds the message of this attempt, due at `latestMs` or before, and will hand it out. Rejects when NATS is away. A nats-server
- * below 2.10 that was killed has acknowledged messages again, which no consumer gets any more.
+ * Whether the stream holds the message of this attempt, due at `latestMs` or before, and will hand it out. Rejects when
+ * NATS is away. A nats-server below 2.10 that was killed has acknowledged messages again, which no consumer gets any more.
  */
 export async function holdsRetry(
   broker: Broker,

@@ -11,7 +11,6 @@ import { urlKeyOfKey } from '../domain/endpoint.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import { readAbandoned, recordLastAlertTimes, repairLastAlertTimes, type SettledAttempt } from '../store/attempts.ts';
 import { beat, declareDead, registerCourier, removeCouriers } from '../store/couriers.ts';
-import { createDatabaseClock } from '../store/database-clock.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
 import { DueQueue } from './due-queue.ts';
 import { FairScheduler } from './fair-scheduler.ts';
@@ -41,8 +40,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     maintenance.recordAlert(settled);
     dependencies.onAttempt(settled);
   };
-  const databaseClock = createDatabaseClock(dependencies.database);
-  const settlement: Settlement = startSettlement({ ...dependencies, onAttempt }, databaseClock, announcer.announce);
+  const settlement: Settlement = startSettlement({ ...dependencies, onAttempt }, announcer.announce);
   const sending = new Sending(dependencies, {
     scheduler,
     holder: () => maintenance.number,
@@ -57,7 +55,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     },
   });
   maintenance.start({ due, settlement, pump: sending.pump });
-  const retries = startRetries(dependencies, databaseClock);
+  const retries = startRetries(dependencies);
   return {
     inFlight: () => scheduler.inFlight + settlement.unrecorded,
     waiting: () => scheduler.waiting,

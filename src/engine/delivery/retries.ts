@@ -1,7 +1,8 @@
 /**
  * The hour between two attempts. JetStream keeps it: the message of a failed attempt is redelivered until its time has
- * come, and then makes the row due, if that attempt is still its last one. When JetStream has no message of an overdue
- * row, because it is away, full, wiped or restored, the row's own time decides.
+ * come, and then makes the row due, if that attempt is still its last one. The row's own time, by PostgreSQL's clock,
+ * decides where JetStream has no message of an overdue row, because it is away, full, wiped or restored, and where the
+ * message is later than the row, because the clock of its courier was ahead.
  */
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
@@ -11,7 +12,6 @@ import { BrokerUnavailableError } from '../broker/outage.ts';
 import { acknowledgeAll, type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages.ts';
 import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
-import type { DatabaseClock } from '../store/database-clock.ts';
 import { type OverdueRetry, readOverdueRetries, releaseRetries, type WaitingRetry } from '../store/retries.ts';
 import type { CourierDependencies } from './settle.ts';
 
@@ -30,10 +30,9 @@ const SLICE_MAX = 4;
 const CHECK_EVERY_MS = 500;
 const ANSWER_MAX_MS = 400;
 const OVERDUE_MS = 5_000;
-const UNKNOWN_TIME_MS = 1_000;
 const LOOKED_FOR_MAX = 100;
 
-export function startRetries(dependencies: CourierDependencies, databaseClock: DatabaseClock): Pick<Task, 'stop'> {
+export function startRetries(dependencies: CourierDependencies): Pick<Task, 'stop'> {
   const { broker, database, announcer, gate, supervisor, onTransientError } = dependencies;
   const release: Release = async (retries) => announcer.announce(await releaseRetries(database, retries));
   const actor = spawn<DueRetry>({
@@ -50,7 +49,7 @@ export function startRetries(dependencies: CourierDependencies, databaseClock: D
       void acknowledgeAll(batch.map(({ message }) => message));
     },
   });
-  const onMessage = taking(actor, databaseClock, onTransientError);
+  const onMessage = taking(dependencies, actor);
   const openPulls = (): readonly Pull[] =>
     Array.from({ length: RETRY_PARTITIONS }, (_, partition) =>
       startPull(broker, {
@@ -83,19 +82,11 @@ export function startRetries(dependencies: CourierDependencies, databaseClock: D
 type Release = (retries: readonly WaitingRetry[]) => Promise<void>;
 
 /** How a pulled message is settled. */
-function taking(
-  actor: Actor<DueRetry>,
-  databaseClock: DatabaseClock,
-  onTransientError: CourierDependencies['onTransientError'],
-): (message: PulledMessage) => Promise<void> {
+function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (message: PulledMessage) => Promise<void> {
   return async (message) => {
     const retry = retryOf(message);
     if (retry === null) return message.settle({ type: 'term' });
-    const time = await databaseClock().catch((error: Error) => {
-      onTransientError('time of a retry', error);
-      return null;
-    });
-    const earlyMs = time === null ? UNKNOWN_TIME_MS : retry.dueAtMs - time.earliestMs;
+    const earlyMs = retry.dueAtMs - clock().getTime();
     if (earlyMs > 0) return message.settle({ type: 'nak', delayMs: earlyMs });
     // A drained actor refuses it: it is redelivered to another courier.
     await actor.tell({ retry, message }).catch(() => message.settle({ type: 'nak', delayMs: 0 }));

@@ -14,7 +14,6 @@ import { publishRetries } from '../broker/retry-messages.ts';
 import { type AttemptOutcome, abortedOutcome, afterAttempt, type DueDelivery } from '../domain/delivery.ts';
 import { type AbandonedAttempt, recordAttempts, type SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
-import type { DatabaseClock } from '../store/database-clock.ts';
 import type { ClaimedDelivery } from '../store/delivery-claims.ts';
 import type { DocumentCache } from '../store/document-cache.ts';
 import type { DeadEndpoint, FailureSeries } from '../store/endpoints.ts';
@@ -80,13 +79,12 @@ const GATHER_MS = 20;
 const PUBLISHING_MAX = 64;
 
 export function startSettlement(
-  { broker, database, retryDelayMs, onAttempt, supervisor, onTransientError }: CourierDependencies,
-  databaseClock: DatabaseClock,
+  { broker, database, retryDelayMs, clock, onAttempt, supervisor, onTransientError }: CourierDependencies,
   onDue: (due: readonly DueDelivery[]) => void,
 ): Settlement {
   const publishing = new InFlight();
   const publish = (settled: readonly SettledAttempt[]): Promise<void> =>
-    publishFailed(broker, settled, databaseClock).catch((error: Error) => onTransientError('publish retries', error));
+    publishFailed(broker, settled, clock()).catch((error: Error) => onTransientError('publish retries', error));
   let unrecorded = 0;
   const noteRecorded = ({ onRecorded }: EndedAttempt): void => {
     unrecorded -= 1;
@@ -135,19 +133,12 @@ export function startSettlement(
   };
 }
 
-/** The messages of those to retry, due by PostgreSQL's clock, as their rows are. */
-async function publishFailed(
-  broker: Broker,
-  settled: readonly SettledAttempt[],
-  databaseClock: DatabaseClock,
-): Promise<void> {
-  const failed = settled.filter(({ after }) => after.state === 'retry_wait');
-  if (failed.length === 0) return;
-  const { latestMs } = await databaseClock();
-  const retries = failed.map(({ outcome: { startedAt }, retryInMs, ...attempt }) => {
-    return { ...attempt, startedAt, dueAtMs: latestMs + Math.max(0, retryInMs) };
-  });
-  await publishRetries(broker, retries);
+/** The messages of those to retry. `now`: by the courier's clock, which their due times follow. */
+function publishFailed(broker: Broker, settled: readonly SettledAttempt[], now: Date): Promise<void> {
+  const retries = settled.flatMap(({ after, outcome: { startedAt }, retryInMs, ...attempt }) =>
+    after.state === 'retry_wait' ? [{ ...attempt, startedAt, dueAtMs: now.getTime() + Math.max(0, retryInMs) }] : [],
+  );
+  return publishRetries(broker, retries);
 }
 
 /** The delay runs from the end of the attempt, however long the outcome waited here. */
