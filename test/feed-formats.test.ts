@@ -605,6 +605,11 @@ test('a quotation mark within a value stops its row alone', async () => {
     /cannot be read as CSV: Quote Not Closed/,
   );
   await assert.rejects(mapped('id,ti"tle,price\n1,A,1\n', mapping), /cannot be read as CSV/);
+  await assert.rejects(
+    mapped(`id,title,price\n1,A,1\n2,${'a"'.repeat(201)},1\n`, mapping),
+    /line 3 has more than 200 quotation marks within values: write each of them twice/,
+  );
+  assert.equal((await mapped(`id,title,price\n1,A,1\n2,${'a"'.repeat(200)},1\n`, mapping)).length, 2);
 });
 
 test('columns of a CSV may have the same name, of which the first counts, or none', async () => {

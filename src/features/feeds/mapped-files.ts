@@ -23,6 +23,8 @@ type Chunks = AsyncIterable<Buffer>;
 
 const RECORD_LENGTH_MAX = 4 * 1_024 * 1_024;
 const DEPTH_MAX = 64;
+/** In one line. Each costs more, the longer the value before it is. */
+const STRAY_QUOTES_MAX = 200;
 
 /** Throws `SnapshotRefusedError`, also for a path that occurs in no advert: usually an error of the mapping. */
 export async function* readMapped(
@@ -77,6 +79,7 @@ const READERS: Readonly<Record<Mapping['format'], Read>> = {
 /** The lines with a quotation mark within a value: their rows are read to the end, and left out. */
 function createStrayQuotes() {
   const rows = new Map<number, ComplaintRow>();
+  let [line, count] = [0, 0];
   const reason = 'a quotation mark within a value is not written twice';
   return {
     /** Those since the last call. */
@@ -84,11 +87,16 @@ function createStrayQuotes() {
       yield* rows.values();
       rows.clear();
     },
-    /** Throws any other error, and one of the names of columns. */
+    /** Throws any other error, one of the names of columns, and `SnapshotRefusedError` for a line with too many. */
     skip(error: CsvError | undefined): undefined {
       const isStray = error?.code === 'INVALID_OPENING_QUOTE' || error?.code === 'CSV_INVALID_CLOSING_QUOTE';
       if (!isStray || error.records === 0) throw error;
-      const line = Number(error.lines);
+      count = error.lines === line ? count + 1 : 1;
+      line = Number(error.lines);
+      if (count > STRAY_QUOTES_MAX) {
+        const many = `line ${line} has more than ${STRAY_QUOTES_MAX} quotation marks within values: write each of them twice`;
+        throw new SnapshotRefusedError(many);
+      }
       rows.set(line, { kind: 'complaint', line, reference: null, reason });
     },
   };
