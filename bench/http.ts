@@ -13,11 +13,12 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
+import type { PoolClient, QueryConfig } from 'pg';
 import type { Uuid } from '../src/engine/domain/ids.ts';
 import { SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { loadReference } from '../src/engine/reference/communes.ts';
 import { createApiKey, createClient } from '../src/engine/store/clients.ts';
-import { type Database, migrate, openDatabase } from '../src/engine/store/database.ts';
+import { type Database, migrate, openDatabase, type Queryable } from '../src/engine/store/database.ts';
 import { changedSince } from '../src/engine/store/search-feed.ts';
 import { listSearches } from '../src/engine/store/search-listing.ts';
 import { createSearch } from '../src/engine/store/searches.ts';
@@ -165,12 +166,20 @@ async function benchSearches(api: Served, headers: Record<string, string>, large
 /** How PostgreSQL runs the statements that a creation and the lists send, for the client with a tenth of the rows. */
 async function plans(database: Database, clientId: Uuid): Promise<readonly string[]> {
   const sent: { readonly text: string; readonly values: unknown[] }[] = [];
-  const recorder = {
-    query: (text: string, values: unknown[] = []) => {
-      sent.push({ text, values });
-      return database.query(text, values);
+  const recorded = (target: Queryable) =>
+    ((statement: string | QueryConfig, bound: unknown[] = []) => {
+      const { text, values = bound } = typeof statement === 'string' ? { text: statement } : statement;
+      if (!/^(?:begin|commit|rollback)$/.test(text)) sent.push({ text, values });
+      return target.query(text, values);
+    }) as Queryable['query'];
+  const recorder: Database = {
+    query: recorded(database),
+    async connect() {
+      const client = await database.connect();
+      const [on, off, release] = [client.on.bind(client), client.off.bind(client), client.release.bind(client)];
+      return { query: recorded(client), on, off, release } as PoolClient;
     },
-  } as Database;
+  };
   const some = { title: null, notificationEnabled: null, offset: 0, limit: 30 } as const;
   const all = { ...some, order: 'creation', direction: 'asc' } as const;
   const byTitle = { ...some, order: 'title', direction: 'asc' } as const;

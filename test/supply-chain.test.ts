@@ -13,6 +13,8 @@ const read = (name: string) => readFileSync(fileURLToPath(new URL(name, ROOT_URL
 interface LockedPackage {
   readonly integrity?: string;
   readonly resolved?: string;
+  readonly dev?: boolean;
+  readonly hasInstallScript?: boolean;
 }
 
 test('every package of the lock is pinned by its SHA-512, and to no registry', () => {
@@ -33,6 +35,16 @@ test('packages run nothing when they are installed, and no script of ours counts
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   const hooks = Object.keys(scripts).filter((name) => /^(?:pre|post)/.test(name));
   assert.deepEqual(hooks, []);
+
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, LockedPackage> };
+  const withScript = Object.entries(packages)
+    .filter(([, { dev, hasInstallScript }]) => hasInstallScript && !dev)
+    .map(([path]) => path.split('node_modules/').at(-1) as string);
+  const [, named = ''] = /Packages with an install script:\s([^.]*)\./.exec(read('config/install.md')) ?? [];
+  assert.deepEqual(
+    [...named.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+    withScript,
+  );
 });
 
 test('an installed program has the packages that it imports, and no compiler', () => {

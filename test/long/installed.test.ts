@@ -206,7 +206,8 @@ before(async () => {
   const [install = ''] = await commandsOf('The package');
   const began = performance.now();
   // As the page says for those who may not write for everybody.
-  await runShell(install.replace(/vigie$/, `--prefix ~/.local ${packed}`));
+  await runShell(install.replace(/vigie$/, `--prefix ~/.local --ignore-scripts ${packed}`));
+  assert.ok(!existsSync(join(home, '.local/lib/node_modules/vigie/node_modules/@scarf')), 'nothing reports home');
   installSeconds = seconds(began);
   const main = await realpath(join(home, '.local/bin/vigie'));
   await poisonCache(temporary, isRoot ? NOBODY : (process.geteuid?.() as number), main, join(temporary, 'mark'));
@@ -359,6 +360,8 @@ test('the unit: five commands, with PostgreSQL, NATS and Caddy of Debian', async
   );
   const key = (await inEnvironment('vigie keys create --client me')).trim();
   assert.equal(await askThrough(caddy, key), 200, 'through Caddy, with TLS');
+  for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js'])
+    assert.equal((await fetch(`http://${upstream}/docs/${file}`)).status, 200, file);
   await end(daemon);
   assert.equal(daemon.exitCode, 0);
 });

@@ -287,7 +287,10 @@ function factsOf({ readLimit, writeLimit, searchLimits, deliveriesKeptDays }: Ap
 
 const secureDocument = securedPage();
 
-const SWAGGER = import.meta.resolve('swagger-ui-dist/package.json');
+/** The build copies the page's files beside the compiled program; their package is for development only. */
+const SWAGGER = import.meta.resolve(
+  new URL(import.meta.url).pathname.endsWith('.ts') ? 'swagger-ui-dist/package.json' : './swagger-ui/',
+);
 const ASSETS: Readonly<Record<string, readonly [type: string, folder: string]>> = {
   'swagger-ui.css': ['text/css; charset=utf-8', SWAGGER],
   'swagger-ui-bundle.js': ['text/javascript; charset=utf-8', SWAGGER],
