@@ -24,6 +24,7 @@ const webhook: Document = webhookSchema('');
 const SENT = new Set([
   'SearchCreation',
   'SearchChange',
+  'SearchPatch',
   'SearchPreview',
   'WebhookSecretCreation',
   'RecoveryCreation',
@@ -102,6 +103,16 @@ describe('the OpenAPI document', () => {
 
   it('has closed requests', () => {
     for (const name of SENT) assert.equal(openApi.components.schemas[name].additionalProperties, false, name);
+  });
+
+  it('lets a merge patch remove by null, and state a part, within each member that is an object, and PUT not', () => {
+    const patch = {
+      eventThresholds: { price: { percent: 5, amount: null }, surface: null },
+      notificationConsent: { at: null },
+    };
+    const ajv = new Ajv2020({ strict: false, validateFormats: false }).addSchema(openApi, 'openapi');
+    const takes = (name: string) => ajv.validate({ $ref: `openapi#/components/schemas/${name}` }, patch);
+    assert.deepEqual([takes('SearchPatch'), takes('SearchChange')], [true, false]);
   });
 
   it('has the same schema for both media types of an answer', () => {

@@ -40,7 +40,7 @@ export const ROUTES: readonly Route[] = [
       'sent back as it is: read-only members are ignored.',
   }),
   route('patch /searches/{id}', 'Search', 'item', 'Changes the members that are sent (merge patch)', {
-    body: 'SearchChange',
+    body: 'SearchPatch',
     details:
       'A merge patch (RFC 7396): objects (`context`, `eventThresholds`, `notificationConsent`) are merged at every depth, and ' +
       '`null` removes. Lists and GeoJSON geometries are replaced whole.',

@@ -55,6 +55,7 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
     context: { user: 42 },
   },
   SearchChange: { budgetMax: 320_000, roomMin: null },
+  SearchPatch: { budgetMax: 320_000, roomMin: null, eventThresholds: { price: { percent: 5, amount: null } } },
   ...Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { example }]) => [name, example])),
 };
 

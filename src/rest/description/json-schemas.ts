@@ -59,14 +59,33 @@ export const SCHEMAS_PATH = '#/components/schemas/';
 
 const BODIES = Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { schema }]) => [name, schema]));
 
+const INPUTS = convert({ SearchCreation, SearchChange, ...BODIES }, 'input');
+
 /** Of every answer and every body. */
 export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...convert(
     { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
     'output',
   ),
-  ...convert({ SearchCreation, SearchChange, ...BODIES }, 'input'),
+  ...INPUTS,
+  SearchPatch: patchOf(INPUTS.SearchChange as JsonSchema),
 };
+
+/** A merge patch (RFC 7396) states any part of the members that are objects, and removes by null at every depth. */
+function patchOf(search: JsonSchema): JsonSchema {
+  const properties = Object.entries(search.properties ?? {}).map(([name, member]) => [name, partOf(member)]);
+  return { ...search, properties: Object.fromEntries(properties) };
+}
+
+function partOf({ anyOf, properties, required, ...schema }: JsonSchema): JsonSchema {
+  if (anyOf !== undefined) return { ...schema, anyOf: anyOf.map(partOf) };
+  if (properties === undefined) return schema;
+  const parts = Object.entries(properties).map(([name, member]) => {
+    const { description, ...part } = partOf(member);
+    return [name, { description, anyOf: [part, { type: 'null' }] }];
+  });
+  return { ...schema, properties: Object.fromEntries(parts) };
+}
 
 function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {
   const registry = z.registry<{ id: string }>();
