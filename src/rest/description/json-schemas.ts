@@ -77,7 +77,7 @@ function patchOf(search: JsonSchema): JsonSchema {
   return { ...search, properties: Object.fromEntries(properties) };
 }
 
-function partOf({ anyOf, properties, required, ...schema }: JsonSchema): JsonSchema {
+function partOf({ anyOf, properties, required: _required, ...schema }: JsonSchema): JsonSchema {
   if (anyOf !== undefined) return { ...schema, anyOf: anyOf.map(partOf) };
   if (properties === undefined) return schema;
   const parts = Object.entries(properties).map(([name, member]) => {
