@@ -1,8 +1,8 @@
 /** The table of commands is whole: each one says what it takes, with an example that it would understand. */
 
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import type { Command } from '../src/cli/command.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
@@ -74,4 +74,45 @@ test('the changelog names every command and the first setting of each group', as
   const groups = settings.split('\n\n').flatMap((group) => /^([A-Z][A-Z_]+)=/m.exec(group)?.[1] ?? []);
   assert.ok(groups.length > 5);
   assertNone(groups.filter((name) => !named.has(name)));
+});
+
+const MANUAL = (await readdir(join(ROOT, 'config/docs'))).map((name) => `config/docs/${name}`);
+const PAGES = ['README.md', 'config/README.md', 'config/install.md', 'config/law.md', ...MANUAL];
+const pageOf = (page: string) => readFile(join(ROOT, page), 'utf8');
+
+test('every command in the documents exists with its options, and other programs’ are marked as examples', async () => {
+  for (const page of PAGES) {
+    const text = await pageOf(page);
+    for (const [line, words = ''] of text.matchAll(
+      /(?<=[`;(|] ?|^ *)(?:npm run -s )?vigie (?:-- )?([a-z][^`|#<)\n]*)/gm,
+    )) {
+      const command = all.find((one) => `${words.trim()} `.startsWith(`${one.words} `));
+      const isGroup = all.some((one) => one.words.startsWith(`${words.trim().replace(/ --help$/, '')} `));
+      assert.ok(command !== undefined || isGroup, `${page}: ${line}`);
+      for (const [, name = ''] of words.matchAll(/ --([\w-]+)/g))
+        assert.ok(name === 'help' || name in { ...command?.options, ...command?.group?.options }, `${page}: ${line}`);
+    }
+    for (const [, block = ''] of MANUAL.includes(page) ? text.matchAll(/```sh\n([^]*?)```/g) : [])
+      if (!block.startsWith('# Example\n'))
+        for (const line of block.trimEnd().split('\n')) assert.match(line, /^(?:vigie|npm start|npm run demo)\b/, page);
+  }
+});
+
+test('every link in the documents leads to a file, and to a heading of it', async () => {
+  for (const page of [...PAGES, 'src/README.md', 'bench/README.md']) {
+    for (const [, path = '', heading] of (await pageOf(page)).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)) {
+      const target = path === '' ? page : join(dirname(page), path);
+      await access(join(ROOT, target));
+      if (heading === undefined) continue;
+      const titles = (await pageOf(target)).match(/(?<=^#+ ).*/gm) ?? [];
+      const ids = titles.map((title) =>
+        title
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\d _-]/gu, '')
+          .replaceAll(' ', '-'),
+      );
+      assert.ok(ids.includes(heading), `${page}: ${target}#${heading}`);
+    }
+  }
+  for (const page of MANUAL) assert.ok((await pageOf('config/README.md')).includes(page.slice('config/'.length)), page);
 });

@@ -1,6 +1,6 @@
 /**
- * Disasters: PostgreSQL or a NATS of one server comes back as an earlier copy has it, or empty, as in config/README.md, *Backup, restore,
- * disaster*. Every daemon is down then, and everything else is well.
+ * Disasters: PostgreSQL or a NATS of one server comes back as an earlier copy has it, or empty, as in
+ * config/docs/backup-and-restore.md. Every daemon is down then, and everything else is well.
  */
 
 import { execFile } from 'node:child_process';

@@ -36,7 +36,7 @@ export async function serve(config: Config): Promise<void> {
 }
 
 const MEBIBYTE = 1_048_576;
-/** The memory of all processes, measured under the load of the demonstration (config/README.md). */
+/** The memory of all processes, measured under the load of the demonstration (config/docs/scaling.md). */
 const TAKES_MB = { alone: 320, withServers: 400 } as const;
 
 /** The available memory, a container's limits included, and what the service takes. */
