@@ -1,4 +1,4 @@
-/** An endpoint that has never answered gets two attempts a second, and so do all of a client's on one host. */
+/** An endpoint that has never answered gets two attempts a second, as do all of a client's on one host; all its hosts 64. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ const STEP_MS = 20;
 const ID = randomUuid();
 
 function openRound(): FairScheduler<string> {
-  return new FairScheduler({ slots: 64, concurrencyMax: 16, tooLongMs: 7_500, waitingMax: 10_000 });
+  return new FairScheduler({ slots: 64, concurrencyMax: 16, tooLongMs: 7_500, waitingMax: 10_000, unrecordedMax: 512 });
 }
 
 function keyOf(endpoint: string, client: string, host: string): string {
@@ -23,6 +23,7 @@ function end(round: FairScheduler<string>, turn: Turn<string>, isAnswered: boole
     ...{ startedAt: new Date(0), durationMs: 5, statusCode, error, reason: null, responseHead: null },
   };
   round.answered(turn, 'https://stranger.test', outcome);
+  round.recorded(turn);
 }
 
 /** When each attempt began, asked every `STEP_MS`. */
@@ -77,6 +78,22 @@ test('a thousand URLs on a host that has never answered share the two attempts, 
   assert.equal(times.length, 20 + 1);
   assert.equal(new Set(seen).size, 20 + 1, 'each another one');
   assert.ok(seen.slice(0, 3).includes(neighbour), 'another client has two of its own');
+});
+
+test('all hosts of a client that have never answered share 64 attempts a second, and another client has its own', () => {
+  const round = openRound();
+  for (let count = 0; count < 400; count++)
+    for (let each = 0; each < 4; each++) round.add(keyOf(`u${count}`, 'client', `dead${count}`), 'x', 'first', ID);
+  const neighbour = keyOf('u1', 'other', 'stranger');
+  round.add(neighbour, 'x', 'first', ID);
+  const seen: string[] = [];
+  const times = play(round, { untilMs: 20_000 }, (turn) => {
+    seen.push(turn.queue.key);
+    end(round, turn, false);
+  });
+  assert.equal(times.length, 1_280 + 1);
+  assert.equal(new Set(seen).size, 401, 'each host has its turn');
+  assert.ok(seen.slice(0, 3).includes(neighbour));
 });
 
 test('once one endpoint of a host has answered, the others there have two a second each', () => {

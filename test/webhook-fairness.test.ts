@@ -16,7 +16,7 @@ const LATER = '019b0000-0001-7000-8000-000000000001' as Uuid;
 const TOO_LONG_MS = 7_500;
 
 function openRound(slots = SLOTS, concurrencyMax = 8): FairScheduler<string> {
-  return new FairScheduler({ slots, concurrencyMax, tooLongMs: TOO_LONG_MS, waitingMax: 10_000 });
+  return new FairScheduler({ slots, concurrencyMax, tooLongMs: TOO_LONG_MS, waitingMax: 10_000, unrecordedMax: 512 });
 }
 
 function outcome(
@@ -29,6 +29,7 @@ function outcome(
 
 function finish(round: FairScheduler<string>, turn: Turn<string>, ended = outcome(10)): void {
   round.answered(turn, `https://${turn.queue.key}.test`, ended);
+  round.recorded(turn);
 }
 
 function addMany(round: FairScheduler<string>, key: string, count: number, isRetry = false): void {
@@ -82,6 +83,25 @@ test('the hosts of a client take turns, and the endpoints of a host', () => {
   const turns = keysOf(round.nextTurns(10, 0));
   assert.equal(turns.filter((key) => key === lone).length, 5);
   assert.equal(new Set(turns).size, 6, 'no endpoint of the crowded host has a second turn yet');
+});
+
+test('a client that fails faster than failures are recorded waits for that alone', () => {
+  const round = openRound(64, 8);
+  const failing = Array.from({ length: 64 }, (_, n) => keyOf(`f${n}`, 'failing', `f${n}`));
+  for (const key of failing) prove(round, key, 8);
+  const unrecorded: Turn<string>[] = [];
+  for (let now = 0; unrecorded.length < 448; now += 1_000) {
+    for (const key of failing) addMany(round, key, 8);
+    const turns = round.nextTurns(448 - unrecorded.length, now);
+    for (const turn of turns) round.answered(turn, 'https://failing.test', outcome(1));
+    unrecorded.push(...turns);
+  }
+  assert.deepEqual(round.nextTurns(64, 500_000), [], 'seven eighths of 512 wait to be recorded');
+  const neighbour = keyOf('known', 'other');
+  addMany(round, neighbour, 1);
+  assert.deepEqual(keysOf(round.nextTurns(64, 500_000)), [neighbour]);
+  round.recorded(unrecorded[0] as Turn<string>);
+  assert.equal(round.nextTurns(64, 500_000).length > 0, true);
 });
 
 test('a client whose endpoints all hang at once leaves its neighbours room, also for unknown endpoints', () => {

@@ -27,6 +27,8 @@ export interface Courier {
 }
 
 const WAITING_MAX = 16_384;
+/** Outcomes that wait for PostgreSQL hold no slot; with this many of them no new claim is made. */
+const UNRECORDED_MAX = 512;
 /** No endpoint holds more than this share of the slots. */
 const ENDPOINT_SHARE = 1 / 8;
 /** With an attempt at an endpoint that hangs, less than a process is given to end. */
@@ -81,6 +83,7 @@ function openScheduler({ attemptsInFlightMax, attemptTimeoutMs }: CourierDepende
     concurrencyMax: Math.max(2, Math.floor(attemptsInFlightMax * ENDPOINT_SHARE)),
     tooLongMs: attemptTimeoutMs / 2,
     waitingMax: WAITING_MAX,
+    unrecordedMax: UNRECORDED_MAX,
   });
 }
 

@@ -10,12 +10,15 @@
  *
  * The memory for waiting entries is shared likewise: a client fills at most seven times what is free, and the endpoints
  * of a host that has never answered share what one of them may hold. So no client's dead URLs keep out another's entries.
+ * Outcomes that wait for PostgreSQL are shared in the same way: a client whose endpoints fail faster than failures can be
+ * recorded waits for that alone.
  *
  * Pure state: no timers, and time is an argument.
  */
 
 import { LRUCache } from 'lru-cache';
-import { type Member, TurnRing } from '../actor/turn-ring.ts';
+import { SHARE_OF_FREE, SharedRoom } from '../actor/shared-room.ts';
+import { TurnRing } from '../actor/turn-ring.ts';
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
 import type { RememberedEndpoint } from '../domain/endpoint.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -26,6 +29,8 @@ export interface FairSchedulerOptions extends EndpointQueueSettings {
   readonly slots: number;
   /** Entries that wait in all queues together, at most. */
   readonly waitingMax: number;
+  /** Outcomes that are not recorded yet, at most, before no attempt starts. */
+  readonly unrecordedMax: number;
 }
 
 /** A slot given to an endpoint. End it by `withdraw` or `answered`. */
@@ -43,8 +48,6 @@ const SLOW_SHARE = 1 / 4;
 const UNSURE_SHARE = 1 / 2;
 /** For the first attempt under way of each client, beyond those two. */
 const FIRSTS_SHARE = 15 / 16;
-/** One client holds at most seven eighths of the slots or of the memory, two hold seven fifteenths each: some are free. */
-const CLIENT_SHARE_OF_FREE = 7;
 /** For a minute after its names found no look-up, a client holds few slots at endpoints that are likely to need one. */
 const CROWDED_MS = 60_000;
 const CROWDED_UNSURE_MAX = 8;
@@ -96,16 +99,18 @@ export class FairScheduler<T> {
   readonly #active = new Set<EndpointQueue<T>>();
   readonly #open = new Set<Turn<T>>();
   readonly #crowds = new LRUCache<string, { readonly at: number; readonly unsureMax: number }>({ max: CLIENTS_MAX });
-  readonly #waitingByClient = new Map<string, number>();
+  readonly #memory: SharedRoom;
+  readonly #unrecorded: SharedRoom;
   #retries = 0;
-  #waiting = 0;
 
   constructor(options: FairSchedulerOptions) {
     this.#options = options;
+    this.#memory = new SharedRoom(options.waitingMax);
+    this.#unrecorded = new SharedRoom(options.unrecordedMax);
   }
 
   get waiting(): number {
-    return this.#waiting;
+    return this.#memory.held;
   }
 
   get inFlight(): number {
@@ -140,21 +145,10 @@ export class FairScheduler<T> {
 
   /** Entries of the client for which there is memory, besides those of `pages`, which are to be fetched. */
   #memoryFor(client: string, pages: readonly BacklogPage<T>[] = []): number {
-    const sum = (counted: readonly BacklogPage<T>[]) => counted.reduce((total, { count }) => total + count, 0);
-    const free = this.#options.waitingMax - this.#waiting - sum(pages);
-    const own = this.#waitingOf(client) + sum(pages.filter(({ queue }) => queue.client === client));
-    return Math.min(free, CLIENT_SHARE_OF_FREE * free - own);
-  }
-
-  #waitingOf(client: string): number {
-    return this.#waitingByClient.get(client) ?? 0;
-  }
-
-  #countWaiting({ client }: Member, change: number): void {
-    this.#waiting += change;
-    const own = this.#waitingOf(client) + change;
-    if (own > 0) this.#waitingByClient.set(client, own);
-    else this.#waitingByClient.delete(client);
+    return this.#memory.roomFor(
+      client,
+      pages.map(({ queue, count }) => ({ client: queue.client, count })),
+    );
   }
 
   /** False when it waits in the table: among others, while its endpoint is paused, or because too many wait here. */
@@ -171,7 +165,7 @@ export class FairScheduler<T> {
   addFetched(key: string, entry: T, lane: Lane): true {
     const queue = this.queue(key);
     queue.add(entry, lane);
-    this.#countWaiting(queue, 1);
+    this.#memory.count(queue.client, 1);
     this.#place(queue);
     return true;
   }
@@ -215,7 +209,7 @@ export class FairScheduler<T> {
   /** Removes and returns what waits in the queue. */
   empty(queue: EndpointQueue<T>): T[] {
     const entries = queue.empty();
-    this.#countWaiting(queue, -entries.length);
+    this.#memory.count(queue.client, -entries.length);
     this.#place(queue);
     return entries;
   }
@@ -250,8 +244,9 @@ export class FairScheduler<T> {
   #hasRoom(client: string, kind: number, held: SlotsHeld, now: number): boolean {
     const { slots } = this.#options;
     if (kind >= RETRIES_ONLY && !this.#hasRetrySlots) return false;
+    if (this.#unrecorded.roomFor(client) <= 0) return false;
     const own = held.byClient.get(client) ?? NOTHING_HELD;
-    if (own.all >= CLIENT_SHARE_OF_FREE * this.free) return false;
+    if (own.all >= SHARE_OF_FREE * this.free) return false;
     const endpointHealth = CLASSES[kind % RETRIES_ONLY];
     if (endpointHealth === 'healthy') return true;
     const crowd = this.#crowds.get(client);
@@ -269,7 +264,7 @@ export class FairScheduler<T> {
   #start(queue: EndpointQueue<T>, held: SlotsHeld, now: number): Turn<T> {
     hold(held, queue.client, queue.classAt(now), 1);
     const { entry, isRetry } = queue.next(this.#hasRetrySlots);
-    this.#countWaiting(queue, -1);
+    this.#memory.count(queue.client, -1);
     const turn: Turn<T> = { queue, entry, isRetry, started: queue.start(now) };
     this.#open.add(turn);
     this.#active.add(queue);
@@ -310,12 +305,17 @@ export class FairScheduler<T> {
     this.#crowds.set(client, { at: now, unsureMax: isNew ? CROWDED_UNSURE_MAX : Math.max(1, crowd.unsureMax >> 1) });
   }
 
-  /** The endpoint has answered, or will not answer. */
+  /** The endpoint has answered, or will not answer. The outcome waits to be `recorded`. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
+    this.#unrecorded.count(turn.queue.client, 1);
     if (outcome.error === null) this.#unanswered.leave(turn.queue);
     turn.queue.answered(turn.started, url, outcome);
     if (outcome.error === null) this.#unanswered.noteAnswered(turn.queue);
     this.#noteEnd(turn);
+  }
+
+  recorded({ queue: { client } }: Turn<T>): void {
+    this.#unrecorded.count(client, -1);
   }
 
   #noteEnd(turn: Turn<T>): void {

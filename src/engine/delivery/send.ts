@@ -38,8 +38,6 @@ export interface SendingParts {
 
 const CLAIMS_MAX = 128;
 const CLAIMS_AT_ONCE = 2;
-/** Outcomes that wait for PostgreSQL hold no slot; with this many of them no new claim is made. */
-const UNRECORDED_MAX = 512;
 
 export class Sending {
   readonly #dependencies: CourierDependencies;
@@ -69,7 +67,7 @@ export class Sending {
 
   get #mayClaim(): boolean {
     const isOpen = !this.#stopping.signal.aborted && this.#dependencies.gate?.isOpen !== false;
-    return isOpen && this.#claiming.count < CLAIMS_AT_ONCE && this.#parts.settlement().unrecorded < UNRECORDED_MAX;
+    return isOpen && this.#claiming.count < CLAIMS_AT_ONCE;
   }
 
   /** Stops claiming; resolves when every attempt under way has been reported. */
@@ -154,6 +152,7 @@ export class Sending {
     scheduler.answered(turn, delivery.endpoint, outcome);
     this.pump();
     const onRecorded = (): void => {
+      scheduler.recorded(turn);
       due().forget(delivery.id);
       this.pump();
     };

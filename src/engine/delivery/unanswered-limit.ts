@@ -1,7 +1,8 @@
 /**
  * Limits an endpoint that has never answered 200 to two attempts a second, so that no client floods a stranger. The
  * endpoints of one client on a host where none has answered share the limit: ten thousand URLs raise neither the rate nor
- * what waits for them in memory. Times are monotonic milliseconds.
+ * what waits for them in memory. All such hosts of a client share 64 a second: each attempt that fails costs this process
+ * a millisecond, which other clients' attempts would wait for. Times are monotonic milliseconds.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -14,7 +15,9 @@ interface LimitedQueue extends Member {
 }
 
 interface Budget<T> {
-  /** Times of the last attempts, at most `ATTEMPTS_MAX`. */
+  /** Attempts in a second. */
+  readonly max: number;
+  /** Times of the last attempts, at most `max`. */
   readonly startedAt: number[];
   /** Refused queues, in their order. */
   readonly waiting: Set<T>;
@@ -22,6 +25,7 @@ interface Budget<T> {
 
 const WINDOW_MS = 1_000;
 const ATTEMPTS_MAX = 2;
+const CLIENT_ATTEMPTS_MAX = 64;
 /** The interval at which refused queues are checked again. */
 const CHECK_EVERY_MS = 50;
 const HOSTS_MAX = 20_000;
@@ -30,7 +34,7 @@ const WAITING_MAX = 64;
 
 export class UnansweredLimit<T extends LimitedQueue> {
   readonly #answeredHosts = new LRUCache<string, true>({ max: HOSTS_MAX });
-  /** Budgets of queues and of hosts, in the order of their last attempts. */
+  /** Budgets of queues, of hosts and of clients, in the order of their last attempts. */
   readonly #budgets = new Map<string, Budget<T>>();
   readonly #waiting = new Set<Budget<T>>();
   /** Refused by a host that has answered since. */
@@ -61,23 +65,26 @@ export class UnansweredLimit<T extends LimitedQueue> {
   admit(queue: T, now: number): boolean {
     if (queue.hasAnswered) return true;
     this.#forgetQuiet(now);
-    const [own, ofHost] = [this.#budget(queue.key), this.#budget(hostOf(queue))];
-    const spent = [own, this.#isAnswered(hostOf(queue)) ? null : ofHost].find((each) => each && isSpent(each, now));
+    const own = this.#budget(queue.key, ATTEMPTS_MAX);
+    const ofHost = this.#budget(hostOf(queue), ATTEMPTS_MAX);
+    const ofClient = this.#budget(queue.client, CLIENT_ATTEMPTS_MAX);
+    const isAnswered = this.#isAnswered(hostOf(queue));
+    const spent = (isAnswered ? [own] : [own, ofHost, ofClient]).find((each) => isSpent(each, now));
     if (spent) {
       spent.waiting.add(queue);
       this.#waiting.add(spent);
       return false;
     }
-    for (const { startedAt } of [own, ofHost]) {
+    for (const { startedAt, max } of isAnswered ? [own, ofHost] : [own, ofHost, ofClient]) {
       startedAt.push(now);
-      if (startedAt.length > ATTEMPTS_MAX) startedAt.shift();
+      if (startedAt.length > max) startedAt.shift();
     }
     return true;
   }
 
   /** The attempt that was admitted at `startedAt` was not made. */
   withdraw(queue: T, startedAt: number): void {
-    for (const name of [queue.key, hostOf(queue)]) {
+    for (const name of [queue.key, hostOf(queue), queue.client]) {
       const times = this.#budgets.get(name)?.startedAt ?? [];
       const position = times.indexOf(startedAt);
       if (position >= 0) times.splice(position, 1);
@@ -101,7 +108,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     this.#checkedAt = now;
     for (const budget of this.#waiting) {
       if (isSpent(budget, now)) continue;
-      for (const queue of [...budget.waiting].slice(0, ATTEMPTS_MAX)) {
+      for (const queue of [...budget.waiting].slice(0, budget.max)) {
         budget.waiting.delete(queue);
         due.push(queue);
       }
@@ -115,8 +122,8 @@ export class UnansweredLimit<T extends LimitedQueue> {
   }
 
   /** Moves the budget to the end of the order. */
-  #budget(name: string): Budget<T> {
-    const budget = this.#budgets.get(name) ?? { startedAt: [], waiting: new Set() };
+  #budget(name: string, max: number): Budget<T> {
+    const budget = this.#budgets.get(name) ?? { max, startedAt: [], waiting: new Set() };
     this.#budgets.delete(name);
     this.#budgets.set(name, budget);
     return budget;
@@ -131,8 +138,8 @@ export class UnansweredLimit<T extends LimitedQueue> {
   }
 }
 
-function isSpent({ startedAt }: Budget<unknown>, now: number): boolean {
-  return startedAt.length === ATTEMPTS_MAX && now - (startedAt[0] as number) < WINDOW_MS;
+function isSpent({ max, startedAt }: Budget<unknown>, now: number): boolean {
+  return startedAt.length === max && now - (startedAt[0] as number) < WINDOW_MS;
 }
 
 function hostOf({ client, host }: Member): string {

@@ -1,0 +1,37 @@
+/** Room for a bounded number of things, of which no client may take the last: one holds at most seven times what is free. */
+
+/** One client holds at most seven eighths of the room, two hold seven fifteenths each: some is free. */
+export const SHARE_OF_FREE = 7;
+
+export class SharedRoom {
+  readonly #max: number;
+  readonly #byClient = new Map<string, number>();
+  #held = 0;
+
+  /** `max`: of all clients together. */
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  /** How many more the client may hold; zero or less: none. `planned`: by client, as if they were held already. */
+  roomFor(client: string, planned: readonly { readonly client: string; readonly count: number }[] = []): number {
+    let [free, own] = [this.#max - this.#held, this.#byClient.get(client) ?? 0];
+    for (const each of planned) {
+      free -= each.count;
+      if (each.client === client) own += each.count;
+    }
+    return Math.min(free, SHARE_OF_FREE * free - own);
+  }
+
+  /** `change`: negative for what has left. */
+  count(client: string, change: number): void {
+    this.#held += change;
+    const own = (this.#byClient.get(client) ?? 0) + change;
+    if (own > 0) this.#byClient.set(client, own);
+    else this.#byClient.delete(client);
+  }
+}
