@@ -37,6 +37,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(logRequests(logger, nowMs));
   app.use(reportProblems(logger));
   app.use(readForwarded(settings.proxies));
+  app.use(takeIris);
   app.use(standingHeaders(settings.publicUrl));
   const { router, shortCut } = createRoutes(dependencies);
   app.use(openToOrigins(router));
@@ -136,6 +137,19 @@ function standingHeaders(publicUrl: string | null): Middleware {
     return next();
   };
 }
+
+const IRI_AS_ID = /^(\/[\w/-]+\/)(%2F[^/]+)/i;
+
+/**
+ * Links of the OpenAPI document put the IRI of a resource where its id stands: the IRI is the path then. What an IRI has
+ * besides letters is `/`, and `%` in an address.
+ */
+const takeIris: Middleware = (ctx, next) => {
+  const [asked = '', folder = '', segment = ''] = ctx.path.includes('%') ? (IRI_AS_ID.exec(ctx.path) ?? []) : [];
+  const iri = segment.replace(/%2F/gi, '/').replaceAll('%25', '%');
+  if (asked !== '' && iri.startsWith(folder)) ctx.path = iri + ctx.path.slice(asked.length);
+  return next();
+};
 
 const REQUEST_HEADERS = [
   'Accept',

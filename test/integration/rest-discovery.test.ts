@@ -228,6 +228,12 @@ describe('JSON-LD', () => {
   });
 });
 
+interface Answers {
+  readonly [status: string]: {
+    readonly links?: Readonly<Record<string, { operationId: string; parameters: Record<string, string> }>>;
+  };
+}
+
 describe('the OpenAPI document', () => {
   // Answers are open: the names with `@` beside others without are shown, and not described.
   const open = { severity: 'error', allowAdditionalProperties: true } as const;
@@ -243,6 +249,32 @@ describe('the OpenAPI document', () => {
     );
     delete body.paths['/searches'].get.operationId;
     assert.ok((await lint(JSON.stringify(body))).length > 0);
+  });
+
+  it('has links from every POST and list to the item, which a client of the standard can follow', async () => {
+    const { paths: described } = (await api.call('GET', '/openapi.json')).body;
+    const followed = new Set<string>();
+    for (const [path, { get, post }] of Object.entries<Record<string, Record<string, Answers>>>(described)) {
+      for (const responses of [get?.responses, post?.responses]) {
+        const links = Object.values(responses ?? {}).flatMap(({ links: some = {} }) => Object.entries(some));
+        for (const [resource, { operationId, parameters }] of links) {
+          const item = Object.keys(described).find((one) => described[one].get?.operationId === operationId) ?? '';
+          const [[name, expression] = ['', '']] = Object.entries(parameters);
+          assert.match(expression, responses === post?.responses ? /^.response.body#\/@id$/ : /member\/0\/@id$/);
+          const listed =
+            responses === get?.responses && !path.includes('{') ? (await api.call('GET', path)).body : null;
+          const iri = listed?.['hydra:member']?.[0]?.['@id'];
+          if (iri === undefined) continue;
+          const { status, body } = await api.call('GET', item.replace(`{${name}}`, encodeURIComponent(iri)));
+          assert.deepEqual([status, body['@id'], body['@type']], [200, iri, resource]);
+          followed.add(resource);
+        }
+      }
+    }
+    for (const one of ['Search', 'Match', 'Delivery', 'PropertyDocument', 'City', 'Feature', 'User'])
+      assert.ok(followed.has(one), one);
+    assert.deepEqual(Object.keys(described['/searches'].post.responses[201].links), ['Search']);
+    assert.equal((await api.call('GET', '/cities/%2Fdepartments%2F83')).status, 404);
   });
 });
 

@@ -1,7 +1,8 @@
 /**
  * Clients that openapi-generator (Go, Java), oapi-codegen and ogen (Go) make of the published contract: generated with the
- * defaults, compiled, and run against a daemon. The generators come from Maven and from the Go module proxy. Where a
- * compiler or a generator can neither be found nor fetched, its test says so and is skipped.
+ * defaults, compiled, and run against a daemon; and schemathesis (Python), which tries the contract's every bound and compares
+ * the answers with it. They come from Maven, the Go module proxy and the Python package index. Where a compiler or one of them
+ * can neither be found nor fetched, its test says so and is skipped.
  */
 
 import assert from 'node:assert/strict';
@@ -61,7 +62,8 @@ const noGenerator =
       `Maven does not fetch the generator and what its clients need: ${stdout || message}`,
   ));
 const servers = await startTestServers({ after });
-const daemon = await startDaemon({ after }, servers);
+const UNLIMITED = { VIGIE_RATE_LIMIT_PER_SECOND: '1000000', VIGIE_WRITE_LIMIT_PER_SECOND: '1000000' };
+const daemon = await startDaemon({ after }, servers, UNLIMITED);
 const folder = await mkdtemp(join(tmpdir(), 'vigie-generated-'));
 after(() => rm(folder, { recursive: true, force: true }));
 await writeFile(join(folder, 'openapi.json'), await (await fetch(`${daemon.apiUrl}/openapi.json`)).text());
@@ -189,3 +191,46 @@ for (const [name, { source, args, imports }] of Object.entries(GO_GENERATORS)) {
     assertRead(stdout, 'Go');
   });
 }
+
+/** Without the one that expects every valid request to succeed: no schema can say that a list takes only one order. */
+const CHECKS = [
+  'not_a_server_error',
+  'status_code_conformance',
+  'content_type_conformance',
+  'response_headers_conformance',
+  'response_schema_conformance',
+  'ignored_auth',
+];
+
+test('schemathesis gets no answer that the contract does not describe', async (t) => {
+  const inPython = (home: string, ...args: readonly string[]) =>
+    run(join(home, 'bin/python'), ['-m', ...args], { cwd: folder, maxBuffer: 1e8 });
+  const isUsable = (home: string) => succeeds(inPython(home, 'schemathesis.cli', '--version'));
+  const installed = await cacheEntry(CACHE, 'schemathesis-4.32.5', isUsable, async (home) => {
+    await run('python3', ['-m', 'venv', home]);
+    await inPython(home, 'pip', 'install', '--quiet', 'schemathesis==4.32.5');
+  }).catch((error: Error) => error);
+  if (installed instanceof Error) return t.skip(`Python does not install schemathesis: ${installed.message}`);
+  const key = `X-API-KEY: ${await keyOfSearches('schemathesis')}`;
+  const options = [
+    '--phases',
+    'examples,coverage',
+    '--checks',
+    CHECKS.join(),
+    '--generation-deterministic',
+    '--no-color',
+  ];
+  const args = [
+    'run',
+    `${daemon.apiUrl}/openapi.json`,
+    '-H',
+    key,
+
+    '--continue-on-failure',
+    ...options,
+  ];
+  const { stdout } = await inPython(installed, 'schemathesis.cli', ...args).catch((found) => {
+    throw new Error(`${found.message}\n${found.stdout}`);
+  });
+  assert.match(stdout, /\d{4,} generated, \d{4,} passed/);
+});

@@ -35,6 +35,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   415: 'The media type of the body is not taken.',
   422: 'The body has violations.',
   429: 'Too many requests; see Retry-After.',
+  431: 'The line and the headers of the request are larger than 16 KiB.',
   503: 'Not available now; see Retry-After.',
 };
 
@@ -163,7 +164,7 @@ function requestBody(name: NonNullable<Route['body']>, method: Route['method']):
 
 function responses(route: Route, hasPathParameter: boolean, examples: ContractExamples): object {
   const { answers, body, parameters, refusals = [], status, takesSome = false } = route;
-  const statuses: number[] = [401, 429, 503, ...refusals];
+  const statuses: number[] = [401, 429, 431, 503, ...refusals];
   if (hasPathParameter || 'search' in parameters || takesSome) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
   if (body !== null) statuses.push(400, 413, 415, 422);
@@ -171,7 +172,19 @@ function responses(route: Route, hasPathParameter: boolean, examples: ContractEx
   if (isChange(route)) statuses.push(412);
   if (answers === 'collection' || Object.keys(parameters).length > 0) statuses.push(400);
   const errors = statuses.map((status) => [status, { $ref: `#/components/responses/E${status}` }]);
-  return { ...Object.fromEntries(errors), ...success(route, examples) };
+  const [[succeeded, answer] = ['', {}]] = Object.entries(success(route, examples));
+  return { ...Object.fromEntries(errors), ...success(route, examples), [succeeded]: { ...answer, ...links(route) } };
+}
+
+/** From a list, or what a POST answers, to the item itself: the first of a list. */
+function links({ answers, method, resource }: Route): object {
+  const isItem = ({ path, ...other }: Route) =>
+    other.resource === resource && other.method === 'get' && other.answers === 'item' && path.endsWith('}');
+  const item = answers === 'collection' || method === 'post' ? ROUTES.find(isItem) : undefined;
+  if (item === undefined) return {};
+  const [, id = ''] = /(\w+)\}$/.exec(item.path) ?? [];
+  const iri = `$response.body#${answers === 'collection' ? '/hydra:member/0' : ''}/@id`;
+  return { links: { [resource]: { operationId: operationId(item), parameters: { [id]: iri } } } };
 }
 
 function success(route: Route, { item, collection }: ContractExamples): object {
@@ -191,7 +204,11 @@ function success(route: Route, { item, collection }: ContractExamples): object {
   return { 201: { description: 'Created.', headers: { ...headers, Location: location }, content } };
 }
 
+/** The runtime refuses it before there is a request to answer: without a body. */
+const BARE_ERROR = '431';
+
 function errorResponse(status: string, description: string): object {
+  if (status === BARE_ERROR) return { description };
   const schema = referenceTo(status === '422' ? 'ConstraintViolationList' : 'Problem');
   return { description, content: { 'application/problem+json': { schema } } };
 }
