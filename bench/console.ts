@@ -13,9 +13,16 @@ import { restClient } from '../test/support/rest-client.ts';
 import { startTestServers } from '../test/support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../test/support/until.ts';
 import { createRandom } from './adverts/seeded-random.ts';
+import { SMOKE, sized } from './smoke.ts';
 
-const { values } = parseArgs({ options: { matches: { type: 'string' }, searches: { type: 'string' } } });
-const [matchCount, searchCount] = [Number(values.matches ?? 10_000), Number(values.searches ?? 1_000)];
+const { values } = parseArgs({
+  options: {
+    ...SMOKE,
+    matches: { type: 'string', default: sized('10000', '30') },
+    searches: { type: 'string', default: sized('1000', '20') },
+  },
+});
+const [matchCount, searchCount] = [Number(values.matches), Number(values.searches)];
 const LONG_MS = 100;
 const AT_ONCE = 20;
 /** A client may write 50 times a second. */
@@ -150,5 +157,6 @@ function say(what: string): void {
 function report({ frames, long, worstMs, longTasks }: Seen): void {
   console.log(`${searchCount} searches, ${matchCount} matches: ${frames} frames, ${long} above ${LONG_MS} ms`);
   console.log(`the longest ${worstMs.toFixed(0)} ms; tasks of the page above ${LONG_MS} ms: ${longTasks}`);
-  if (longTasks > 0) process.exitCode = 1;
+  // With a load of seconds nothing is judged.
+  if (longTasks > 0 && !values.smoke) process.exitCode = 1;
 }

@@ -35,21 +35,23 @@ import {
 import { until } from '../test/support/until.ts';
 import { type Hour, liveDay } from './courier/day.ts';
 import { benchDead, benchResume } from './courier/dead.ts';
-import { freshLatencies, HEALTHY_ENDPOINTS, healthyUrls, percentile } from './courier/latencies.ts';
+import { freshLatencies, HEALTHY_ENDPOINTS, healthyUrls, percentile, WARM_UP_MS } from './courier/latencies.ts';
 import { announce, closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
 import { usageOf } from './pipeline/processes.ts';
+import { SMOKE, sized } from './smoke.ts';
 
 const { values: options } = parseArgs({
   options: {
-    deliveries: { type: 'string', default: '10000' },
-    hanging: { type: 'string', default: '50000' },
-    recovered: { type: 'string', default: '10000' },
-    retries: { type: 'string', default: '200000' },
-    waiting: { type: 'string', default: '1000000' },
-    resumed: { type: 'string', default: '100000' },
+    ...SMOKE,
+    deliveries: { type: 'string', default: sized('10000', '200') },
+    hanging: { type: 'string', default: sized('50000', '100') },
+    recovered: { type: 'string', default: sized('10000', '50') },
+    retries: { type: 'string', default: sized('200000', '100') },
+    waiting: { type: 'string', default: sized('1000000', '1000') },
+    resumed: { type: 'string', default: sized('100000', '100') },
     only: { type: 'string', default: '' },
     profile: { type: 'string' },
-    seconds: { type: 'string', default: '20' },
+    seconds: { type: 'string', default: sized('20', '1') },
     hour: { type: 'string', default: '10' },
     snapshot: { type: 'boolean', default: false },
     external: { type: 'boolean', default: false },
@@ -122,7 +124,7 @@ async function benchFairness(scene: Scene) {
   const seconds = Number(options.seconds);
   const forSeconds = async (elapsedMs: number) => elapsedMs > 1_000 * seconds;
   const stage = await startStage(scene);
-  await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
+  await freshLatencies(scene, async (elapsedMs) => elapsedMs > WARM_UP_MS);
   const baseline = await freshLatencies(scene, forSeconds);
   const hanging = Array.from(
     { length: Number(options.hanging) },
@@ -172,7 +174,7 @@ async function benchRecovery(scene: Scene) {
     300_000,
   );
   const seconds = Number(options.seconds);
-  await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
+  await freshLatencies(scene, async (elapsedMs) => elapsedMs > WARM_UP_MS);
   const baseline = await freshLatencies(scene, async (elapsedMs) => elapsedMs > 1_000 * seconds);
   const recovery = await createRecovery(database, {
     ...{ id: timeOrderedUuid(new Date()), clientId: search.clientId, searchNumber: null, endpoint: null },
@@ -202,7 +204,7 @@ async function benchRecovery(scene: Scene) {
 
 /** So that seeding, publishing and handing back are over before the retries are due, all at the same moment. */
 function retriesDueInMs(count: number): number {
-  return 30_000 + count * 0.45;
+  return sized(30_000, 8_000) + count * 0.45;
 }
 
 async function benchRetries(scene: Scene) {
@@ -261,7 +263,7 @@ async function benchWaiting(scene: Scene) {
   const { database, search } = scene;
   const forSeconds = async (elapsedMs: number) => elapsedMs > 1_000 * Number(options.seconds);
   const stage = await startStage(scene);
-  await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
+  await freshLatencies(scene, async (elapsedMs) => elapsedMs > WARM_UP_MS);
   const quiet = await freshLatencies(scene, forSeconds);
   await seedWaitingRetries(database, search, endpointKeyOf(search.clientId, `${scene.receiverUrl}/hang/0`), count, 1);
   const beside = await freshLatencies(scene, forSeconds);

@@ -27,14 +27,16 @@ import { samplePointsOfInterest } from './adverts/sample-places.ts';
 import { benchHostile } from './http/hostile.ts';
 import { benchQuestions } from './http/questions.ts';
 import { seedSearches } from './http/seed.ts';
+import { SMOKE, sized } from './smoke.ts';
 
 const { values: options } = parseArgs({
   options: {
-    searches: { type: 'string', default: '1000000' },
-    points: { type: 'string', default: '100000' },
-    seconds: { type: 'string', default: '5' },
-    rounds: { type: 'string', default: '3' },
-    properties: { type: 'string', default: '100000' },
+    ...SMOKE,
+    searches: { type: 'string', default: sized('1000000', '2000') },
+    points: { type: 'string', default: sized('100000', '1000') },
+    seconds: { type: 'string', default: sized('5', '1') },
+    rounds: { type: 'string', default: sized('3', '1') },
+    properties: { type: 'string', default: sized('100000', '500') },
     only: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
   },
@@ -42,7 +44,7 @@ const { values: options } = parseArgs({
 const CONNECTIONS = 32;
 const QUERIES = 500;
 /** More than the API remembers answers for, and each connection has its own: every one is worked out. */
-const DISTINCT_QUERIES = 12_800;
+const DISTINCT_QUERIES = sized(12_800, 640);
 const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
 
 type Requests = Parameters<typeof autocannon>[0]['requests'];

@@ -23,11 +23,13 @@ import { startPostgres } from '../src/local/postgres.ts';
 import { SERVE } from './pipeline/daemon.ts';
 import { usageOf } from './pipeline/processes.ts';
 import { insertSavedSearches } from './pipeline/saved-searches.ts';
+import { SMOKE, sized } from './smoke.ts';
 
 const { values: options } = parseArgs({
   options: {
-    searches: { type: 'string', default: '1000000' },
-    starts: { type: 'string', default: '3' },
+    ...SMOKE,
+    searches: { type: 'string', default: sized('1000000', '1000') },
+    starts: { type: 'string', default: sized('3', '1') },
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
   },
@@ -35,7 +37,7 @@ const { values: options } = parseArgs({
 const searchCount = Number(options.searches);
 
 const POLL_MS = 50;
-const SETTLE_MS = 5_000;
+const SETTLE_MS = sized(5_000, 100);
 
 interface Start {
   readonly readySeconds: number;

@@ -26,14 +26,16 @@ import { printHostile, printPoints, printReport, type Section } from './matching
 import { Scan } from './matching/scan.ts';
 import { secondPropertyOf, secondSearchOf } from './matching/second-population.ts';
 import { loadTowns, type Town, type Towns } from './matching/towns.ts';
+import { SMOKE, sized } from './smoke.ts';
 
 const { values: options } = parseArgs({
   options: {
-    searches: { type: 'string', default: '1000000' },
-    adverts: { type: 'string', default: '2000' },
+    ...SMOKE,
+    searches: { type: 'string', default: sized('1000000', '2000') },
+    adverts: { type: 'string', default: sized('2000', '20') },
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
-    points: { type: 'string', default: '1000000' },
+    points: { type: 'string', default: sized('1000000', '2000') },
     homes: { type: 'string', default: '0' },
     'only-ours': { type: 'boolean', default: false },
     part: { type: 'string', multiple: true, default: ['first', 'second', 'hostile', 'points'] },
@@ -52,7 +54,7 @@ const PLAIN_ADVERTS = Math.min(advertCount, 1000);
 const SCAN_ADVERTS = Math.min(advertCount, 300);
 /** Searches made at a time before they are timed going in: few, or collections would copy them again and again. */
 const BATCH = 500;
-const WARM_UP_SEARCHES = 10_000;
+const WARM_UP_SEARCHES = sized(10_000, 100);
 
 interface Built {
   readonly index: SearchIndex;
@@ -238,7 +240,9 @@ const findings = {
   second: isWanted('second') ? measureSecond(towns) : null,
 };
 if (isWanted('hostile')) {
-  const adverts = Array.from({ length: 100 }, (_, i) => withHomeStated(secondPropertyOf(towns, seed, i), seed, i));
+  const adverts = Array.from({ length: sized(100, 3) }, (_, i) =>
+    withHomeStated(secondPropertyOf(towns, seed, i), seed, i),
+  );
   printHostile(measureHostile(adverts));
 }
 if (isWanted('points')) printPoints(await measurePoints(towns, seed, Number(options.points)));

@@ -52,14 +52,16 @@ import { CROWD_PATH, type Receiver, startReceiver } from './pipeline/receiver.ts
 import { insertSavedSearches, insertSilentSearches } from './pipeline/saved-searches.ts';
 import { costliestStatements, matchesWritten, STATEMENT_STATISTICS, startCounting } from './pipeline/statements.ts';
 import { bytesByRelation, growth, rowsWritten } from './pipeline/storage.ts';
+import { SMOKE, sized } from './smoke.ts';
 
 const { values } = parseArgs({
   options: {
-    searches: { type: 'string', default: '10000' },
-    seconds: { type: 'string', default: '60' },
+    ...SMOKE,
+    searches: { type: 'string', default: sized('10000', '500') },
+    seconds: { type: 'string', default: sized('60', '2') },
     rate: { type: 'string', default: '100' },
     'flood-rate': { type: 'string', default: '100' },
-    'rate-seconds': { type: 'string', default: '30' },
+    'rate-seconds': { type: 'string', default: sized('30', '1') },
     notifying: { type: 'string', default: '0.05' },
     endpoints: { type: 'string', default: '50' },
     seed: { type: 'string', default: '1' },

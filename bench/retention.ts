@@ -16,14 +16,16 @@ import { FEATURES } from '../src/features.ts';
 import { startTestPostgres } from '../test/support/servers.ts';
 import { simulateClock } from '../test/support/simulated-clock.ts';
 import { startSimulatedMarket } from '../test/support/simulated-market.ts';
+import { SMOKE, sized } from './smoke.ts';
 
 const { values: options } = parseArgs({
   options: {
-    days: { type: 'string', default: '130' },
+    ...SMOKE,
+    days: { type: 'string', default: sized('130', '3') },
     /** New ones a day. */
-    properties: { type: 'string', default: '50' },
+    properties: { type: 'string', default: sized('50', '5') },
     /** Days until they expire. */
-    listed: { type: 'string', default: '10' },
+    listed: { type: 'string', default: sized('10', '1') },
     json: { type: 'boolean', default: false },
   },
 });

@@ -9,7 +9,7 @@ import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { pauseOwnEndpoint, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
 import { seedDeliveries } from '../../test/support/seeded-deliveries.ts';
 import { RECOVERY_MAX_MS, until } from '../../test/support/until.ts';
-import { freshLatencies, HEALTHY_ENDPOINTS, percentile } from './latencies.ts';
+import { freshLatencies, HEALTHY_ENDPOINTS, percentile, WARM_UP_MS } from './latencies.ts';
 import { announce, end, type Scene, startStage } from './scene.ts';
 
 const HOURS = 24;
@@ -126,7 +126,7 @@ export async function benchResume(scene: Scene, count: number, seconds: number) 
   const waiting = await seedDeliveries(database, search, Array<string>(count).fill(url));
   await database.query('analyze open_deliveries');
   const stages: readonly ChildProcess[] = [await startStage(scene), await startStage(scene)];
-  await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
+  await freshLatencies(scene, async (elapsedMs) => elapsedMs > WARM_UP_MS);
   const quiet = await freshLatencies(scene, async (elapsedMs) => elapsedMs > 1_000 * seconds);
   await resumeEndpoint(database, key, 'client');
   const resumedAt = performance.now();

@@ -3,10 +3,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { seedDeliveries } from '../../test/support/seeded-deliveries.ts';
 import { until } from '../../test/support/until.ts';
+import { sized } from '../smoke.ts';
 import { announce, type Scene } from './scene.ts';
 
 /** Endpoints of the bench; those that hang or are dead are none of the healthy ones. */
 export const HEALTHY_ENDPOINTS = 160;
+/** Before latencies count. */
+export const WARM_UP_MS = sized(3_000, 300);
 /** Fresh deliveries while latencies are measured. */
 const FRESH_PER_SECOND = 100;
 const FRESH_EVERY_MS = 100;

@@ -11,13 +11,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createApiKey, createClient } from '../../src/engine/store/clients.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 import { type HostileRequest, hostileRequests } from '../../test/support/hostile-requests.ts';
+import { sized } from '../smoke.ts';
 
 const EVERY_MS = 5;
-const KIND_MS = 1_000;
+const KIND_MS = sized(1_000, 20);
 const SEED = 15;
 const SHOWN = 10;
 /** The attack by memory: distinct texts of a megabyte. */
-const FLOOD = 4_072;
+const FLOOD = sized(4_072, 20);
 
 interface Served {
   readonly url: string;

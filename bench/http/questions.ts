@@ -11,6 +11,7 @@ import { loadReference } from '../../src/engine/reference/communes.ts';
 import { createApiKey, createClient } from '../../src/engine/store/clients.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { createSampleCrawler, type SampleCrawler } from '../adverts/sample-adverts.ts';
+import { sized } from '../smoke.ts';
 import { seedMarket } from './question-market.ts';
 
 interface Served {
@@ -24,12 +25,12 @@ const CHANGING = 20_000;
 /** A hundred messages a second: some times what a country changes. */
 const BATCH_MESSAGES = 10;
 const BATCH_EVERY_MS = 100;
-const PACED_MS = 20_000;
-const ROUNDS = 20;
-const EXPLANATIONS = 100;
-const LISTS_OF_EXPLANATIONS = 10;
-const SEARCHES_OF_CLIENT = 100_000;
-const CALLERS = 100;
+const PACED_MS = sized(20_000, 500);
+const ROUNDS = sized(20, 2);
+const EXPLANATIONS = sized(100, 2);
+const LISTS_OF_EXPLANATIONS = sized(10, 1);
+const SEARCHES_OF_CLIENT = sized(100_000, 1_000);
+const CALLERS = sized(100, 4);
 /** Two for each client that asks. */
 const CALLING_CLIENTS = CALLERS / 2;
 

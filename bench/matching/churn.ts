@@ -4,11 +4,12 @@ import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import { searchNumberOf } from '../../src/engine/domain/ids.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import type { SearchIndex } from '../../src/engine/matching/search-index.ts';
+import { sized } from '../smoke.ts';
 import { summarise } from './latency.ts';
 
-const UPDATES = 20_000;
+const UPDATES = sized(20_000, 200);
 const UPDATES_PER_SECOND = 1000;
-const CHURN_SECONDS = 5;
+const CHURN_SECONDS = sized(5, 1);
 
 export interface Updates {
   readonly insertUs: number;

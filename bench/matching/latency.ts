@@ -1,6 +1,7 @@
 /** Time per advert of one way to match: raw, and as the best of several passes, which other work on the machine disturbs less. */
 
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import { sized } from '../smoke.ts';
 
 export interface Summary {
   readonly meanUs: number;
@@ -16,7 +17,7 @@ export interface Latencies extends Summary {
   readonly candidatesPerAdvert: number;
 }
 
-const WARM_UP_MS = 1500;
+const WARM_UP_MS = sized(1_500, 20);
 const PASSES = 5;
 
 /** `candidates`: of the last match. */

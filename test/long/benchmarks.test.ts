@@ -1,0 +1,35 @@
+/** Every benchmark of package.json runs to its end with a load of seconds (`--smoke`), and prints its figures. */
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { ROOT } from '../support/checkout.ts';
+
+/** The first and the last of its parts. */
+const FIGURES: Readonly<Record<string, readonly RegExp[]>> = {
+  'bench:console': [/^20 searches, 30 matches: [1-9]\d* frames/m, /tasks of the page above/],
+  'bench:courier': [/^deliveriesPerSecond +[1-9]/m, /^recoveredPerSecond +[1-9]/m, /^resumedPerSecond +[1-9]/m],
+  'bench:http': [/"hostileWorst":\[\{/, /"poiPerSecond":[1-9]/, /"asked":\{"properties":500,/],
+  'bench:loading': [/^ready after \d/m],
+  'bench:matching': [/^first population: 2,000 searches/m, /^mismatches +0$/m, /^ +50 km +5 .* 0$/m],
+  'bench:pipeline': [/^recordedPerSecond +[1-9]/m, /^lost +0$/m, /^besideFloodMs +\{/m, /^shareOfBulkInsert +\d/m],
+  'bench:retention': [/^removed \d+ rows/m],
+};
+
+const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+
+test('every benchmark is among those that run here', () => {
+  const committed = Object.keys(scripts).filter((name) => name.startsWith('bench:'));
+  assert.deepEqual(committed, Object.keys(FIGURES));
+});
+
+for (const [name, figures] of Object.entries(FIGURES)) {
+  test(`${name} --smoke prints its figures`, { timeout: 600_000 }, async () => {
+    const args = ['run', '--silent', name, '--', '--smoke'];
+    const { stdout } = await promisify(execFile)('npm', args, { cwd: ROOT, maxBuffer: 1e8 });
+    for (const figure of figures) assert.match(stdout, figure);
+  });
+}
