@@ -16,7 +16,13 @@ async function openScene(t: TestContext, clock: () => Date = () => new Date(), w
   const { url } = await startTestPostgres(t);
   await migrate(url);
   const database = openTestDatabase(t, url, 2, 'pipeline');
-  const round = new FairScheduler<DueDelivery>({ slots: 4, concurrencyMax: 1, tooLongMs: 1_000, waitingMax, unrecordedMax: 512 });
+  const round = new FairScheduler<DueDelivery>({
+    slots: 4,
+    concurrencyMax: 1,
+    tooLongMs: 1_000,
+    waitingMax,
+    unrecordedMax: 512,
+  });
   const onTransientError = (_: string, error: Error): void => assert.fail(error);
   const store = new DueQueue({ database, clock, onTransientError }, round, () => undefined);
   return { database, round, store };
