@@ -98,10 +98,12 @@ type Say = <Figures extends object>(name: string, figures: Figures) => Figures;
 async function beside<T>(server: Served, crawler: SampleCrawler, work: () => Promise<T>): Promise<T> {
   const ending = new AbortController();
   const recorded = paced(server, crawler, ending.signal);
-  const result = await work();
-  ending.abort();
-  await recorded;
-  return result;
+  try {
+    return await work();
+  } finally {
+    ending.abort();
+    await recorded;
+  }
 }
 
 async function benchKinds(asking: Asking, say: Say) {
