@@ -182,7 +182,7 @@ function links({ answers, method, resource }: Route): object {
     other.resource === resource && other.method === 'get' && other.answers === 'item' && path.endsWith('}');
   const item = answers === 'collection' || method === 'post' ? ROUTES.find(isItem) : undefined;
   if (item === undefined) return {};
-  const [, id = ''] = /(\w+)\}$/.exec(item.path) ?? [];
+  const id = item.path.slice(item.path.lastIndexOf('{') + 1, -1);
   const iri = `$response.body#${answers === 'collection' ? '/hydra:member/0' : ''}/@id`;
   return { links: { [resource]: { operationId: operationId(item), parameters: { [id]: iri } } } };
 }
