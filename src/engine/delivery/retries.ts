@@ -2,7 +2,8 @@
  * The hour between two attempts. JetStream keeps it: the message of a failed attempt is redelivered until its time has
  * come, and then makes the row due, if that attempt is still its last one. The row's own time, by PostgreSQL's clock,
  * decides where JetStream has no message of an overdue row, because it is away, full, wiped or restored, and where the
- * message is later than the row, because the clock of its courier was ahead.
+ * message is later than the row, because the clock of its courier was ahead. When PostgreSQL sets its clock forward, every
+ * waiting row looks overdue: one whose attempt began less than a delay ago waits on.
  */
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
@@ -95,7 +96,7 @@ function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (messag
 
 /** Skips rows whose message exists, and checks them again after all others. A page without any is followed by the next. */
 function startOverdueCheck(dependencies: CourierDependencies, release: Release): Task {
-  const { broker, database, gate, onMissing, onTransientError } = dependencies;
+  const { broker, database, gate, clock, retryDelayMs, onMissing, onTransientError } = dependencies;
   let position: OverdueRetry | null = null;
   /** An unreachable NATS holds no message, and one that names a later time than its row is not waited for. */
   const isHeld = async (retry: OverdueRetry): Promise<boolean> => {
@@ -104,11 +105,16 @@ function startOverdueCheck(dependencies: CourierDependencies, release: Release):
     const held = holdsRetry(broker, retry, retry.dueAtMs + OVERDUE_MS);
     return inTime(held, ANSWER_MAX_MS, late).catch(() => false);
   };
+  /** By the couriers' clocks. A start in the future comes from a clock that was ahead, and says nothing. */
+  const hasJustFailed = ({ startedAt }: OverdueRetry): boolean => {
+    const ageMs = clock().getTime() - startedAt.getTime();
+    return ageMs >= 0 && ageMs < retryDelayMs + OVERDUE_MS;
+  };
   async function work(): Promise<number | undefined> {
     if (gate?.isOpen === false) return undefined;
     const overdue = await readOverdueRetries(database, OVERDUE_MS, position, LOOKED_FOR_MAX);
     position = overdue.length < LOOKED_FOR_MAX ? null : (overdue.at(-1) ?? null);
-    const isThere = await Promise.all(overdue.map(isHeld));
+    const isThere = await Promise.all(overdue.map((retry) => hasJustFailed(retry) || isHeld(retry)));
     const missing = overdue.filter((_, i) => !isThere[i]);
     if (missing.length === 0) return undefined;
     await release(missing);
