@@ -85,9 +85,12 @@ test('a message of an earlier attempt, which a killed server keeps, does not hol
   await manager.streams.purge('RETRIES');
   await connection.jetstream().publish(subject, `${endpointKey} 0 ${startedAtMs} ${dueAtMs}`);
   const database = connectDatabase(t, servers.postgres.url);
+  // An hour goes by.
   await until(
     () =>
-      database.query(`update open_deliveries set due_at = now() - interval '6 s' where lane = ${LANE.waiting_retry}`),
+      database.query(`
+        update open_deliveries set claimed_at = claimed_at - interval '66 minutes', due_at = due_at - interval '66 minutes'
+        where lane = ${LANE.waiting_retry}`),
     ({ rowCount }) => rowCount === 1,
   );
   await untilIs(() => receiver.posts.length, 2);
