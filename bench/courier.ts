@@ -10,13 +10,14 @@
  *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000]
  *     [--waiting 1000000] [--resumed 100000] [--seconds 20] [--hour 10]
  *     [--only throughput|fairness|recovery|retries|waiting|resume|day|dead] [--snapshot] [--profile folder] [--external] [--json]
+ *   npm run bench:courier -- --peer pg-boss --peer graphile-worker [--turns 2] [--deliveries 10000] [--snapshot --held 180]
  *
  * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` leaves the process's CPU
  * profile in the folder. With `--snapshot` a transaction holds one all along, as `pg_dump` does: no dead row can be
- * removed. `--external` takes a distribution's PostgreSQL with its defaults.
+ * removed. `--external` takes a distribution's PostgreSQL with its defaults. `--peer` compares with a job queue of others,
+ * which it installs (`courier/peers.ts`).
  */
 
-import type { ChildProcess } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
@@ -36,8 +37,9 @@ import { until } from '../test/support/until.ts';
 import { type Hour, liveDay } from './courier/day.ts';
 import { benchDead, benchResume } from './courier/dead.ts';
 import { freshLatencies, HEALTHY_ENDPOINTS, healthyUrls, percentile, WARM_UP_MS } from './courier/latencies.ts';
+import { comparePeers } from './courier/peers.ts';
 import { announce, closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
-import { usageOf } from './pipeline/processes.ts';
+import { measureThroughput } from './courier/throughput.ts';
 import { SMOKE, sized } from './smoke.ts';
 
 const { values: options } = parseArgs({
@@ -54,6 +56,9 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: sized('20', '1') },
     hour: { type: 'string', default: '10' },
     snapshot: { type: 'boolean', default: false },
+    peer: { type: 'string', multiple: true, default: [] },
+    turns: { type: 'string', default: sized('2', '1') },
+    held: { type: 'string', default: sized('180', '1') },
     external: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
@@ -90,34 +95,19 @@ async function benchThroughput(scene: Scene) {
   const undiciBefore = await undiciPerSecond(scene, count);
   const startedAt = performance.now();
   const stage = await startStage(scene, { profile: options.profile });
-  const readyAt = performance.now();
-  const { attempts: early } = await figuresOf(stage);
-  const cpuBefore = cpuOf(scene, stage);
-  await until(
-    async () => (await figuresOf(stage)).attempts,
-    (attempts) => attempts >= count,
-    300_000,
-  );
-  const endedAt = performance.now();
-  const cpuAfter = cpuOf(scene, stage);
+  const upMs = performance.now() - startedAt;
+  const { tookMs, perSecond, workerMicros, postgresMicros } = await measureThroughput(scene, stage, count);
   await (options.profile === undefined ? end(stage) : drain(stage));
   const undiciAfter = await undiciPerSecond(scene, count);
-  const perSecond = (1_000 * (count - early)) / (endedAt - readyAt);
   const undici = (undiciBefore + undiciAfter) / 2;
-  say(
-    `${count} deliveries in ${Math.round(endedAt - readyAt)} ms (courier up after ${Math.round(readyAt - startedAt)} ms)`,
-  );
+  say(`${count} deliveries in ${Math.round(tookMs)} ms (courier up after ${Math.round(upMs)} ms)`);
   return {
     deliveriesPerSecond: Math.round(perSecond),
     undiciPerSecond: Math.round(undici),
     shareOfUndici: Number((perSecond / undici).toFixed(3)),
-    daemonCpuMicrosPerDelivery: Math.round((1e6 * (cpuAfter.daemon - cpuBefore.daemon)) / (count - early)),
-    postgresCpuMicrosPerDelivery: Math.round((1e6 * (cpuAfter.postgres - cpuBefore.postgres)) / (count - early)),
+    daemonCpuMicrosPerDelivery: workerMicros,
+    postgresCpuMicrosPerDelivery: postgresMicros,
   };
-}
-
-function cpuOf({ postgresPid }: Scene, { pid }: ChildProcess): { readonly daemon: number; readonly postgres: number } {
-  return { daemon: usageOf(pid as number).cpuSeconds, postgres: usageOf(postgresPid).cpuSeconds };
 }
 
 async function benchFairness(scene: Scene) {
@@ -325,28 +315,39 @@ async function holdSnapshot({ database }: Scene): Promise<() => void> {
   return () => client.release(true);
 }
 
-// Where an hour is some seconds, a minute between two vacuums would be hours. Beside a snapshot none can remove anything.
-const vacuums = options.only === 'day' && !options.snapshot;
-const scene = await openScene(options.external, vacuums ? { autovacuum_naptime: '1s' } : {});
-const letGo = options.snapshot ? await holdSnapshot(scene) : () => undefined;
-try {
-  const benches = {
-    throughput: benchThroughput,
-    fairness: benchFairness,
-    recovery: benchRecovery,
-    retries: benchRetries,
-    waiting: benchWaiting,
-    resume: () => benchResume(scene, Number(options.resumed), Number(options.seconds)),
-    ...(options.only === 'day' ? { day: benchDay } : {}),
-    ...(options.only === 'dead' ? { dead: () => benchDead(scene, 1_000 * Number(options.hour)) } : {}),
-  };
+async function benchCourier(): Promise<Record<string, number | undefined>> {
+  // Where an hour is some seconds, a minute between two vacuums would be hours. Beside a snapshot none can remove anything.
+  const vacuums = options.only === 'day' && !options.snapshot;
+  const scene = await openScene(options.external, vacuums ? { autovacuum_naptime: '1s' } : {});
+  const letGo = options.snapshot ? await holdSnapshot(scene) : () => undefined;
   const figures: Record<string, number | undefined> = {};
-  for (const [name, bench] of Object.entries(benches)) {
-    if (options.only === '' || options.only === name) Object.assign(figures, await bench(scene));
+  try {
+    const benches = {
+      throughput: benchThroughput,
+      fairness: benchFairness,
+      recovery: benchRecovery,
+      retries: benchRetries,
+      waiting: benchWaiting,
+      resume: () => benchResume(scene, Number(options.resumed), Number(options.seconds)),
+      ...(options.only === 'day' ? { day: benchDay } : {}),
+      ...(options.only === 'dead' ? { dead: () => benchDead(scene, 1_000 * Number(options.hour)) } : {}),
+    };
+    for (const [name, bench] of Object.entries(benches)) {
+      if (options.only === '' || options.only === name) Object.assign(figures, await bench(scene));
+    }
+  } finally {
+    letGo();
+    await closeScene();
   }
-  for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(32)} ${value}`);
-  if (options.json) console.log(JSON.stringify(figures));
-} finally {
-  letGo();
-  await closeScene();
+  return figures;
 }
+
+const figures =
+  options.peer.length === 0
+    ? await benchCourier()
+    : await comparePeers({
+        ...{ peers: options.peer, deliveries: Number(options.deliveries), turns: Number(options.turns) },
+        ...{ heldSeconds: options.snapshot ? Number(options.held) : 0, holdSnapshot, say },
+      });
+for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(40)} ${value}`);
+if (options.json) console.log(JSON.stringify(figures));

@@ -106,8 +106,17 @@ export async function openScene(isExternal: boolean, settings: Readonly<Record<s
   };
 }
 
-function child(script: URL, args: readonly string[] = [], flags: readonly string[] = []): ChildProcess {
-  return fork(fileURLToPath(script), args, { execArgv: ['--import', 'tsx', ...flags] });
+function child(
+  script: URL,
+  args: readonly string[] = [],
+  { flags = [], execPath = process.execPath }: Running = {},
+): ChildProcess {
+  return fork(fileURLToPath(script), args, { execPath, execArgv: ['--import', 'tsx', ...flags] });
+}
+
+interface Running {
+  readonly flags?: readonly string[];
+  readonly execPath?: string;
 }
 
 export async function end(process: ChildProcess): Promise<void> {
@@ -118,19 +127,29 @@ export async function end(process: ChildProcess): Promise<void> {
 }
 
 /** `profile`: a folder for its CPU profile. `retryDelayMs`: an hour unless given. */
-export async function startStage(
+export function startStage(
   { databaseUrl, nats }: Scene,
-  { profile, retryDelayMs = 3_600_000 }: { readonly profile?: string | undefined; readonly retryDelayMs?: number } = {},
+  {
+    profile,
+    retryDelayMs = 3_600_000,
+    ...running
+  }: { readonly profile?: string | undefined; readonly retryDelayMs?: number } & Pick<Running, 'execPath'> = {},
 ): Promise<ChildProcess> {
-  const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const stage = child(
-    new URL('stage.ts', import.meta.url),
-    [databaseUrl, nats.url, String(retryDelayMs)],
-    ['--max-semi-space-size=64', ...profiling],
-  );
-  closers.push(() => end(stage));
-  await once(stage, 'message');
-  return stage;
+  const flags = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+  const args = [databaseUrl, nats.url, String(retryDelayMs)];
+  return startWorker(new URL('stage.ts', import.meta.url), args, { flags, ...running });
+}
+
+/** Which says when it takes deliveries. */
+export async function startWorker(
+  script: URL,
+  args: readonly string[],
+  { flags = [], ...running }: Running,
+): Promise<ChildProcess> {
+  const worker = child(script, args, { flags: ['--max-semi-space-size=64', ...flags], ...running });
+  closers.push(() => end(worker));
+  await once(worker, 'message');
+  return worker;
 }
 
 /** As SIGTERM does. */
@@ -151,5 +170,5 @@ export function announce({ nats }: Pick<Scene, 'nats'>, due: readonly DueDeliver
 
 /** The last opened closes first. */
 export async function closeScene(): Promise<void> {
-  for (const close of closers.reverse()) await close();
+  for (const close of closers.splice(0).reverse()) await close();
 }

@@ -10,16 +10,16 @@ import { createDocumentCache } from '../../src/engine/store/document-cache.ts';
 import { rememberWebhookSecrets } from '../../src/engine/store/webhook-secrets.ts';
 import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
 import { quietSupervisor } from '../../test/support/supervisor.ts';
+import { ATTEMPTS_IN_FLIGHT_MAX, CONNECTIONS_MAX } from './limits.ts';
 
 const [databaseUrl = '', natsUrl = '', retryDelay = ''] = process.argv.slice(2);
 const ATTEMPT_TIMEOUT_MS = 15_000;
-const ATTEMPTS_IN_FLIGHT_MAX = 256;
 const retryDelayMs = Number(retryDelay);
 const onTransientError = (what: string, error: Error): void => console.error(what, error.message);
 
 const database = openDatabase({
   url: databaseUrl,
-  connectionsMax: 12,
+  connectionsMax: CONNECTIONS_MAX,
   plans: 'pipeline',
   onConnectionLost: () => undefined,
 });
