@@ -293,18 +293,6 @@ describe('a query', () => {
     }
   });
 
-  it('pages the one user that clients see, and orders by a direction alone', async () => {
-    for (const [path, status, count] of [
-      ['/users?itemsPerPage=2', 200, 1],
-      ['/users?page=2&itemsPerPage=1', 200, 0],
-      ['/users?foo=1', 400, undefined],
-      ['/searches?order[title]=', 400, undefined],
-    ] as const) {
-      const { status: answered, body } = await api.call('GET', path);
-      assert.deepEqual([answered, body['hydra:member']?.length], [status, count], path);
-    }
-  });
-
   it('names a search by an IRI of ours alone', async () => {
     const { '@id': iri } = await created({});
     assert.equal((await api.call('GET', `/matches?search=${api.baseUrl}${String(iri)}`)).status, 200);
