@@ -36,15 +36,18 @@ const { values: options } = parseArgs({
     points: { type: 'string', default: sized('100000', '1000') },
     seconds: { type: 'string', default: sized('5', '1') },
     rounds: { type: 'string', default: sized('3', '1') },
-    properties: { type: 'string', default: sized('100000', '500') },
+    properties: { type: 'string', default: sized('100000', '100') },
     only: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
   },
 });
-const CONNECTIONS = 32;
-const QUERIES = 500;
+const CONNECTIONS = sized(32, 4);
+const QUERIES = sized(500, 20);
+const WARM_UP_SECONDS = sized(2, 1);
+/** A machine with other work may take longer than autocannon waits of itself. */
+const ANSWER_SECONDS_MAX = 120;
 /** More than the API remembers answers for, and each connection has its own: every one is worked out. */
-const DISTINCT_QUERIES = sized(12_800, 640);
+const DISTINCT_QUERIES = sized(12_800, 80);
 const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
 
 type Requests = Parameters<typeof autocannon>[0]['requests'];
@@ -83,6 +86,7 @@ async function loadEach(url: string, requestsOf: (connection: number) => Request
     url,
     connections: CONNECTIONS,
     duration: seconds,
+    timeout: ANSWER_SECONDS_MAX,
     requests: requestsOf(0),
     setupClient,
   });
@@ -111,7 +115,7 @@ async function benchPoints(api: Served, headers: Record<string, string>) {
   const bodyBytes = await meanBytes(api.url, paths, headers);
   const requests = paths.map((path) => ({ path, headers }));
   const bare = await serve('bare', String(bodyBytes));
-  await Promise.all([load(api.url, requests, 2), load(bare.url, requests, 2)]);
+  await Promise.all([api, bare].map(({ url }) => load(url, requests, WARM_UP_SECONDS)));
   const rates: { bare: number[]; points: number[]; shares: number[] } = { bare: [], points: [], shares: [] };
   for (let round = 0; round < Number(options.rounds); round++) {
     const bareRate = (await load(bare.url, requests)).requests.average;

@@ -12,6 +12,8 @@ declare module 'autocannon' {
     readonly connections: number;
     /** Seconds. */
     readonly duration: number;
+    /** Seconds until an answer counts as an error. */
+    readonly timeout: number;
     readonly requests: readonly Request[];
     readonly setupClient?: (client: Client) => void;
   }

@@ -212,12 +212,18 @@ function send(url: string, key: string, body?: object): Promise<Response> {
   return fetch(url, body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-const post = ({ server, key }: Asking, path: string, body: object) => answered(send(server.url + path, key, body));
-const get = ({ server, key }: Asking, path: string) => answered(send(server.url + path, key));
+const post = ({ server, key }: Asking, path: string, body: object) =>
+  answered(() => send(server.url + path, key, body));
+const get = ({ server, key }: Asking, path: string) => answered(() => send(server.url + path, key));
 
-async function answered(sent: Promise<Response>): Promise<unknown> {
-  const answer = await sent;
+/** Asks again when told to: a statement that takes more than two seconds, on a machine with other work, is refused. */
+async function answered(ask: () => Promise<Response>): Promise<unknown> {
+  const answer = await ask();
   const body: unknown = await answer.json();
+  if (answer.status === 429) {
+    await wait(1_000 * Number(answer.headers.get('Retry-After')));
+    return answered(ask);
+  }
   if (!answer.ok) throw new Error(`${answer.url} ${answer.status}: ${JSON.stringify(body)}`);
   return body;
 }
