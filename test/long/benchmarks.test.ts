@@ -27,9 +27,16 @@ test('every benchmark is among those that run here', () => {
 });
 
 for (const [name, figures] of Object.entries(FIGURES)) {
-  test(`${name} --smoke prints its figures`, { timeout: 600_000 }, async () => {
-    const args = ['run', '--silent', name, '--', '--smoke'];
-    const { stdout } = await promisify(execFile)('npm', args, { cwd: ROOT, maxBuffer: 1e8 });
-    for (const figure of figures) assert.match(stdout, figure);
-  });
+  test(`${name} --smoke prints its figures`, { timeout: 600_000 }, () => assertPrints(name, [], figures));
+}
+
+test('bench:courier --smoke compares the courier with each peer', { timeout: 600_000 }, async () => {
+  const figures = ['pg-boss', 'graphile-worker'].map((peer) => new RegExp(`^${peer} held perSecond +[1-9]`, 'm'));
+  await assertPrints('bench:courier', ['--peer', 'pg-boss', '--peer', 'graphile-worker', '--snapshot'], figures);
+});
+
+async function assertPrints(name: string, options: readonly string[], figures: readonly RegExp[]): Promise<void> {
+  const args = ['run', '--silent', name, '--', '--smoke', ...options];
+  const { stdout } = await promisify(execFile)('npm', args, { cwd: ROOT, maxBuffer: 1e8 });
+  for (const figure of figures) assert.match(stdout, figure);
 }
