@@ -61,10 +61,6 @@ function follow(
   return deriveAlerts(changes, new Map([[SEVEN, { ...ROUTE, ...route }]]), known, resolveToulon, NOW);
 }
 
-function sent({ deliveries }: Alerts): string[] {
-  return deliveries.map(({ channel, kind }) => `${channel} ${kind}`);
-}
-
 const MATCH: Match = {
   id: uuidOf('3a7c4000-0000-4000-8000-000000000001'),
   searchNumber: SEVEN,
@@ -76,43 +72,6 @@ const MATCH: Match = {
   lastDeliveryId: uuidOf('3a7c4000-0000-7000-8000-000000000002'),
   cause: null,
 };
-/** First notified of an event, while it satisfied the search already. */
-const STANDING: Match = { ...MATCH, hasBegun: false };
-
-/** How its deliveries are counted is a test's own. */
-function uncounted(match: Match | undefined): Match | null {
-  const { lastSequence, lastDeliveryId } = MATCH;
-  return match === undefined ? null : { ...match, lastSequence, lastDeliveryId };
-}
-
-test('a property that satisfies a search from its first state on is a match', () => {
-  const consequences = follow([judged(CREATED, [], [7])]);
-  assert.deepEqual(sent(consequences), ['match property.ad.create', 'event property.ad.create']);
-  assert.equal(consequences.began.length, 1);
-  const [match] = consequences.newMatches;
-  const cause = { searchVersion: ROUTE.version, channel: 'match', events: CREATED?.events };
-  assert.deepEqual({ ...uncounted(match), id: null }, { ...MATCH, id: null, createdAt: NOW, updatedAt: NOW, cause });
-});
-
-test('a new search is not flooded: what satisfied it before is told by its events alone, and has no start', () => {
-  const consequences = follow([judged(CHEAPER, [7], [7])]);
-  assert.deepEqual(sent(consequences), ['event ad.update.price', 'event property.ad.update']);
-  assert.equal(consequences.began.length, 0);
-  const [match] = consequences.newMatches;
-  const cause = { searchVersion: ROUTE.version, channel: 'event', events: CHEAPER?.events };
-  assert.deepEqual([match?.hasBegun, match?.createdAt, match?.cause], [false, NOW, cause]);
-  assert.deepEqual(sent(follow([judged(CHEAPER, [7], [7])], { route: { subscribedEvents: [] } })), []);
-  assert.deepEqual(follow([judged(CHEAPER, [7], [7])], { route: { subscribedEvents: [] } }).newMatches, []);
-});
-
-test('a pair that only stood begins when the property leaves and comes back', () => {
-  const left = follow([judged(CHEAPER, [7], [])], { known: [STANDING] });
-  assert.deepEqual([left.began.length, sent(left)], [0, ['event ad.update.price', 'event property.ad.update']]);
-  const back = follow([judged(CHEAPER, [], [7])], { known: left.changedMatches });
-  assert.deepEqual(sent(back), ['match property.ad.update', 'event ad.update.price', 'event property.ad.update']);
-  const cause = { searchVersion: ROUTE.version, channel: 'match', events: CHEAPER?.events };
-  assert.deepEqual(back.changedMatches.map(uncounted), [{ ...MATCH, createdAt: NOW, updatedAt: NOW, cause }]);
-});
 
 const NOTHING: Alerts = {
   newMatches: [],

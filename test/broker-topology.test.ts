@@ -76,17 +76,6 @@ test('on an empty server the streams and their durable consumers are created', a
   }
 });
 
-test('what exists is left as the operator made it', async () => {
-  const everything = [
-    ...[ADVERTS_STREAM, RETRIES_STREAM, `${ADVERTS_STREAM}/${INTAKE_CONSUMER}`],
-    ...CONSUMERS.map((name) => `${RETRIES_STREAM}/${name}`),
-  ];
-  const { broker, streams, consumers } = brokerWith(everything);
-  await ensureIntake(broker);
-  await ensureRetries(broker);
-  assert.deepEqual([streams.size, consumers.size], [0, 0]);
-});
-
 test('only what is missing is created', async () => {
   const { broker, streams, consumers } = brokerWith([ADVERTS_STREAM, RETRIES_STREAM, `${RETRIES_STREAM}/retries-3`]);
   await ensureIntake(broker);

@@ -102,15 +102,6 @@ test('a message of the very instant of the state is not older: it counts', () =>
   assert.equal(applyMessage(held, expireAt(5), nextOrigin()).outcome, 'changed');
 });
 
-test('a re-crawl may make another advert speak for the property, and says so', () => {
-  const [, , recrawl] = changesOf([
-    upsertAt(0, { advert: { price: 1 } }),
-    upsertAt(5, { advertUuid: OTHER_ADVERT, advert: { price: 2 } }),
-    upsertAt(9, { advert: { price: 1 } }),
-  ]);
-  assert.deepEqual([recrawl?.outcome, recrawl?.events, recrawl?.mayAffectMatches], ['recrawled', [], true]);
-});
-
 test('a re-crawl may make another advert state the floor, though the same one speaks for the property', () => {
   const third = uuidOf('ad000000-0000-4000-8000-000000000003');
   const messages = [

@@ -130,8 +130,6 @@ describe('communes of France', () => {
       ['unknown INSEE code, then zip code', { insee: '99999', zipcode: '75116' }, '75116'],
       ['zip code of one commune', { zipcode: '83000' }, '83137'],
       ['code of a commune merged without a delegated one', { insee: '85060' }, '85194'],
-      ['another', { insee: '85166' }, '85194'],
-      ['a third', { insee: '91182' }, '91228'],
       ['75000 Paris', { zipcode: '75000', name: 'Paris' }, '75056'],
       ['69000 Lyon', { zipcode: '69000', name: 'LYON' }, '69123'],
       ['75000 Paris at coordinates', { zipcode: '75000', name: 'Paris', lat: 48.84, lon: 2.293 }, '75115'],
@@ -142,7 +140,6 @@ describe('communes of France', () => {
       ['name that one commune has and another had', { name: 'Évry' }, null],
       ['name that one had, with its department', { name: 'Évry (91)' }, '91228'],
       ['beginning of a name, with its department', { name: 'Saint-Maur (94)' }, '94068'],
-      ['name and department in brackets', { name: 'Toulon (83)' }, '83137'],
       ['zip code before the name', { name: '83000 Toulon' }, '83137'],
       ['name of several and zip code in one', { name: 'Saint-Denis 93200' }, '93066'],
       ['name before its department', { name: 'saint denis réunion' }, '97411'],
@@ -181,7 +178,6 @@ describe('communes of France', () => {
       ['case and accents', { zipcode: '01400', name: 'CHATILLON SUR CHALARONNE' }, '01093'],
       ['article and apostrophe', { zipcode: '01400', name: 'l’abergement clemenciat' }, '01001'],
       ['St and CEDEX', { zipcode: '01400', name: 'St Georges s/ Renon CEDEX 2' }, '01356'],
-      ['s/ for sur', { zipcode: '01400', name: 'Châtillon s/ Chalaronne' }, '01093'],
       ['beginning of a name', { zipcode: '01400', name: 'Châtillon' }, '01093'],
       ['Paris 15e', { zipcode: '75015', name: 'Paris 15e' }, '75115'],
       ['PARIS', { zipcode: '75015', name: 'PARIS' }, '75115'],
@@ -263,8 +259,6 @@ describe('communes of France', () => {
       assert.deepEqual(found('seynod'), [['Annecy', 'Seynod']]);
       assert.deepEqual(found('porticcio'), [['Grosseto-Prugna', 'Porticcio']]);
       assert.deepEqual(found('issambres'), [['Roquebrune-sur-Argens', 'Les Issambres']]);
-      const byName = reference.findCities({ namePrefix: 'y' }, { order: 'name', offset: 0, limit: 1 });
-      assert.notEqual(byName.cities[0]?.city.name, undefined);
     });
   });
 });

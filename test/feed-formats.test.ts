@@ -514,15 +514,6 @@ test('an empty item of a list is no picture, and takes none of the others with i
     assert.deepEqual(advertsOf(rows)[0]?.content.advert.pictures, ['https://x/1']);
 });
 
-test('a day that no month has is no date', async () => {
-  const mapping = { format: 'csv', reference: 'id', members: { updatedAt: 'seen', title: 'id' } };
-  const rows = advertsOf(await mapped('id,seen\n1,2026-02-30\n2,2026-04-31T10:00+02:00\n3,2024-02-29\n', mapping));
-  assert.deepEqual(
-    rows.map(({ content }) => content.advert.updatedAt),
-    [undefined, undefined, '2024-02-29T00:00:00.000Z'],
-  );
-});
-
 test('a date is read day first, by the clock of Paris, or in the order that its member names', async () => {
   const seen = async (dates: string | undefined, ...written: readonly string[]) => {
     const members = { updatedAt: { path: 'seen', dates }, title: 'id' };
@@ -547,6 +538,8 @@ test('a date is read day first, by the clock of Paris, or in the order that its 
     '2026-03-10T00:00:00.000Z',
   ]);
   assert.deepEqual(await seen('yyyyMMdd', '20260310'), ['2026-03-10T00:00:00.000Z']);
+  const ofNoMonth = await seen(undefined, '2026-02-30', '2026-04-31T10:00+02:00', '2024-02-29');
+  assert.deepEqual(ofNoMonth, ['no date', 'no date', '2024-02-29T00:00:00.000Z']);
   await assert.rejects(seen('MM/dd/yy', '03/10/26'), /updatedAt: `dates` is the order of a date, with yyyy, MM and dd/);
   const price = { format: 'csv', reference: 'id', members: { price: { path: 'price', dates: 'MM/dd/yyyy' } } };
   assert.throws(() => mapped('', price), /price: `dates` is the order of a date/);
@@ -694,16 +687,6 @@ test('an XML bomb, deep nesting and what never ends cost a sentence', async () =
     await assert.rejects(all(readMapped(endless(start), parsed('json'))), /has no end/);
   for (const start of ['id,t\n1,"', 'id'])
     await assert.rejects(all(readMapped(endless(start), parsed('csv'))), /cannot be read as CSV/);
-});
-
-test('a coordinate out of range takes its half of the place with it, and intake accepts the rest', () => {
-  for (const locations of [
-    { lat: 91, lon: 6 },
-    { lat: 43, lon: -181 },
-  ]) {
-    const { property } = withinBounds({ property: { locations, room: 2 }, advert: {} }, () => undefined);
-    assert.deepEqual(property, { room: 2 });
-  }
 });
 
 test('values outside the contract’s bounds are left out with a notice, and the advert stays', () => {

@@ -54,9 +54,13 @@ test('a watcher of one instance sees what another one does, from the first adver
   const request = { kinds: [], search: '', property: '', endpoint: '', failuresOnly: false };
   const stream = stub.watchActivity(request, metadata);
   await once(stream, 'metadata');
-  await scene.publishAdverts(1);
+  const [uuid] = await scene.publishAdverts(1);
   const facts: string[] = [];
   for await (const activity of stream as AsyncIterable<WatchedActivity>) {
+    const { change, match, attempt } = activity;
+    if (change !== undefined) assert.equal(change.property, `properties/${uuid}`);
+    if (match !== undefined) assert.equal(match.search, `searches/${scene.search.id}`);
+    if (attempt !== undefined) assert.equal(attempt.state, 'delivered');
     facts.push(factOf(activity));
     if (facts.length === 3) break;
   }

@@ -120,18 +120,6 @@ test('a wrong token is 4, no daemon is 5', async () => {
   assert.match(nobody.stderr, /^vigie: no daemon answers at 127\.0\.0\.1:1: connect ECONNREFUSED 127\.0\.0\.1:1\n$/);
 });
 
-test('the help of every command names its options', async () => {
-  const all = await run(['--help']);
-  assert.equal(all.code, 0);
-  for (const words of ['status', 'explain [SEARCH] [PROPERTY|URL]', 'recoveries start', 'points delete SOURCE']) {
-    assert.ok(all.stdout.includes(words), words);
-  }
-  const { code, stdout } = await run(['recoveries', 'start', '--help']);
-  assert.equal(code, 0);
-  assert.match(stdout, /^vigie admin recoveries start \[--client/);
-  assert.match(stdout, /--dry-run +count/i);
-});
-
 test('an explanation for people shows what was asked and found, and how the match began', async () => {
   const matched = await admin('explain', scene.search.id, property);
   assert.match(matched.stdout, /^satisfied$/m);

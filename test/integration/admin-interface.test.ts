@@ -14,7 +14,7 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { credentials, Metadata } from '@grpc/grpc-js';
 import { urlKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { AdminServiceService } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
-import { AdminStub, factOf, genericCall, type WatchedActivity } from '../support/admin.ts';
+import { AdminStub, genericCall } from '../support/admin.ts';
 import { ROOT } from '../support/checkout.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
 import { assertNone, valuesOf } from '../support/lists.ts';
@@ -454,7 +454,7 @@ test('a watch ends at the deadline of its caller', async () => {
   await fail('WatchActivity', { search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
 });
 
-test('a watcher sees changes, matches and attempts, and its place is free once it cancels', async () => {
+test('a watcher that cancels makes room for another one', async () => {
   called.add('WatchActivity');
   for (let round = 0; round < 20; round++) {
     const { stub, metadata } = client();
@@ -464,26 +464,11 @@ test('a watcher sees changes, matches and attempts, and its place is free once i
     );
     stream.on('error', () => undefined);
     await once(stream, 'metadata');
-    if (round === 0) await seeOneAdvert(stream);
     stream.cancel();
     await once(stream, 'close').catch(() => undefined);
     stub.close();
   }
 });
-
-async function seeOneAdvert(stream: AsyncIterable<WatchedActivity>): Promise<void> {
-  const [uuid] = await scene.publishAdverts(1);
-  const facts: string[] = [];
-  for await (const activity of stream) {
-    const { change, match, attempt } = activity;
-    if (change !== undefined) assert.equal(change.property, `properties/${uuid}`);
-    if (match !== undefined) assert.equal(match.search, `searches/${scene.search.id}`);
-    if (attempt !== undefined) assert.equal(attempt.state, 'delivered');
-    facts.push(factOf(activity));
-    if (facts.length === 3) break;
-  }
-  assert.deepEqual(facts, ['change', 'match', 'attempt']);
-}
 
 test('feeds: none is read, and one that nobody has heard of is not found', async () => {
   assert.deepEqual((await succeed('ListFeeds')).feeds ?? [], []);

@@ -15,7 +15,6 @@ import {
   deleteClient,
   listClients,
 } from '../../src/engine/store/clients.ts';
-import { migrate } from '../../src/engine/store/database.ts';
 import { listAdminDeliveries } from '../../src/engine/store/delivery-admin.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { ANY_DELIVERY, ANY_TIME } from '../../src/engine/store/delivery-filters.ts';
@@ -26,8 +25,9 @@ import { createSearch, deleteSearch, updateSearch } from '../../src/engine/store
 import { countFitting } from '../../src/features/recoveries/recovery-steps.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { valuesOf } from '../support/lists.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { lastFirst, startTestServers } from '../support/servers.ts';
+import { lastFirst } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const ENDPOINT = 'https://endpoint.example/hook';
@@ -39,9 +39,7 @@ const ANY = {
 
 async function openScene(t: TestContext) {
   const cleanup = lastFirst(t);
-  const { postgres } = await startTestServers(cleanup);
-  await migrate(postgres.url);
-  const database = openTestDatabase(cleanup, postgres.url, 4, 'pipeline');
+  const database = openTestDatabase(cleanup, await ownDatabase(cleanup), 4, 'pipeline');
   await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   const { rows } = await database.query('select client_id from searches');

@@ -66,33 +66,35 @@ test('overdue retries without a message are all sent, as fast as they are found'
   await stage.untilAllEnded();
 });
 
-test('the row decides over a message that names a later time than the row; one of an earlier attempt changes nothing', async (t) => {
+test('the row decides when a retry is due: a message that names a later time or an earlier attempt changes nothing', async (t) => {
   const { receiver, stage } = await openBacklog(t);
   const { database, broker } = stage;
   const search = await seedSearch(database);
-  const due = await seedDeliveries(database, search, Array(4).fill(receiver.urlOf('/hook')));
-  const [held, missing, tried, later] = due.map((each) => ({
+  const due = await seedDeliveries(database, search, Array(5).fill(receiver.urlOf('/hook')));
+  const [held, missing, tried, later, overdue] = due.map((each) => ({
     ...each,
     attemptCount: 1,
     startedAt: SEEDED_ATTEMPT_AT,
     dueAtMs: Date.now(),
   }));
-  assert.ok(held && missing && tried && later);
+  assert.ok(held && missing && tried && later && overdue);
   const dueAt = new Date(Date.now() - 7_200_000);
   await putInState(database, [missing.id, later.id], 'retry_wait', 1, dueAt);
   await putInState(database, [held.id], 'retry_wait', 1, new Date(Date.now() + 3_600_000));
   await putInState(database, [tried.id], 'retry_wait', 2);
+  await putInState(database, [overdue.id], 'retry_wait', 2, dueAt);
   // As a process has published it whose clock was two hours ahead.
   await publishRetries(broker, [
     { ...held, dueAtMs: Date.now() + 3_600_000 },
     { ...later, dueAtMs: Date.now() + 3_600_000 },
     tried,
+    overdue,
   ]);
   await stage.start();
   await untilIs(() => countOpen(database), 2);
   assert.equal(
     stage.repairs.missing.reduce((sum, count) => sum + count, 0),
-    2,
+    3,
   );
   const { rows } = await database.query(`select id from delivery_states where state = 'retry_wait' order by id`);
   assert.deepEqual(

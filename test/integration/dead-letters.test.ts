@@ -1,12 +1,11 @@
 /** Rejected messages as the recorder writes them: many in a statement, each with what is its own. */
 
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import { migrate } from '../../src/engine/store/database.ts';
+import { test } from 'node:test';
 import { type DeadLetter, insertDeadLetters } from '../../src/engine/store/dead-letters.ts';
 import { connectDatabase } from '../support/database.ts';
 import { tuplesOf } from '../support/lists.ts';
-import { startTestPostgres } from '../support/servers.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import { runStatements } from '../support/statements.ts';
 
 const MEGABYTE = 1_024 * 1_024;
@@ -24,14 +23,8 @@ function letter(sequence: number, bytes: Uint8Array, members: Partial<DeadLetter
   };
 }
 
-async function openEmpty(t: TestContext) {
-  const { url } = await startTestPostgres(t);
-  await migrate(url);
-  return connectDatabase(t, url);
-}
-
 test('letters that are written together keep each its own bytes, headers and reason', async (t) => {
-  const database = await openEmpty(t);
+  const database = connectDatabase(t, await ownDatabase(t));
   const letters = [
     letter(1, Buffer.from([0, 255, 92, 39, 34, 10]), {
       headers: { 'Nats-Msg-Id': 'a"\\\0' },
@@ -60,7 +53,7 @@ test('letters that are written together keep each its own bytes, headers and rea
 });
 
 test('a message that comes again is kept once, in the same statement or a later one', async (t) => {
-  const database = await openEmpty(t);
+  const database = connectDatabase(t, await ownDatabase(t));
   const one = letter(1, Buffer.from('one'));
   await runStatements(database, insertDeadLetters([one, one, letter(2, Buffer.from('two'))]));
   // The stream was made anew, and counts from 1 again.

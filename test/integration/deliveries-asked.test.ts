@@ -297,10 +297,7 @@ describe('deliveries', () => {
     stage.announcer.announce(outcome.due);
     await until(read, ({ state, attempts }) => state === 'delivered' && attempts.length > 1);
     const after = await read();
-    assert.deepEqual(
-      after.attempts.map(({ statusCode }) => statusCode),
-      [200, 500, 500, 500, 500, 500, 500],
-    );
+    assert.deepEqual(valuesOf(after.attempts, 'statusCode'), [200, 500, 500, 500, 500, 500, 500]);
     assert.deepEqual(after.finishedAt, delivered.finishedAt);
     const document = deliveryDocument(after, null) as { readonly status: string; readonly deliveredAt: string };
     assert.equal(document.status, 'delivered');

@@ -6,16 +6,13 @@ import { DueQueue } from '../../src/engine/delivery/due-queue.ts';
 import { FairScheduler } from '../../src/engine/delivery/fair-scheduler.ts';
 import { type DueDelivery, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
-import { migrate } from '../../src/engine/store/database.ts';
 import { openTestDatabase } from '../support/database.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { startTestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
 async function openScene(t: TestContext, clock: () => Date = () => new Date(), waitingMax = 10) {
-  const { url } = await startTestPostgres(t);
-  await migrate(url);
-  const database = openTestDatabase(t, url, 2, 'pipeline');
+  const database = openTestDatabase(t, await ownDatabase(t), 2, 'pipeline');
   const round = new FairScheduler<DueDelivery>({
     slots: 4,
     concurrencyMax: 1,

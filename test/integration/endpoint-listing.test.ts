@@ -3,18 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpointKeyOf, urlKeyOf } from '../../src/engine/domain/endpoint.ts';
-import { migrate } from '../../src/engine/store/database.ts';
 import { listAdminEndpoints, readAdminEndpoint } from '../../src/engine/store/endpoints-admin.ts';
 import { connectDatabase } from '../support/database.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { startTestPostgres } from '../support/servers.ts';
 
 const [HANGING, KNOWN, PAUSED] = ['https://a.example/hangs', 'https://b.example/known', 'https://c.example/paused'];
 
 test('an endpoint is listed from its first attempt on, and shown by its name before that', async (t) => {
-  const { url } = await startTestPostgres(t);
-  await migrate(url);
-  const database = connectDatabase(t, url);
+  const database = connectDatabase(t, await ownDatabase(t));
   const search = await seedSearch(database);
   await seedDeliveries(database, search, [HANGING, HANGING, KNOWN]);
   const keyOf = (endpoint: string): string => endpointKeyOf(search.clientId, endpoint);
@@ -37,9 +34,7 @@ test('an endpoint is listed from its first attempt on, and shown by its name bef
 });
 
 test('the list says of a paused URL and of its clients what each shows by itself', async (t) => {
-  const { url } = await startTestPostgres(t);
-  await migrate(url);
-  const database = connectDatabase(t, url);
+  const database = connectDatabase(t, await ownDatabase(t));
   const search = await seedSearch(database);
   await seedDeliveries(database, search, [HANGING, KNOWN]);
   const [client, everyone] = [endpointKeyOf(search.clientId, KNOWN), urlKeyOf(KNOWN)];

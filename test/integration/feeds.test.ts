@@ -319,10 +319,7 @@ test('a source whose server drips delays none but those of its host, and is list
     settledAfterMs: 0,
   });
   t.after(() => task.stop());
-  await until(
-    async () => read.length,
-    (count) => count === 6,
-  );
+  await untilIs(async () => read.length, 6);
   assert.ok(!read.includes('neighbour'));
   const listed = await until(
     () => listSources(scene.database, 'drippinf', 1),
@@ -331,10 +328,7 @@ test('a source whose server drips delays none but those of its host, and is list
   assert.ok(Date.parse(listed[0]?.reading?.since ?? '') <= Date.now());
   assert.equal(asked, 1);
   end();
-  await until(
-    async () => read.length,
-    (count) => count === 8,
-  );
+  await untilIs(async () => read.length, 8);
   assert.match(read.find((line) => line.startsWith('dripping')) ?? '', /dripping: .* cannot be fetched/);
   assert.equal((await readSource(scene.database, 'dripping'))?.reading, null);
   // Before its file is removed.

@@ -74,12 +74,8 @@ describe('the members of a search about e-mail', () => {
 
   it('have a frequency that is instant, daily or weekly, and null is instant', async () => {
     const { '@id': iri } = await created({ notificationFrequency: 'weekly' });
-    assert.equal((await api.call('GET', iri)).body.notificationFrequency, 'weekly');
     assert.equal((await change(iri, { notificationFrequency: 'daily' })).notificationFrequency, 'daily');
     assert.equal((await change(iri, { notificationFrequency: null })).notificationFrequency, 'instant');
-    for (const notificationFrequency of ['hourly', '', 1, ['daily']]) {
-      assert.equal((await api.call('PUT', iri, { notificationFrequency })).status, 422);
-    }
   });
 
   it('have one address, without what could end a line or begin another address', async () => {

@@ -11,6 +11,7 @@ import {
   removeMailTokens,
   requeueMailItem,
 } from '../../src/features/mail/mail.ts';
+import { valuesOf } from '../support/lists.ts';
 import { openMailScene } from '../support/mail-scene.ts';
 
 test('nothing is recorded for an address that is off, refused, unsubscribed, or without a mail server', async (t) => {
@@ -101,10 +102,7 @@ test('what has had its day is forgotten, and neither an unsubscription nor what 
   };
   const horizon = new Date(Date.now() - 30 * 86_400_000);
   await sweep(removeMailItems(database, horizon), removeMailTokens(database), removeMailRecipients(database));
-  assert.deepEqual(
-    (await scene.rows()).map(({ id }) => id),
-    [waiting],
-  );
+  assert.deepEqual(valuesOf(await scene.rows(), 'id'), [waiting]);
   const count = async (table: string) => (await database.query(`select from ${table}`)).rowCount;
   assert.deepEqual([await count('mail_tokens'), await count('mail_recipients')], [2, 2]);
   await database.query(`update mail_tokens set created_at = now() - interval '400 days'`);

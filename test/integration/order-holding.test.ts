@@ -19,7 +19,6 @@ import { untilIs } from '../support/until.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const LATER_MS = 3_600_000;
-const failing = { type: 'answer', status: 500 } as const;
 
 async function openScene(t: Cleanup, settings: Partial<CourierSettings> = {}) {
   const receiver = await startWebhookReceiver(t);
@@ -56,17 +55,6 @@ async function openScene(t: Cleanup, settings: Partial<CourierSettings> = {}) {
 }
 
 const pathsOf = (posts: readonly ReceivedPost[]): readonly string[] => posts.map(({ path }) => path);
-
-test('every attempt has the number of its delivery', async (t) => {
-  const { receiver, tell, start, audit, untilAllEnded } = await openScene(t, { retryDelayMs: 1_000 });
-  receiver.script('/failing', failing, failing, { type: 'answer', status: 200 });
-  await tell('/failing', '/second', '/third');
-  await start();
-  await untilAllEnded();
-  const numbers = receiver.posts.map(({ path, headers }) => `${path} ${headers['vigie-sequence']}`);
-  assert.deepEqual(numbers.sort(), ['/failing 1', '/failing 1', '/failing 1', '/second 2', '/third 3']);
-  await audit();
-});
 
 test('an endpoint that hangs holds its match back, there and elsewhere, and nothing of another match', async (t) => {
   const { receiver, tell, start, audit, untilPosted, untilAllEnded } = await openScene(t);

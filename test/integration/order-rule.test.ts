@@ -9,11 +9,11 @@ import fc from 'fast-check';
 import { DELIVERY_STATES, type DeliveryState, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
-import { migrate } from '../../src/engine/store/database.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { openTestDatabase } from '../support/database.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { type Cleanup, startTestPostgres } from '../support/servers.ts';
+import type { Cleanup } from '../support/servers.ts';
 
 const URLS = ['https://a.test/', 'https://b.test/'] as const;
 const HOLDER = 1;
@@ -45,9 +45,7 @@ const situation: fc.Arbitrary<Situation> = fc.record({
 });
 
 async function openScene(t: Cleanup) {
-  const { url: databaseUrl } = await startTestPostgres(t);
-  await migrate(databaseUrl);
-  const database = openTestDatabase(t, databaseUrl, 2);
+  const database = openTestDatabase(t, await ownDatabase(t), 2);
   await registerHolder(database, HOLDER);
   return { database, search: await seedSearch(database) };
 }

@@ -1,54 +1,20 @@
 /** An import of points of interest replaces those of its source, or changes nothing. */
 
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { importPointFile, importPointsOfInterest } from '../../src/cli/import/import.ts';
-import { ImportFileError } from '../../src/cli/import/import-file.ts';
+import { importPointFile } from '../../src/cli/import/import.ts';
 import { type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
-import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { listPointSources, replacePointSource } from '../../src/engine/store/points-of-interest.ts';
-import { SHARED_DATA } from '../support/checkout.ts';
 import { runVigie } from '../support/daemon.ts';
-import { emptyDirectory, startTestPostgres } from '../support/servers.ts';
-
-const REAL = fileURLToPath(new URL('poi/', SHARED_DATA));
-const unlessReal = { skip: existsSync(REAL) ? false : 'the real files are not at ../shared/data/poi' };
-const DIRECTORY = 'annuaire_education_35_2023.csv.gz';
-
-describe('points of interest imported into PostgreSQL', unlessReal, async () => {
-  const postgres = await startTestPostgres({ after });
-  await migrate(postgres.url);
-  const database = openDatabase({ url: postgres.url, connectionsMax: 3, onConnectionLost: () => undefined });
-  after(() => database.end());
-  const importFile = (path: string, source?: string) =>
-    importPointsOfInterest(source === undefined ? { path } : { path, source }, {
-      replaceSource: (name, batches) => replacePointSource(database, name, batches),
-    });
-
-  it('are replaced by the next file of the source, and kept when that file is broken', async () => {
-    const before = await importFile(join(REAL, DIRECTORY), 'town');
-    const directory = await emptyDirectory({ after });
-    const broken = join(directory, 'broken.geojson');
-    const school = '{"properties": {"amenity": "school"}, "geometry": {"type": "Point", "coordinates": [5, 43]}}';
-    await writeFile(broken, `{"features": [${`${school},`.repeat(10_000)}{`);
-    await assert.rejects(importFile(broken, 'town'), ImportFileError);
-    const count = async () => (await listPointSources(database)).find(({ name }) => name === 'town')?.pointCount;
-    assert.equal(await count(), before.imported);
-    await writeFile(broken, `{"features": [${school}]}`);
-    await importFile(broken, 'town');
-    assert.equal(await count(), 1);
-  });
-});
+import { openTestDatabase } from '../support/database.ts';
+import { ownDatabase } from '../support/own-database.ts';
+import { emptyDirectory } from '../support/servers.ts';
 
 describe('an import through a pipe', async () => {
-  const postgres = await startTestPostgres({ after });
-  await migrate(postgres.url);
-  const database = openDatabase({ url: postgres.url, connectionsMax: 3, onConnectionLost: () => undefined });
-  after(() => database.end());
+  const url = await ownDatabase({ after });
+  const database = openTestDatabase({ after }, url, 3);
 
   it('opens its transaction with the first point, and closes what it reads when PostgreSQL gives up', async () => {
     const school: PointOfInterest = { facility: 'school', lat: 43, lon: 5, name: null, attributes: {} };
@@ -81,7 +47,7 @@ describe('an import through a pipe', async () => {
       geometry: { type: 'Point', coordinates: [5, 43] },
     };
     const input = `\u001E${JSON.stringify(feature)}\n`.repeat(3);
-    const servers = { postgres, nats: { url: 'nats://127.0.0.1:1' } };
+    const servers = { postgres: { url }, nats: { url: 'nats://127.0.0.1:1' } };
     const words = ['import', 'points-of-interest', '-'];
     const { code, stdout } = await runVigie([...words, '--source', 'france'], servers, { input });
     assert.equal(code, 0);
@@ -97,10 +63,7 @@ describe('an import through a pipe', async () => {
 });
 
 describe('an import that PostgreSQL gives up', async () => {
-  const postgres = await startTestPostgres({ after });
-  await migrate(postgres.url);
-  const database = openDatabase({ url: postgres.url, connectionsMax: 3, onConnectionLost: () => undefined });
-  after(() => database.end());
+  const database = openTestDatabase({ after }, await ownDatabase({ after }), 3);
 
   it('says what has become of the points, and what to do', async () => {
     const directory = await emptyDirectory({ after });

@@ -154,49 +154,7 @@ describe('a preview', () => {
   });
 });
 
-/** Decisions, section 11. */
-const NAMES_OF_CRITERIA = (
-  'liveAdvert transactionType propertyTypes budget pricePerMeter surface landSurface room bedroom advertPrice furnished ' +
-  'publisherTypes includedSiteCategories withVirtualTour withCoherentPrice areas excludedCities expressions ' +
-  'floor lastFloor elevator constructionYear condominiumFees rentalCharges energy greenHouseGas includedFeatures ' +
-  'excludedFeatures'
-).split(' ');
-
-describe('criteria', () => {
-  const EVERYTHING = {
-    ...{ title: 'all', transactionType: 0, propertyTypes: [0], budgetMax: 1, pricePerMeterMax: 1, surfaceMax: 1 },
-    ...{ landSurfaceMax: 1, roomMax: 1, bedroomMax: 1, advertPriceMax: 1, furnished: true, publisherTypes: [1] },
-    ...{ includedSiteCategories: ['/site_categories/1'], excludedSiteCategories: ['/site_categories/2'] },
-    ...{
-      withVirtualTour: true,
-      withCoherentPrice: true,
-      includedZipcodes: ['75001'],
-      excludedCities: ['/cities/83137'],
-    },
-    expressions: [{ word: 'balcon' }],
-    ...{ floorMin: 0, lastFloor: true, elevator: true, constructionYearMin: 1, condominiumFeesMax: 1 },
-    ...{ rentalChargesMax: 1, energyCategories: ['A'], greenHouseGasCategories: ['A'] },
-    ...{ includedFeatures: ['terrace'], excludedFeatures: ['balcony'] },
-  };
-  const namesIn = (list: readonly { criterion: string }[]) => list.map(({ criterion }) => criterion).toSorted();
-
-  it('have one list of names in previews and explanations, and in what describes them', async () => {
-    const expected = NAMES_OF_CRITERIA.toSorted();
-    const { status, body: preview } = await api.call('POST', '/searches/preview', EVERYTHING);
-    assert.equal(status, 200);
-    assert.deepEqual(namesIn(preview.withoutCriterion), expected);
-    const { body: search } = await api.call('POST', '/searches', EVERYTHING);
-    const path = `${search['@id']}/explanation?property=${properties[0]?.uuid}`;
-    assert.deepEqual(namesIn((await api.call('GET', path)).body.criteria), expected);
-    const { body: document } = await api.call('GET', '/openapi.json');
-    const { schemas } = document.components;
-    for (const name of ['WiderSearch', 'ExplainedCriterion']) {
-      assert.deepEqual(schemas[name].properties.criterion.enum.toSorted(), expected, name);
-    }
-  });
-});
-
-describe('questions', () => {
+describe('queries', () => {
   it('are answered two at once of a client, and eight in all; who is refused is told when to come again', async () => {
     const keys = await Promise.all(Array.from({ length: 10 }, (_, i) => api.newClient(`asking ${i}`)));
     const ask = (key: string) => api.call('POST', '/searches/preview', { budgetMax: 200_000 }, { key });

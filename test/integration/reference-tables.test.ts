@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
-import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import {
   listPointSources,
   pointsRevision,
@@ -17,13 +16,11 @@ import {
   SiteCategoryInUseError,
   setSiteCategories,
 } from '../../src/engine/store/site-categories.ts';
+import { openTestDatabase } from '../support/database.ts';
 import { tuplesOf, valuesOf } from '../support/lists.ts';
-import { startTestPostgres } from '../support/servers.ts';
+import { ownDatabase } from '../support/own-database.ts';
 
-const postgres = await startTestPostgres({ after });
-await migrate(postgres.url);
-const database = openDatabase({ url: postgres.url, connectionsMax: 5, onConnectionLost: () => undefined });
-after(() => database.end());
+const database = openTestDatabase({ after }, await ownDatabase({ after }), 5);
 
 function point(name: string): PointOfInterest {
   return {

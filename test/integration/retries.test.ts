@@ -3,19 +3,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect, type NatsConnection } from 'nats';
-import { LANE } from '../../src/engine/store/delivery-states.ts';
 import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
-import { until, untilIs } from '../support/until.ts';
+import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const HOUR_MS = 3_600_000;
 const failing = { type: 'answer', status: 500, body: 'not today' } as const;
-const fine = { type: 'answer', status: 200 } as const;
 const change = upsert({
   property: numberedUuid('property', 1),
   advert: numberedUuid('advert', 1),
@@ -61,39 +59,6 @@ test('with the defaults the second attempt is due one hour after the end of the 
   assert.equal(waiting, 1, 'the message waits in the consumer, handed back with a delay');
   assert.equal(receiver.posts.length, 1);
   assert.equal(await daemon.end('SIGTERM'), 0);
-});
-
-test('a message of an earlier attempt, which a killed server keeps, does not hold a retry back', async (t) => {
-  const servers = await startTestServers(t);
-  const receiver = await startWebhookReceiver(t);
-  const daemon = await startHere(t, servers);
-  const rest = restClient(daemon, await createApiKey(servers));
-  receiver.script('/recovering', failing, fine);
-  await rest.createSearch({ title: 'x', notificationEnabled: true, endpointRecipient: receiver.urlOf('/recovering') });
-  await (await connectCrawler(t, servers.nats.url)).publish(change);
-
-  const connection = await connectNats(t, servers);
-  const manager = await connection.jetstreamManager();
-  const { subject, data } = await until(
-    () =>
-      manager.streams.getMessage('RETRIES', { last_by_subj: 'retries.*.*' }).catch(() => ({ subject: '', data: null })),
-    (found) => found.data !== null,
-  );
-  const [endpointKey, , startedAtMs, dueAtMs] = Buffer.from(data ?? '')
-    .toString()
-    .split(' ');
-  await manager.streams.purge('RETRIES');
-  await connection.jetstream().publish(subject, `${endpointKey} 0 ${startedAtMs} ${dueAtMs}`);
-  const database = connectDatabase(t, servers.postgres.url);
-  // An hour goes by.
-  await until(
-    () =>
-      database.query(`
-        update open_deliveries set claimed_at = claimed_at - interval '66 minutes', due_at = due_at - interval '66 minutes'
-        where lane = ${LANE.waiting_retry}`),
-    ({ rowCount }) => rowCount === 1,
-  );
-  await untilIs(() => receiver.posts.length, 2);
 });
 
 async function connectNats(cleanup: Cleanup, { nats }: TestServers): Promise<NatsConnection> {

@@ -27,7 +27,7 @@ const square = [
     [0, 1],
     [0, 0],
   ],
-];
+] as const;
 const without = (...words: string[]) => [words.map((word) => ({ word, includes: false }))];
 
 async function clientOf(key: string): Promise<Uuid> {
@@ -126,17 +126,9 @@ describe('the totals', () => {
       title: 'x',
       ...changes,
     });
-    const shape = [
-      [
-        [0, 0],
-        [1, 0],
-        [1, 1],
-        [0, 0],
-      ],
-    ] as const;
     const all = [
       members({}),
-      members({ geoShapes: [shape, [...shape, ...shape]] }),
+      members({ geoShapes: [square, [...square, ...square]] }),
       members({
         expressions:
           'expressions[0][0][word]=%5Bincludes%5D%3Dfalse&expressions[0][0][options][includes]=false' +
