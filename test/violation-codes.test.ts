@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decimalOf } from '../src/rest/member-rules.ts';
 import { Problem, VIOLATION_CODES, type Violation } from '../src/rest/problem.ts';
 import { type InputRules, readPreviewedSearch } from '../src/rest/search-input.ts';
 import { SEARCH_MEMBERS } from '../src/rest/search-schema.ts';
+import { decimalOf } from '../src/values.ts';
 
 const RULES = {
   reference: { city: () => null, cityById: () => null, departmentById: () => null, isZipcode: () => false },

@@ -8,11 +8,12 @@ import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
 import type { Activity } from '../engine/domain/activity.ts';
 import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
 import { readAnySearch, readSearchIds } from '../engine/store/pairs.ts';
+import { oneOf } from '../values.ts';
 import type { CallContext } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { exhausted, invalidArgument, notFound } from './errors.ts';
+import { exhausted, notFound } from './errors.ts';
 import type { Activity as ActivityMessage, WatchActivityRequest } from './generated/vigie/admin/v1/activity.ts';
-import { nameOf, optionalEndpointKey, optionalUuidOfName } from './names.ts';
+import { nameOf, optionalEndpointKey, optionalUuidOfName, valueOf } from './names.ts';
 
 const KINDS = { changes: 'change', matches: 'match', attempts: 'attempt' } as const;
 const QUEUE_MAX = 1_000;
@@ -94,10 +95,8 @@ async function watchOne(
 type Fits = (activity: Activity) => boolean;
 
 async function filterOf(request: WatchActivityRequest, { database }: AdminDependencies): Promise<Fits> {
-  const kinds = request.kinds.map((kind) => {
-    if (!Object.hasOwn(KINDS, kind)) throw invalidArgument('kinds', `must be among ${Object.keys(KINDS).join(', ')}`);
-    return KINDS[kind as keyof typeof KINDS];
-  });
+  const known = oneOf(Object.keys(KINDS) as (keyof typeof KINDS)[]);
+  const kinds = request.kinds.map((kind) => KINDS[valueOf('kinds', known, kind)]);
   const searchId = optionalUuidOfName('search', 'searches', request.search);
   const propertyUuid = optionalUuidOfName('property', 'properties', request.property);
   const endpointKey = optionalEndpointKey('endpoint', request.endpoint);

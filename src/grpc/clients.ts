@@ -1,6 +1,5 @@
 /** Clients of the REST API and their keys. */
 
-import { z } from 'zod';
 import { CLIENT_LIMIT_RANGES, type SearchLimits } from '../engine/domain/search-limits.ts';
 import {
   type ApiKey as ApiKeyRow,
@@ -18,6 +17,7 @@ import {
   updateClientSettings,
 } from '../engine/store/clients.ts';
 import { readAllSearchTotals, readSearchTotals } from '../engine/store/search-totals.ts';
+import { emailAddress, integer } from '../values.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { alreadyExists, invalidArgument, notFound, quoted } from './errors.ts';
 import type {
@@ -32,7 +32,16 @@ import type {
   ListClientsResponse,
   UpdateClientRequest,
 } from './generated/vigie/admin/v1/clients.ts';
-import { apiKeyOfName, clientIdOf, displayNameOf, nameOf, snakeCase, uuidOfName } from './names.ts';
+import {
+  apiKeyOfName,
+  clientIdOf,
+  displayNameOf,
+  nameOf,
+  optionalValue,
+  snakeCase,
+  uuidOfName,
+  valueOf,
+} from './names.ts';
 import { pageOfList } from './paging.ts';
 
 export async function createClient(
@@ -131,28 +140,21 @@ type Setting = keyof ClientSettings;
 const LIMITS = Object.keys(CLIENT_LIMIT_RANGES) as readonly Limit[];
 const SETTINGS: readonly Setting[] = [...LIMITS, 'noticeAddress'];
 /** As of a search's recipient. */
-const Address = z.email().max(254);
+const ADDRESS = emailAddress(254);
 
 const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 };
 
 /** Null for one that the client does not have. */
 function settingsOf(client: Client, settings: readonly Setting[]): Partial<ClientSettings> {
   const entries = settings.map((setting) => {
-    if (setting === 'noticeAddress') return [setting, noticeAddressOf(client)];
+    if (setting === 'noticeAddress')
+      return [setting, optionalValue('client.notice_address', ADDRESS, client.noticeAddress ?? '')];
     const value = client[setting];
     const { min, max } = CLIENT_LIMIT_RANGES[setting];
-    const isAllowed = value === undefined || (value >= min && value <= max);
-    if (!isAllowed) throw invalidArgument(`client.${snakeCase(setting)}`, `must be ${min} to ${max}`);
-    return [setting, value ?? null];
+    const rule = integer(min, max);
+    return [setting, value === undefined ? null : valueOf(`client.${snakeCase(setting)}`, rule, value)];
   });
   return Object.fromEntries(entries);
-}
-
-function noticeAddressOf({ noticeAddress = '' }: Client): string | null {
-  if (noticeAddress === '') return null;
-  if (!Address.safeParse(noticeAddress).success)
-    throw invalidArgument('client.notice_address', 'must be an e-mail address such as ops@example.org, or empty');
-  return noticeAddress;
 }
 
 function clientMessage(client: ClientRow, totals: SearchLimits, isMailAvailable: boolean): Client {

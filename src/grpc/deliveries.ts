@@ -11,6 +11,7 @@ import {
   readDeliveryBody,
 } from '../engine/store/delivery-admin.ts';
 import { resendDelivery as resend } from '../engine/store/resends.ts';
+import { oneOf } from '../values.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
 import {
@@ -25,9 +26,9 @@ import {
   nameOf,
   optionalClientId,
   optionalEndpointKey,
-  optionalOneOf,
   optionalPropertyUuid,
   optionalUuidOfName,
+  optionalValue,
   timeRangeOf,
   uuidOfName,
 } from './names.ts';
@@ -43,8 +44,8 @@ export async function listDeliveries(
     propertyUuid: await optionalPropertyUuid(request, database),
     endpointKey: optionalEndpointKey('endpoint', request.endpoint),
     state: stateOfRequest('state', request.state),
-    kind: optionalOneOf('kind', EVENT_KINDS, request.kind),
-    channel: optionalOneOf('channel', DELIVERY_CHANNELS, request.channel),
+    kind: optionalValue('kind', oneOf(EVENT_KINDS), request.kind),
+    channel: optionalValue('channel', oneOf(DELIVERY_CHANNELS), request.channel),
     ...timeRangeOf(request),
   };
   const page = pageOf(request, filter);

@@ -6,10 +6,11 @@
 import type { HeldProperty } from '../engine/domain/change.ts';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { DISPLAY_NAME_LENGTH_MAX } from '../engine/domain/search-limits.ts';
-import { isBlank, isStorable, storable } from '../engine/domain/text.ts';
+import { storable } from '../engine/domain/text.ts';
 import { findClientByName, isClient } from '../engine/store/clients.ts';
 import type { Queryable } from '../engine/store/database.ts';
 import { findHeld, type WantedProperty } from '../engine/store/property-summaries.ts';
+import { Fault, said, text, type ValueRule } from '../values.ts';
 import { invalidArgument, notFound, quoted } from './errors.ts';
 
 export const nameOf = {
@@ -49,7 +50,7 @@ export function optionalUuidOfName(field: string, collection: string, name: stri
 export async function clientIdOf(field: string, client: string, database: Queryable): Promise<Uuid> {
   if (client === '') throw invalidArgument(field, 'must be clients/{client} or the display name of one');
   if (!client.startsWith('clients/')) {
-    const called = await findClientByName(database, textOf(field, client, DISPLAY_NAME_LENGTH_MAX));
+    const called = await findClientByName(database, valueOf(field, text(DISPLAY_NAME_LENGTH_MAX), client));
     if (called === null) throw notFound('Client', client, `there is no client that is called ${client}`);
     return called.id;
   }
@@ -143,37 +144,25 @@ const REASON_LENGTH_MAX = 200;
 
 /** An operator's words; null for none. */
 export function reasonOf(reason: string): string | null {
-  if (reason.length > REASON_LENGTH_MAX) {
-    throw invalidArgument('reason', `must have at most ${REASON_LENGTH_MAX} characters`);
-  }
-  return reason.trim() === '' ? null : storable(reason.trim());
+  return valueOf('reason', text(REASON_LENGTH_MAX), storable(reason)).trim() || null;
 }
+
+const DISPLAY_NAME = text(DISPLAY_NAME_LENGTH_MAX, said('must not be blank', 'est à remplir'));
 
 export function displayNameOf(field: string, displayName: string): string {
-  const trimmed = displayName.trim();
-  if (!isStorable(trimmed)) throw invalidArgument(field, 'must not contain U+0000');
-  if (isBlank(trimmed) || trimmed.length > DISPLAY_NAME_LENGTH_MAX) {
-    throw invalidArgument(field, `must have 1 to ${DISPLAY_NAME_LENGTH_MAX} characters`);
-  }
-  return trimmed;
+  return valueOf(field, DISPLAY_NAME, displayName.trim());
 }
 
-/** A text filter. Throws INVALID_ARGUMENT. */
-export function textOf(field: string, text: string, lengthMax: number): string {
-  if (text.length > lengthMax) throw invalidArgument(field, `must have at most ${lengthMax} characters`);
-  if (text.includes('\0')) throw invalidArgument(field, 'must not contain U+0000');
-  return text;
+/** Throws INVALID_ARGUMENT. */
+export function valueOf<Value>(field: string, rule: ValueRule<Value>, value: unknown): Value {
+  const read = rule.read(value);
+  if (read instanceof Fault) throw invalidArgument(field, read.message.en);
+  return read;
 }
 
-/** One of `choices`; null when empty. */
-export function optionalOneOf<C extends string>(field: string, choices: readonly C[], value: string): C | null {
-  return value === '' ? null : oneOf(field, choices, value);
-}
-
-export function oneOf<Choice extends string>(field: string, choices: readonly Choice[], value: string): Choice {
-  const choice = choices.find((one) => one === value);
-  if (choice === undefined) throw invalidArgument(field, `must be one of ${choices.join(', ')}`);
-  return choice;
+/** Null when empty. */
+export function optionalValue<Value>(field: string, rule: ValueRule<Value>, value: string): Value | null {
+  return value === '' ? null : valueOf(field, rule, value);
 }
 
 /** `start_time` and `end_time` of a filter. */

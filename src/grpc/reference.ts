@@ -19,6 +19,7 @@ import {
   SiteCategoryInUseError,
   setSiteCategories as setCategoryRows,
 } from '../engine/store/site-categories.ts';
+import { number, oneOf, text } from '../values.ts';
 import { type CallContext, orAborted } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
@@ -34,12 +35,16 @@ import type {
   SetSiteCategoriesResponse,
   SiteCategory,
 } from './generated/vigie/admin/v1/reference.ts';
-import { displayNameOf, nameOf, oneOf, pointSourceOfName } from './names.ts';
+import { displayNameOf, nameOf, pointSourceOfName, valueOf } from './names.ts';
 import { pageOfList } from './paging.ts';
 
 const CATEGORIES_MAX = 1_000;
 const POINTS_PER_MESSAGE_MAX = 10_000;
-const NAME_LENGTH_MAX = 500;
+const FACILITY = oneOf(FACILITIES);
+const SCHOOL_TYPE = oneOf(SCHOOL_TYPES);
+const OPERATOR_TYPE = oneOf(OPERATOR_TYPES);
+const [LATITUDE, LONGITUDE] = [number(-90, 90), number(-180, 180)];
+const NAME = text(500);
 /** A list that fits in one answer is answered in one. */
 const ALL = 1_000;
 
@@ -113,27 +118,25 @@ export async function importPoints(
 }
 
 function pointOf(point: PointMessage): PointOfInterest {
-  const facility = oneOf('points.facility', FACILITIES, point.facility);
-  // Also refuses what is no number.
-  if (!(Math.abs(point.lat) <= 90 && Math.abs(point.lon) <= 180)) {
-    throw invalidArgument('points', 'must have lat within ±90 and lon within ±180');
-  }
-  if (point.displayName.length > NAME_LENGTH_MAX) {
-    throw invalidArgument('points.display_name', `must have at most ${NAME_LENGTH_MAX} characters`);
-  }
-  const name = storable(point.displayName);
-  return { facility, lat: point.lat, lon: point.lon, name: name === '' ? null : name, attributes: attributesOf(point) };
+  const facility = valueOf('points.facility', FACILITY, point.facility);
+  return {
+    facility,
+    lat: valueOf('points.lat', LATITUDE, point.lat),
+    lon: valueOf('points.lon', LONGITUDE, point.lon),
+    name: valueOf('points.display_name', NAME, storable(point.displayName)) || null,
+    attributes: attributesOf(point),
+  };
 }
 
 function attributesOf({ attributes }: PointMessage): PointAttributes {
   const unknown = Object.keys(attributes).find((key) => key !== 'schoolType' && key !== 'operatorType');
   if (unknown !== undefined) throw invalidArgument('points.attributes', 'may have schoolType and operatorType alone');
   const { schoolType, operatorType } = attributes;
-  const known = <V extends string>(name: string, values: readonly V[], value: string): V =>
-    oneOf(`points.attributes.${name}`, values, value);
   return {
-    ...(schoolType === undefined ? {} : { schoolType: known('schoolType', SCHOOL_TYPES, schoolType) }),
-    ...(operatorType === undefined ? {} : { operatorType: known('operatorType', OPERATOR_TYPES, operatorType) }),
+    ...(schoolType !== undefined && { schoolType: valueOf('points.attributes.schoolType', SCHOOL_TYPE, schoolType) }),
+    ...(operatorType !== undefined && {
+      operatorType: valueOf('points.attributes.operatorType', OPERATOR_TYPE, operatorType),
+    }),
   };
 }
 

@@ -9,6 +9,7 @@ import type { Context, Middleware } from 'koa';
 import { LRUCache } from 'lru-cache';
 import { FACILITIES, type PointOfInterest } from '../engine/domain/point-of-interest.ts';
 import { NO_POINTS } from '../engine/matching/points/poi-index.ts';
+import { number } from '../values.ts';
 import { acceptable, answerAgain, etagOf } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { viewId } from './hydra.ts';
@@ -18,9 +19,9 @@ export const POINTS_MAX = 1_000;
 
 export const POINT_PARAMETERS = {
   'facilities[]': { ...choicesParameter('Categories; none: all of them.', FACILITIES), property: 'type' },
-  lat: numberParameter('Latitude, degrees.', { min: -90, max: 90 }),
-  lon: numberParameter('Longitude, degrees.', { min: -180, max: 180 }),
-  radius: numberParameter('Distance in kilometres.', { min: 0, max: 50 }, 1),
+  lat: numberParameter('Latitude, degrees.', number(-90, 90)),
+  lon: numberParameter('Longitude, degrees.', number(-180, 180)),
+  radius: numberParameter('Distance in kilometres.', number(0, 50), 1),
 } as const;
 
 const ANSWERS_MAX = 10_000;

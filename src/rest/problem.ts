@@ -180,15 +180,6 @@ export const VIOLATION_CODES = {
 
 export type ViolationCode = keyof typeof VIOLATION_CODES;
 
-/** Of an issue of zod: its own words are no part of the contract. */
-export function codeOf({ code, ...issue }: { readonly code: string }): ViolationCode {
-  const isNumber = 'origin' in issue && (issue.origin === 'number' || issue.origin === 'int');
-  if (code === 'too_small') return isNumber ? 'below_minimum' : 'too_short';
-  if (code === 'too_big') return isNumber ? 'above_maximum' : 'too_long';
-  if (code === 'unrecognized_keys') return 'unknown_member';
-  return code === 'invalid_type' || code === 'invalid_format' ? code : 'invalid_value';
-}
-
 export const PROBLEM_TYPES = {
   'about:blank': { en: 'The HTTP status says it all.', fr: 'Le code HTTP dit tout.' },
   '/docs.jsonld#ConstraintViolationList': {

@@ -5,21 +5,14 @@ import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { type PropertyDocument, propertyDocument } from '../engine/domain/property-document.ts';
 import { listMatchedProperties, type PropertyOrder, readHeldProperties } from '../engine/store/properties.ts';
+import { Fault } from '../values.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, offsetOf, type Paging } from './hydra.ts';
 import { notFound } from './problem.ts';
-import {
-  BadParameter,
-  type Direction,
-  ITEMS_PER_PAGE_MAX,
-  orderParameter,
-  PAGING,
-  type ParameterRule,
-  readQuery,
-} from './query.ts';
+import { type Direction, ITEMS_PER_PAGE_MAX, orderParameter, PAGING, type ParameterRule, readQuery } from './query.ts';
 import { FAULTS, THINGS } from './sentences.ts';
 
 const uuids: ParameterRule<readonly Uuid[]> = {
@@ -30,9 +23,9 @@ const uuids: ParameterRule<readonly Uuid[]> = {
   isList: true,
   property: 'uuid',
   parse: (values) => {
-    if (values.length > ITEMS_PER_PAGE_MAX) return new BadParameter(FAULTS.uuidsMost(ITEMS_PER_PAGE_MAX));
+    if (values.length > ITEMS_PER_PAGE_MAX) return new Fault(FAULTS.uuidsMost(ITEMS_PER_PAGE_MAX));
     const parsed = values.map(parseUuid);
-    return parsed.every((uuid) => uuid !== null) ? [...new Set(parsed)] : new BadParameter(FAULTS.uuids);
+    return parsed.every((uuid) => uuid !== null) ? [...new Set(parsed)] : new Fault(FAULTS.uuids);
   },
 };
 

@@ -4,10 +4,8 @@
  */
 
 import type { Context } from 'koa';
-import { z } from 'zod';
-import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
-import { isStorable } from '../engine/domain/text.ts';
-import { NUMBER, ownPath } from './member-rules.ts';
+import type { Uuid } from '../engine/domain/ids.ts';
+import { Fault, FLAG, INSTANT, integer, NUMBER, oneOf, text, uuidIn, type ValueRule } from '../values.ts';
 import { Problem } from './problem.ts';
 import { FAULTS, joined, ofParameter, REFUSALS, type Sentence } from './sentences.ts';
 
@@ -16,8 +14,8 @@ export interface ParameterRule<Value> {
   /** JSON Schema of the value, for OpenAPI. */
   readonly schema: Readonly<Record<string, unknown>>;
   readonly isRequired?: boolean;
-  /** The parsed value, or the text of a `Problem`. */
-  readonly parse: (values: readonly string[], baseUrl?: string) => Value | BadParameter;
+  /** The parsed value, or what is wrong. */
+  readonly parse: (values: readonly string[], baseUrl?: string) => Value | Fault;
   /** `facilities[]` and `facilities[0]` mean the same. */
   readonly isList?: boolean;
   /** The filtered or ordered member; null for neither. */
@@ -26,16 +24,9 @@ export interface ParameterRule<Value> {
   readonly isUndocumented?: boolean;
 }
 
-export class BadParameter {
-  readonly message: Sentence;
-  constructor(message: Sentence) {
-    this.message = message;
-  }
-}
-
 export type Rules = Readonly<Record<string, ParameterRule<unknown>>>;
 export type ParsedQuery<R extends Rules> = {
-  readonly [Name in keyof R]: Exclude<ReturnType<R[Name]['parse']>, BadParameter>;
+  readonly [Name in keyof R]: Exclude<ReturnType<R[Name]['parse']>, Fault>;
 };
 
 /**
@@ -59,7 +50,7 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
   const entries = Object.entries(rules).map(([name, rule]) => {
     const values = found.get(name) ?? [];
     const parsed = readParameter(rule, values, String(ctx.state.baseUrl ?? ''));
-    if (parsed instanceof BadParameter) faults.push(ofParameter(name, parsed.message));
+    if (parsed instanceof Fault) faults.push(ofParameter(name, parsed.message));
     return [name, parsed];
   });
   if ([...found.keys()].filter((name) => name.startsWith('order[')).length > 1) faults.push(REFUSALS.oneOrder);
@@ -74,8 +65,8 @@ export function documentedRules(rules: Rules): readonly (readonly [string, Param
 }
 
 function readParameter(rule: ParameterRule<unknown>, values: readonly string[], baseUrl: string): unknown {
-  if (values.length === 0 && rule.isRequired) return new BadParameter(FAULTS.required);
-  if (values.length > 1 && !rule.isList) return new BadParameter(FAULTS.twice);
+  if (values.length === 0 && rule.isRequired) return new Fault(FAULTS.required);
+  if (values.length > 1 && !rule.isList) return new Fault(FAULTS.twice);
   return rule.parse(values, baseUrl);
 }
 
@@ -85,16 +76,27 @@ function ruleNameOf(sent: string, rules: Rules): string | null {
   return Object.hasOwn(rules, listName) ? listName : null;
 }
 
-export function textParameter(description: string, lengthMax = 255): ParameterRule<string | null> {
+/** `absent`: without the parameter. `valueOf`: the value that a text stands for, or the text. */
+function parameter<Value, Absent>(
+  description: string,
+  { schema, read }: ValueRule<Value>,
+  absent: Absent,
+  valueOf: (text: string) => unknown = String,
+): ParameterRule<Value | Absent> {
   return {
     description,
-    schema: { type: 'string', maxLength: lengthMax },
-    parse: ([value]) => {
-      if (value === undefined || value === '') return null;
-      if (value.length > lengthMax) return new BadParameter(FAULTS.characters(lengthMax));
-      return !isStorable(value) ? new BadParameter(FAULTS.nul) : value;
-    },
+    schema,
+    parse: ([text], baseUrl) => (text === undefined ? absent : read(valueOf(text), baseUrl)),
   };
+}
+
+/** An empty one is absent. */
+function unlessEmpty<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
+  return { ...rule, parse: (values, baseUrl) => rule.parse(values[0] === '' ? [] : values, baseUrl) };
+}
+
+export function textParameter(description: string, lengthMax = 255): ParameterRule<string | null> {
+  return unlessEmpty(parameter(description, text(lengthMax), null));
 }
 
 /** `rule`, accepted and not described. */
@@ -102,35 +104,28 @@ export function undocumented<Value>(rule: ParameterRule<Value>): ParameterRule<V
   return { ...rule, isUndocumented: true };
 }
 
-/** Repeatable; empty ones are left out. */
-export function textsParameter(description: string, lengthMax = 255): ParameterRule<readonly string[]> {
-  const { schema, parse } = textParameter(description, lengthMax);
+/** Repeatable. The first fault counts. */
+export function listParameter<Item>(description: string, { schema, read }: ValueRule<Item>) {
   return {
     description,
     schema: { type: 'array', items: schema },
     isList: true,
-    parse: (values) => {
-      const texts: string[] = [];
-      for (const value of values) {
-        const text = parse([value]);
-        if (text instanceof BadParameter) return text;
-        if (text !== null) texts.push(text);
-      }
-      return texts;
+    parse(values: readonly string[]): readonly Item[] | Fault {
+      const items = values.map((value) => read(value));
+      return items.find((item) => item instanceof Fault) ?? (items as readonly Item[]);
     },
   };
 }
 
+/** Empty ones are left out. */
+export function textsParameter(description: string, lengthMax = 255): ParameterRule<readonly string[]> {
+  const rule = listParameter(description, text(lengthMax));
+  return { ...rule, parse: (values) => rule.parse(values.filter((value) => value !== '')) };
+}
+
 export function booleanParameter(description: string): ParameterRule<boolean | null> {
-  return {
-    description,
-    schema: { type: 'boolean' },
-    parse: ([value]) => {
-      if (value === undefined || value === '') return null;
-      if (/^(true|1)$/i.test(value)) return true;
-      return /^(false|0)$/i.test(value) ? false : new BadParameter(FAULTS.flag);
-    },
-  };
+  const valueOf = (value: string) => (/^(true|1)$/i.test(value) ? true : /^(false|0)$/i.test(value) ? false : value);
+  return unlessEmpty(parameter(description, FLAG, null, valueOf));
 }
 
 /** One of `choices`, in any case; null when absent. An empty one is none of them. */
@@ -138,33 +133,13 @@ export function choiceParameter<const Choice extends string>(
   description: string,
   choices: readonly Choice[],
 ): ParameterRule<Choice | null> {
-  return {
-    description,
-    schema: { type: 'string', enum: choices },
-    parse: ([value]) => {
-      if (value === undefined) return null;
-      const choice = choices.find((one) => one.toLowerCase() === value.toLowerCase());
-      return choice ?? new BadParameter(FAULTS.oneOf(choices));
-    },
-  };
-}
-
-/** The UUID in `text`, alone or as the last segment of an IRI such as `/searches/{uuid}`; null when there is none. */
-export function referenceOf(text: string, collection: string, baseUrl: string): Uuid | null {
-  const pattern = new RegExp(`^(?:/?${collection}/)?([^/]+)$`);
-  return parseUuid(pattern.exec(ownPath(text, baseUrl) ?? '')?.[1] ?? '');
+  const valueOf = (value: string) => choices.find((one) => one.toLowerCase() === value.toLowerCase());
+  return parameter(description, oneOf(choices), null, valueOf);
 }
 
 /** A reference; null when absent. */
 export function referenceParameter(description: string, collection: string): ParameterRule<Uuid | null> {
-  return {
-    description,
-    schema: { type: 'string', format: 'iri-reference' },
-    parse: ([value], baseUrl = '') =>
-      value === undefined
-        ? null
-        : (referenceOf(value, collection, baseUrl) ?? new BadParameter(FAULTS.iriOf(collection))),
-  };
+  return parameter(description, uuidIn(collection), null);
 }
 
 /** Any of `choices`, repeatable; none means all of them. */
@@ -172,69 +147,32 @@ export function choicesParameter<const Choice extends string>(
   description: string,
   choices: readonly Choice[],
 ): ParameterRule<readonly Choice[]> {
+  const rule = listParameter(description, oneOf(choices));
   return {
-    description,
-    schema: { type: 'array', items: { type: 'string', enum: choices } },
-    isList: true,
-    parse: (values) => {
-      const chosen = choices.filter((choice) => values.includes(choice));
-      const isKnown = values.every((value) => (choices as readonly string[]).includes(value));
-      if (!isKnown) return new BadParameter(FAULTS.oneOf(choices));
-      return chosen.length === 0 ? choices : chosen;
+    ...rule,
+    parse(values) {
+      const chosen = rule.parse(values);
+      if (chosen instanceof Fault) return chosen;
+      return chosen.length === 0 ? choices : choices.filter((choice) => chosen.includes(choice));
     },
   };
-}
-
-export interface NumberBounds {
-  readonly min: number;
-  readonly max: number;
-  readonly isInteger?: boolean;
 }
 
 /** In any notation. `fallback` when absent; without one the parameter is required. */
-export function numberParameter(description: string, bounds: NumberBounds, fallback?: number): ParameterRule<number> {
-  const { min, max, isInteger = false } = bounds;
-  const pattern = isInteger ? /^[-+ ]?\d{1,15}$/ : NUMBER;
-  return {
-    description,
-    schema: {
-      type: isInteger ? 'integer' : 'number',
-      minimum: min,
-      maximum: max,
-      ...(fallback === undefined ? {} : { default: fallback }),
-    },
-    isRequired: fallback === undefined,
-    parse: ([value]) => {
-      if (value === undefined) return fallback ?? new BadParameter(FAULTS.required);
-      const number = pattern.test(value) ? Number(value) : Number.NaN;
-      return number >= min && number <= max ? number : new BadParameter(FAULTS.between(isInteger, min, max));
-    },
-  };
+export function numberParameter(
+  description: string,
+  { schema, read }: ValueRule<number>,
+  fallback?: number,
+): ParameterRule<number> {
+  const pattern = schema.type === 'integer' ? /^[-+ ]?\d{1,15}$/ : NUMBER;
+  const rule = { schema: fallback === undefined ? schema : { ...schema, default: fallback }, read };
+  const valueOf = (value: string) => (pattern.test(value) ? Number(value) : value);
+  return { ...parameter(description, rule, fallback as number, valueOf), isRequired: fallback === undefined };
 }
-
-/** A date means its beginning in UTC. An unencoded plus sign has become a space. */
-const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+\- ]\d{2}:?\d{2}))?$/i;
 
 /** A moment, ISO 8601; null when absent. */
 function instantParameter(description: string): ParameterRule<Date | null> {
-  return {
-    description: `${description} ISO 8601, with an offset; a date is its beginning in UTC.`,
-    // A date is accepted too, and types of date that generators make write neither form (Rust, Ruby, PHP).
-    schema: { type: 'string' },
-    parse: ([value]) => {
-      if (value === undefined) return null;
-      const at = instantOf(value);
-      return at ?? new BadParameter(FAULTS.instant);
-    },
-  };
-}
-
-/** Null when it is none. */
-export function instantOf(text: string): Date | null {
-  const at = INSTANT.test(text) ? new Date(text.replace(' ', '+')) : null;
-  const year = at?.getUTCFullYear() ?? Number.NaN;
-  // PostgreSQL knows no year 0; JavaScript takes the 30th of February for a day in March.
-  return year >= 1 && year <= 9_999 && z.regexes.date.test(text.slice(0, 10)) ? at : null;
+  return parameter(`${description} ISO 8601, with an offset; a date is its beginning in UTC.`, INSTANT, null);
 }
 
 /** Both are inside, as in API Platform. */
@@ -253,25 +191,19 @@ export const ITEMS_PER_PAGE_MAX = 100;
 const PAGE_MAX = 10_000_000;
 
 /** A larger value is reduced to the maximum: clients that want everything request a thousand. */
-function itemsPerPageParameter(fallback: number): ParameterRule<number> {
-  return {
-    description: `Members on a page; more than ${ITEMS_PER_PAGE_MAX} are ${ITEMS_PER_PAGE_MAX}.`,
-    schema: { type: 'integer', minimum: 1, default: fallback },
-    property: null,
-    parse: ([value]) => {
-      if (value === undefined) return fallback;
-      const isCount = /^[+ ]?0*[1-9]\d*$/.test(value);
-      return isCount ? Math.min(Number(value), ITEMS_PER_PAGE_MAX) : new BadParameter(FAULTS.positiveInteger);
-    },
-  };
-}
+const itemsPerPage: ParameterRule<number> = {
+  description: `Members on a page; more than ${ITEMS_PER_PAGE_MAX} are ${ITEMS_PER_PAGE_MAX}.`,
+  schema: { type: 'integer', minimum: 1, default: ITEMS_PER_PAGE_DEFAULT },
+  property: null,
+  parse: ([value = String(ITEMS_PER_PAGE_DEFAULT)]) => {
+    const isCount = /^[+ ]?0*[1-9]\d*$/.test(value);
+    return isCount ? Math.min(Number(value), ITEMS_PER_PAGE_MAX) : new Fault(FAULTS.positiveInteger);
+  },
+};
 
 export const PAGING = {
-  page: {
-    ...numberParameter('Page of the collection, from 1.', { min: 1, max: PAGE_MAX, isInteger: true }, 1),
-    property: null,
-  },
-  itemsPerPage: itemsPerPageParameter(ITEMS_PER_PAGE_DEFAULT),
+  page: { ...numberParameter('Page of the collection, from 1.', integer(1, PAGE_MAX), 1), property: null },
+  itemsPerPage,
 } as const;
 
 export type Direction = 'asc' | 'desc';

@@ -9,10 +9,9 @@ import { hostFault } from '../engine/delivery/connector.ts';
 import { ASKED_CRITERIA, plainCriteria, rangeAsked } from '../engine/domain/criterion-table.ts';
 import { impliedFeature } from '../engine/domain/features.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
-import { isStorable } from '../engine/domain/text.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { EndpointRules, PortRange } from './dependencies.ts';
-import { isIgnored, REFUSED, readingOf } from './member-rules.ts';
+import { isIgnored, isRecord, REFUSED } from './member-rules.ts';
 import { Violations } from './problem.ts';
 import { SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
 import { FAULTS, KINDS_OF_MEMBER, type Sentence } from './sentences.ts';
@@ -176,11 +175,8 @@ function readMember(
   { baseUrl }: InputRules,
   violations: Violations,
 ): void {
-  const read = SEARCH_MEMBERS[name].read(value, readingOf(name, baseUrl, violations));
-  // A context is stored as JSON, which writes such text with escapes.
-  if (typeof read === 'string' && name !== 'context' && !isStorable(read)) {
-    violations.add([name], FAULTS.text, 'invalid_text');
-  } else if (read !== REFUSED) input[name] = read;
+  const read = SEARCH_MEMBERS[name].read(value, { baseUrl, violations, path: [name] });
+  if (read !== REFUSED) input[name] = read;
 }
 
 /** Ids become keys; an unknown id is a violation. */
@@ -268,10 +264,6 @@ function findImpliedFeatures(members: SearchMembers, before: SearchMembers | nul
 
 function isMemberName(name: string): name is SearchMemberName {
   return Object.hasOwn(SEARCH_MEMBERS, name);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -4,11 +4,10 @@
  */
 
 import type { Context } from 'koa';
-import type { InLanguages, Language, Unit } from '../engine/domain/criterion-words.ts';
+import type { Language, Unit } from '../engine/domain/criterion-words.ts';
+import { count, type Sentence, said } from '../values.ts';
 
-export type Sentence = InLanguages<string>;
-
-const said = (en: string, fr: string): Sentence => ({ en, fr });
+export type { Sentence };
 
 /** Text that is the same in every language, or comes from a library with one language. */
 export const verbatim = (text: string): Sentence => said(text, text);
@@ -23,23 +22,12 @@ export const ofMember = (name: string, { en, fr }: Sentence): Sentence =>
 /** `radius must be …`, `radius doit …` */
 export const ofParameter = (name: string, { en, fr }: Sentence): Sentence => said(`${name} ${en}`, `${name} ${fr}`);
 
-/** In the French format: `250 000`. */
-const count = (value: number): string => value.toLocaleString('fr');
-
-/** About a member of a body, or a parameter. */
+/** About a member of a body, or a parameter; `values.ts` has what is wrong with a single value. */
 export const FAULTS = {
   required: said('is required', 'est à remplir'),
   blankTitle: said('must not be blank', 'Donnez un titre'),
-  string: said('must be a string', 'doit être un texte'),
   array: said('must be an array', 'doit être une liste'),
-  flag: said('must be true or false', 'doit être true ou false'),
-  integer: said('must be an integer', 'doit être un nombre entier'),
-  negative: said('must be 0 or more', 'ne peut pas être négatif'),
   positiveInteger: said('must be an integer of 1 or more', 'doit être un nombre entier, de 1 au moins'),
-  atLeast: (least: number) => said(`must be at least ${least}`, `doit être au moins ${count(least)}`),
-  atMost: (most: number) => said(`must be at most ${most}`, `doit être au plus ${count(most)}`),
-  characters: (most: number) => said(`must have at most ${most} characters`, `a au plus ${count(most)} caractères`),
-  items: (most: number) => said(`must have at most ${most} items`, `a au plus ${count(most)} éléments`),
   bytesAsJson: (most: number) =>
     said(`must have at most ${most} bytes as JSON`, `a au plus ${count(most)} octets en JSON`),
   parts: (most: number) =>
@@ -47,15 +35,6 @@ export const FAULTS = {
       `must have at most ${most} objects, lists and members in all`,
       `a au plus ${count(most)} objets, listes et membres en tout`,
     ),
-  between: (isInteger: boolean, min: number, max: number) =>
-    said(
-      `must be ${isInteger ? 'an integer' : 'a number'} from ${min} to ${max}`,
-      `doit être un nombre${isInteger ? ' entier' : ''} de ${count(min)} à ${count(max)}`,
-    ),
-  decimal: ({ en, fr }: Sentence) => said(`must be a number or a decimal string, ${en}`, `doit être un nombre, ${fr}`),
-  decimalWithin: ({ en, fr }: Sentence) => said(`must be ${en}`, `doit être un nombre ${fr}`),
-  degrees: (most: number) => said(`from -${most} to ${most}`, `entre −${most} et ${most}`),
-  aboveZero: (most: number) => said(`above 0 and at most ${most}`, `au-dessus de 0, et ${most} au plus`),
   aboveMaximum: (most: number, unit: Unit) => {
     const [en, fr] = unit === 'year' ? [most, most] : [most.toLocaleString('en'), count(most)];
     return said(`must not be above the maximum, which is ${en}`, `ne doit pas dépasser le maximum, qui est de ${fr}`);
@@ -65,15 +44,6 @@ export const FAULTS = {
   impliedBy: (name: string) =>
     said(`is part of ${name}, which includedFeatures names`, `est compris dans ${name}, que demande includedFeatures`),
   circle: said('lat, lon and radius come together', 'la latitude, la longitude et le rayon vont ensemble'),
-  oneOf: (choices: readonly (string | number)[]) =>
-    said(`must be one of ${choices.join(', ')}`, `doit être l’un de : ${choices.join(', ')}`),
-  oneOrSeveralOf: (choices: readonly (string | number)[]) =>
-    said(
-      `must be one of ${choices.join(', ')} or an array of them`,
-      `doit être l’un de ${choices.join(', ')}, ou une liste`,
-    ),
-  meaning: (meanings: string) => said(`must be ${meanings}`, `doit être ${meanings.replaceAll(' or ', ' ou ')}`),
-  text: said('contains U+0000 or half a surrogate pair', 'contient un caractère qui n’en est pas un'),
   consent: said('must be an object of source and at, or null', 'doit être un objet avec source et at, ou null'),
   threshold: said(
     'must be an object of percent, amount, direction and since, with one of the first three',
@@ -84,12 +54,6 @@ export const FAULTS = {
       `must be null, or an object of a threshold for ${fields.join(' or ')}`,
       `doit être null, ou un objet avec un seuil pour ${fields.join(' ou ')}`,
     ),
-  thresholdWithin: (most: number) =>
-    said(
-      `must be a number above 0 and at most ${most}`,
-      `doit être un nombre au-dessus de 0, et ${count(most)} au plus`,
-    ),
-  nul: said('must not contain U+0000', 'ne doit pas contenir U+0000'),
   unknown: (what: Sentence) => said(`is no ${what.en}`, `n’est pas ${what.fr}`),
   unknownNear: (what: Sentence, nearest: string) =>
     said(`is no ${what.en}; the nearest one is ${nearest}`, `n’est pas ${what.fr} ; le plus proche est ${nearest}`),
@@ -108,38 +72,19 @@ export const FAULTS = {
   ),
   zipcode: said('must be five digits', 'doit avoir cinq chiffres'),
   insee: said('must be an INSEE code, such as 83137', 'doit être un code INSEE, tel que 83137'),
-  reference: (collection: string) =>
-    said(
-      `must be an IRI such as /${collection}/1, or an object with it as @id`,
-      `doit être une IRI telle que /${collection}/1, ou un objet qui l’a pour @id`,
-    ),
-  elsewhere: said('is an IRI of another service', 'est une IRI d’un autre service'),
-  iriOf: (collection: string) => said(`must be an IRI of /${collection}`, `doit être une IRI de /${collection}`),
   uuids: said('must be UUIDs', 'doit être une suite d’UUID'),
   uuidsMost: (most: number) => said(`must be at most ${most} UUIDs`, `a au plus ${most} UUID`),
   twice: said('was sent more than once', 'a été envoyé plusieurs fois'),
-  instant: said(
-    'must be a date or a date and time with an offset, ISO 8601',
-    'doit être une date, ou une date et une heure avec décalage, ISO 8601',
-  ),
-  time: said('must be a date and time', 'doit être une date et une heure'),
-  timeWithOffset: said(
-    'must be a date and time with an offset, ISO 8601',
-    'doit être une date et une heure avec décalage, ISO 8601',
-  ),
   withinKept: (days: number) =>
     said(
       `must be within the ${days} days that deliveries are kept`,
       `doit être dans les ${days} jours où les envois sont conservés`,
     ),
   afterUntil: said('must not be after until', 'ne doit pas suivre la fin de la période'),
-  future: said('must not be in the future', 'ne doit pas être dans le futur'),
   usedEndpoint: said(
     'must be an endpoint that something was sent to',
     'doit être une adresse à laquelle quelque chose a été envoyé',
   ),
-  email: said('must be an e-mail address', 'doit être une adresse e-mail'),
-  url: said('must be a URL', 'doit être une adresse complète, telle que https://exemple.fr/webhook'),
   absoluteUrl: said('must be an absolute URL', 'doit être une adresse complète, telle que https://exemple.fr/webhook'),
   https: said('must be an https URL', 'doit commencer par https://'),
   httpsOrHttp: said('must be an https or http URL', 'doit commencer par https:// ou http://'),
@@ -371,18 +316,6 @@ export const REFUSALS = {
     );
   },
 } as const;
-
-/** zod only carries text: the sentence is found by its English text. Filled while modules are loaded only. */
-const ZOD = new Map<string, Sentence>();
-
-export function zodMessage(sentence: Sentence): string {
-  ZOD.set(sentence.en, sentence);
-  return sentence.en;
-}
-
-export function sentenceOfZod(message: string): Sentence {
-  return ZOD.get(message) ?? verbatim(message);
-}
 
 export type { Language };
 

@@ -18,30 +18,24 @@ import { propertyDocument } from '../engine/domain/property-document.ts';
 import { bodyHead, bodyOf } from '../engine/domain/routing.ts';
 import type { SearchMembers } from '../engine/domain/search.ts';
 import { readSigningSecrets } from '../engine/store/webhook-secrets.ts';
+import { text } from '../values.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { identityOf } from './hydra.ts';
 import { ConcurrencyLimit, RateLimiter, waitForOthers } from './limits.ts';
 import { Problem } from './problem.ts';
-import {
-  BadParameter,
-  choiceParameter,
-  type ParameterRule,
-  readQuery,
-  referenceParameter,
-  undocumented,
-} from './query.ts';
+import { choiceParameter, type ParameterRule, readQuery, referenceParameter, undocumented } from './query.ts';
 import { endpointFault } from './search-input.ts';
 import { ownSearch } from './searches.ts';
-import { FAULTS, LIMITED, REFUSALS } from './sentences.ts';
+import { LIMITED, REFUSALS } from './sentences.ts';
 
 /** `endpoint` is validated by the handler, which knows the rules. */
 const endpoint: ParameterRule<string> = {
   description: 'Absolute https URL that receives the delivery.',
   schema: { type: 'string', format: 'uri', maxLength: 2048 },
   isRequired: true,
-  parse: ([value = '']) => (value.length > 2048 ? new BadParameter(FAULTS.characters(2048)) : value),
+  parse: ([value = '']) => text(2_048).read(value),
 };
 
 export const WEBHOOK_TEST_PARAMETERS = {

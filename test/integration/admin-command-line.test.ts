@@ -210,7 +210,7 @@ test('names and limits are bounded, and the bound is told', async () => {
     2,
     /--searches takes a whole number, or default/,
   );
-  await fails(['clients', 'create', 'x', '--burst', '0'], 2, /rate_limit_burst must be 1 to 1000000/);
+  await fails(['clients', 'create', 'x', '--burst', '0'], 2, /rate_limit_burst must be an integer from 1 to 1000000/);
 });
 
 test('headers of a dead letter are shown by their names', async () => {

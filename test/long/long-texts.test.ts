@@ -16,7 +16,7 @@ import { readPoliris } from '../../src/features/feeds/poliris.ts';
 import { messageBytes } from '../../src/features/mail/mail-letter.ts';
 import { mailText } from '../../src/features/mail/mail-text.ts';
 import { escapeHtml } from '../../src/rest/content.ts';
-import { decimalOf } from '../../src/rest/member-rules.ts';
+import { decimalOf } from '../../src/values.ts';
 import { upsertAt } from '../support/adverts.ts';
 import { FOOT, startReader } from '../support/mail-reader.ts';
 import { polirisFile } from '../support/poliris.ts';

@@ -18,11 +18,12 @@ import { dateTimeOrNull, identity, text } from '../../rest/description/field-sch
 import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
 import { jsonBody } from '../../rest/json-body.ts';
 import type { QueryLimiter } from '../../rest/limits.ts';
-import { readBody } from '../../rest/member-rules.ts';
+import { bodySchema, readBody, single } from '../../rest/member-rules.ts';
 import { notFound, Problem } from '../../rest/problem.ts';
 import { orderParameter, PAGING, readQuery } from '../../rest/query.ts';
 import { type Contract, route } from '../../rest/route.ts';
-import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
+import { KINDS_OF_MEMBER, REFUSALS, THINGS } from '../../rest/sentences.ts';
+import { FLAG } from '../../values.ts';
 import { countOwnPauses, listOwnEndpoints, type OwnEndpoint, readOwnEndpoint } from './endpoint-rows.ts';
 
 const ENDPOINT_LIST_PARAMETERS = {
@@ -33,11 +34,11 @@ const ENDPOINT_LIST_PARAMETERS = {
 /** Couriers hold every pause in memory. */
 const OWN_PAUSES_MAX = 1_000;
 
-const EndpointChange = z.strictObject({
-  paused: z.boolean(zodMessage(FAULTS.flag)).meta({
+const ENDPOINT_CHANGE = {
+  paused: single(FLAG, {
     description: 'True: nothing is sent to it. False: your own pause ends, and one after failures.',
   }),
-});
+};
 
 function endpointRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const { database } = dependencies;
@@ -78,7 +79,7 @@ function endpointRoutes(router: Router, dependencies: ApiDependencies, limiter: 
   });
 
   router.patch('/endpoints/:id', acceptable, jsonBody, async (ctx) => {
-    const { paused } = readBody(ctx, EndpointChange, KINDS_OF_MEMBER.endpoint);
+    const { paused } = readBody(ctx, ENDPOINT_CHANGE, KINDS_OF_MEMBER.endpoint);
     const { clientId } = principalOf(ctx);
     const { key, url } = await limiter.runSingle(ctx, () => find(ctx));
     if (paused) {
@@ -166,7 +167,7 @@ const ENDPOINT_CONTRACT: Contract = {
   ],
   resources: { Endpoint: EndpointSchema },
   groups: { Endpoint: 'Where your webhooks go, and how that does.' },
-  bodies: { EndpointChange: { schema: EndpointChange, example: { paused: false } } },
+  bodies: { EndpointChange: { schema: bodySchema(ENDPOINT_CHANGE), example: { paused: false } } },
   examples: () => ({
     Endpoint: endpointDocument({ key: '', url: EXAMPLE_URL, hasMatches: false, hasEvents: true, searches: 2 }),
   }),

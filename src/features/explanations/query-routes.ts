@@ -27,6 +27,7 @@ import {
 import { readPreviewedSearch } from '../../rest/search-input.ts';
 import { idOf, inputRules } from '../../rest/searches.ts';
 import { THINGS } from '../../rest/sentences.ts';
+import { integer } from '../../values.ts';
 import type { FoundOrder, ListedProperties, ListedProperty } from './found-properties.ts';
 import type { CountedPlace, PreviewFigures } from './preview-figures.ts';
 import { queriesOf } from './queries.ts';
@@ -139,17 +140,9 @@ const SAMPLE = 20;
 const PLACES_MAX = 2_000;
 
 export const PREVIEW_PARAMETERS = {
-  days: numberParameter(
-    'Days that `startedPerDay` goes back, today included.',
-    { min: 1, max: 90, isInteger: true },
-    DAYS,
-  ),
-  sample: numberParameter('Properties that are shown, the newest ones.', { min: 0, max: 100, isInteger: true }, SAMPLE),
-  places: numberParameter(
-    'Properties whose places are answered, for a map.',
-    { min: 0, max: PLACES_MAX, isInteger: true },
-    0,
-  ),
+  days: numberParameter('Days that `startedPerDay` goes back, today included.', integer(1, 90), DAYS),
+  sample: numberParameter('Properties that are shown, the newest ones.', integer(0, 100), SAMPLE),
+  places: numberParameter('Properties whose places are answered, for a map.', integer(0, PLACES_MAX), 0),
 } as const;
 
 export function previewRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {

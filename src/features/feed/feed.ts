@@ -24,6 +24,7 @@ import { type Contract, route, type Samples } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { ownSearch } from '../../rest/searches.ts';
 import { LIMITED, REFUSALS, type Sentence } from '../../rest/sentences.ts';
+import { integer as integerRule } from '../../values.ts';
 import {
   FEED_START,
   type FedDelivery,
@@ -53,12 +54,8 @@ const FEED_PARAMETERS = {
     CURSOR_LENGTH_MAX,
   ),
   search: referenceParameter('The search whose feed it is; without it, that of all searches.', 'searches'),
-  limit: numberParameter('Items at most.', { min: 1, max: LIMIT_MAX, isInteger: true }, LIMIT_DEFAULT),
-  wait: numberParameter(
-    'Seconds to wait while there is nothing new.',
-    { min: 0, max: WAIT_SECONDS_MAX, isInteger: true },
-    0,
-  ),
+  limit: numberParameter('Items at most.', integerRule(1, LIMIT_MAX), LIMIT_DEFAULT),
+  wait: numberParameter('Seconds to wait while there is nothing new.', integerRule(0, WAIT_SECONDS_MAX), 0),
 } as const;
 
 /** A page is held in memory until its client has read it, so few are large at a time. */

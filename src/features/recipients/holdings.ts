@@ -4,11 +4,11 @@
  * searches. What a client holds is read and erased by these places.
  */
 
-import { z } from 'zod';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import { readAttempts } from '../../engine/store/attempts.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { identityOf } from '../../rest/hydra.ts';
+import { Fault, RECIPIENT_ADDRESS } from '../../values.ts';
 import { addressesIn, addressPattern, partPattern, RUN_PATTERN } from './address-forms.ts';
 
 export interface Recipient {
@@ -17,11 +17,10 @@ export interface Recipient {
 }
 
 export const EMAILS_MAX = 10_000;
-const ADDRESS_LENGTH_MAX = 320;
 
 /** As a search takes it. */
 export function isAddress(text: string): boolean {
-  return text.length <= ADDRESS_LENGTH_MAX && z.email().safeParse(text).success;
+  return !(RECIPIENT_ADDRESS.read(text) instanceof Fault);
 }
 
 export const CONSENT_SOURCE = "members -> 'notificationConsent' ->> 'source'";

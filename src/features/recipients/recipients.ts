@@ -9,14 +9,14 @@ import { z } from 'zod';
 import type { Queryable } from '../../engine/store/database.ts';
 import type { Feature } from '../../feature.ts';
 import type { AdminDependencies } from '../../grpc/dependencies.ts';
-import { notFound as grpcNotFound, invalidArgument } from '../../grpc/errors.ts';
+import { notFound as grpcNotFound } from '../../grpc/errors.ts';
 import type {
   EraseRecipientsRequest,
   EraseRecipientsResponse,
   GetRecipientsRequest,
   GetRecipientsResponse,
 } from '../../grpc/generated/vigie/admin/v1/recipients.ts';
-import { nameOf, optionalClientId } from '../../grpc/names.ts';
+import { nameOf, optionalClientId, valueOf } from '../../grpc/names.ts';
 import { principalOf } from '../../rest/auth.ts';
 import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
@@ -35,6 +35,7 @@ import { notFound } from '../../rest/problem.ts';
 import { type Contract, route } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { THINGS } from '../../rest/sentences.ts';
+import { RECIPIENT_ADDRESS } from '../../values.ts';
 import { eraseAtClients, eraseItems, eraseRecipient } from './erasure.ts';
 import {
   documentOfClients,
@@ -100,8 +101,10 @@ async function eraseRecipients(
 }
 
 async function namedIn({ address, client }: GetRecipientsRequest, database: Queryable) {
-  if (!isAddress(address)) throw invalidArgument('address', 'must be an e-mail address');
-  return { address, clientId: await optionalClientId('client', client, database) };
+  return {
+    address: valueOf('address', RECIPIENT_ADDRESS, address),
+    clientId: await optionalClientId('client', client, database),
+  };
 }
 
 /** Answers and logs do not repeat the address. */

@@ -22,9 +22,17 @@ import {
   Recovery_State,
   type StartRecoveryRequest,
 } from '../../grpc/generated/vigie/admin/v1/recoveries.ts';
-import { clientIdOf, nameOf, optionalClientId, optionalUuidOfName, textOf, uuidOfName } from '../../grpc/names.ts';
+import {
+  clientIdOf,
+  nameOf,
+  optionalClientId,
+  optionalUuidOfName,
+  optionalValue,
+  uuidOfName,
+} from '../../grpc/names.ts';
 import { cutPage, pageOf, uuidCursorOf } from '../../grpc/paging.ts';
 import { Problem } from '../../rest/problem.ts';
+import { FUTURE, text } from '../../values.ts';
 import { RECOVERY_CONTRACT, recoveryRoutes } from './recovery-routes.ts';
 import {
   createRecovery,
@@ -116,12 +124,12 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
   const { startTime: since, endTime: until = present } = request;
   if (since === undefined) throw invalidArgument('start_time', 'must be set');
   if (since > until) throw invalidArgument('start_time', 'must not be after end_time');
-  if (since > present) throw invalidArgument('start_time', 'must not be in the future');
+  if (since > present) throw invalidArgument('start_time', FUTURE.en);
   if (!isWithinKept(since, present, retentionDays.deliveries)) {
     throw invalidArgument('start_time', `must be within the ${retentionDays.deliveries} days that deliveries are kept`);
   }
   const clientId = await clientIdOf('client', request.client, database);
-  const endpoint = textOf('endpoint_url', request.endpointUrl, ENDPOINT_LENGTH_MAX) || null;
+  const endpoint = optionalValue('endpoint_url', text(ENDPOINT_LENGTH_MAX), request.endpointUrl);
   if (endpoint !== null && !(await isEndpointKnown(database, endpointKeyOf(clientId, endpoint)))) {
     throw invalidArgument('endpoint_url', 'must be an endpoint of the client, to which something was sent');
   }

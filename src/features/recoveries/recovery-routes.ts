@@ -14,13 +14,14 @@ import { dateTime, dateTimeOrNull, identity, link, textOrNull } from '../../rest
 import { collection, identityOf } from '../../rest/hydra.ts';
 import { once } from '../../rest/idempotency.ts';
 import { jsonBody } from '../../rest/json-body.ts';
-import { readBody } from '../../rest/member-rules.ts';
+import { bodySchema, type MemberRule, nullable, optional, readBody, single } from '../../rest/member-rules.ts';
 import { notFound, Violations } from '../../rest/problem.ts';
-import { instantOf, PAGING, readQuery, referenceOf } from '../../rest/query.ts';
+import { PAGING, readQuery } from '../../rest/query.ts';
 import { type Contract, route } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { idOf, ownSearch } from '../../rest/searches.ts';
-import { FAULTS, KINDS_OF_MEMBER, THINGS, zodMessage } from '../../rest/sentences.ts';
+import { FAULTS, KINDS_OF_MEMBER, THINGS } from '../../rest/sentences.ts';
+import { FLAG, FUTURE, INSTANT, text, uuidIn } from '../../values.ts';
 import {
   createRecovery,
   isEndpointKnown,
@@ -38,28 +39,25 @@ const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
 
-const instant = (description: string) => z.string(zodMessage(FAULTS.time)).meta({ description, format: 'date-time' });
+const RECOVERY_CREATION = {
+  since: single(INSTANT, {
+    ...{ format: 'date-time', description: 'From when on, ISO 8601 with an offset; within what is kept.' },
+  }),
+  until: unlessSaid(single(INSTANT, { format: 'date-time' }), 'Up to when; now unless said otherwise.'),
+  search: unlessSaid(
+    single(uuidIn('searches')),
+    'The search whose webhooks are sent again; all unless said otherwise.',
+  ),
+  endpoint: unlessSaid(
+    single(text(ENDPOINT_LENGTH_MAX)),
+    'Where they went, as the deliveries say; anywhere unless said otherwise.',
+  ),
+  includeDelivered: unlessSaid(single(FLAG), 'True: what was delivered as well.'),
+};
 
-const RecoveryCreation = z.strictObject({
-  since: instant('From when on, ISO 8601 with an offset; within what is kept.'),
-  until: instant('Up to when; now unless said otherwise.').nullish(),
-  search: z
-    .string(zodMessage(FAULTS.iriOf('searches')))
-    .nullish()
-    .meta({
-      description: 'The search whose webhooks are sent again; all unless said otherwise.',
-      format: 'iri-reference',
-    }),
-  endpoint: z
-    .string(zodMessage(FAULTS.url))
-    .max(ENDPOINT_LENGTH_MAX, zodMessage(FAULTS.characters(ENDPOINT_LENGTH_MAX)))
-    .nullish()
-    .meta({ description: 'Where they went, as the deliveries say; anywhere unless said otherwise.' }),
-  includeDelivered: z
-    .boolean(zodMessage(FAULTS.flag))
-    .nullish()
-    .meta({ description: 'True: what was delivered as well.' }),
-});
+function unlessSaid<Value>(rule: MemberRule<Value>, description: string) {
+  return optional(nullable(rule, description, null));
+}
 
 const WHAT = THINGS.recovery;
 
@@ -102,42 +100,32 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
 
 /** Throws 404 and 422 `Problem`s. */
 async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Promise<NewRecovery> {
-  const body = readBody(ctx, RecoveryCreation, KINDS_OF_MEMBER.recovery);
-  const { endpoint = null, includeDelivered = false } = body;
+  const body = readBody(ctx, RECOVERY_CREATION, KINDS_OF_MEMBER.recovery);
   const { now, settings } = dependencies;
-  const violations = new Violations();
-  const read = (name: 'since' | 'until', fallback: Date): Date => {
-    const sent = body[name] ?? null;
-    if (sent === null) return fallback;
-    const at = instantOf(sent);
-    if (at === null) violations.add([name], FAULTS.timeWithOffset, 'invalid_time');
-    return at ?? fallback;
-  };
-  const present = now();
-  const [since, until] = [read('since', present), read('until', present)];
   const { deliveriesKeptDays } = settings;
+  const present = now();
+  const { since, endpoint = null } = body;
+  const until = body.until ?? present;
+  const violations = new Violations();
   if (!isWithinKept(since, present, deliveriesKeptDays))
     violations.add(['since'], FAULTS.withinKept(deliveriesKeptDays), 'too_old');
   if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
   // A later end is cut to the present.
-  else if (since > present) violations.add(['since'], FAULTS.future, 'min_above_max');
-  const sentSearch = body.search ?? null;
-  const searchId = sentSearch === null ? null : referenceOf(sentSearch, 'searches', String(ctx.state.baseUrl ?? ''));
-  if (sentSearch !== null && searchId === null) violations.add(['search'], FAULTS.iriOf('searches'), 'invalid_iri');
+  else if (since > present) violations.add(['since'], FUTURE, 'min_above_max');
   const { clientId } = principalOf(ctx);
   const isKnown =
     endpoint === null || (await isEndpointKnown(dependencies.database, endpointKeyOf(clientId, endpoint)));
   if (!isKnown) violations.add(['endpoint'], FAULTS.usedEndpoint, 'unknown_endpoint');
   violations.throwAny();
-  const search = searchId === null ? null : await ownSearch(ctx, dependencies, searchId);
+  const search = body.search ? await ownSearch(ctx, dependencies, body.search) : null;
   return {
     id: timeOrderedUuid(present),
     clientId,
     searchNumber: search?.number ?? null,
-    endpoint: endpoint ?? null,
+    endpoint,
     since,
     until: until > present ? present : until,
-    includesDelivered: includeDelivered ?? false,
+    includesDelivered: body.includeDelivered ?? false,
   };
 }
 
@@ -212,7 +200,7 @@ export const RECOVERY_CONTRACT: Contract = {
   groups: { Recovery: 'Webhooks that failed since a moment, sent again.' },
   bodies: {
     RecoveryCreation: {
-      schema: RecoveryCreation,
+      schema: bodySchema(RECOVERY_CREATION),
       example: { since: new Date(Date.now() - 86_400_000).toISOString().replace(/T.*/, 'T08:15:00+01:00') },
     },
   },

@@ -15,28 +15,28 @@ import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { dateTime, dateTimeOrNull, identity, text, uuid } from '../../rest/description/field-schemas.ts';
 import { collection, identityOf } from '../../rest/hydra.ts';
 import { optionalJsonBody } from '../../rest/json-body.ts';
-import { readBody } from '../../rest/member-rules.ts';
+import { bodySchema, nullable, optional, readBody, single } from '../../rest/member-rules.ts';
 import { notFound, Problem } from '../../rest/problem.ts';
 import { PAGING, readQuery } from '../../rest/query.ts';
 import { type Contract, route } from '../../rest/route.ts';
 import { idOf } from '../../rest/searches.ts';
-import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
+import { KINDS_OF_MEMBER, REFUSALS, THINGS } from '../../rest/sentences.ts';
+import { integer } from '../../values.ts';
 
 const WEBHOOK_SECRET_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const OVERLAP_HOURS_DEFAULT = 24;
 const OVERLAP_HOURS_MAX = 720;
 
-const WebhookSecretCreation = z.strictObject({
-  overlapHours: z
-    .int(zodMessage(FAULTS.integer))
-    .min(0, zodMessage(FAULTS.negative))
-    .max(OVERLAP_HOURS_MAX, zodMessage(FAULTS.atMost(OVERLAP_HOURS_MAX)))
-    .nullish()
-    .meta({
-      description: `For how long the older secrets sign on, hours; ${OVERLAP_HOURS_DEFAULT} unless said otherwise.`,
-    }),
-});
+const SECRET_CREATION = {
+  overlapHours: optional(
+    nullable(
+      single(integer(0, OVERLAP_HOURS_MAX)),
+      `For how long the older secrets sign on, hours; ${OVERLAP_HOURS_DEFAULT} unless said otherwise.`,
+      OVERLAP_HOURS_DEFAULT,
+    ),
+  ),
+};
 
 const WHAT = THINGS.webhookSecret;
 
@@ -52,9 +52,9 @@ function secretRoutes(router: Router, { database, secretsChanged }: ApiDependenc
   });
 
   router.post('/webhook-secrets', acceptable, optionalJsonBody, async (ctx) => {
-    const { overlapHours } = readBody(ctx, WebhookSecretCreation, KINDS_OF_MEMBER.secret);
+    const { overlapHours = OVERLAP_HOURS_DEFAULT } = readBody(ctx, SECRET_CREATION, KINDS_OF_MEMBER.secret);
     const { clientId } = principalOf(ctx);
-    const created = await createWebhookSecret(database, clientId, overlapHours ?? OVERLAP_HOURS_DEFAULT);
+    const created = await createWebhookSecret(database, clientId, overlapHours);
     secretsChanged?.();
     answerSecret(ctx, created.secret, created.value);
   });
@@ -130,7 +130,7 @@ const SECRET_CONTRACT: Contract = {
   resources: { WebhookSecret: WebhookSecretSchema },
   groups: { WebhookSecret: 'Secrets that sign all of your webhooks.' },
   bodies: {
-    WebhookSecretCreation: { schema: WebhookSecretCreation, example: { overlapHours: 48 }, isOptional: true },
+    WebhookSecretCreation: { schema: bodySchema(SECRET_CREATION), example: { overlapHours: 48 }, isOptional: true },
   },
   examples: ({ at, ids }) => ({
     WebhookSecret: webhookSecretDocument({ id: ids.own, createdAt: at, expiresAt: null, hint: 'cmV0' }),

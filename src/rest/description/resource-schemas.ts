@@ -141,7 +141,7 @@ const Search = z.strictObject({
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),
   subscribedEvents: list(z.enum(EVENT_KINDS), 'Event kinds that go to eventEndpoint.'),
-  eventThresholds: EVENT_THRESHOLDS,
+  eventThresholds: EVENT_THRESHOLDS.schema,
   context: z.unknown().meta({ description: 'Your own JSON; its webhooks carry it in Vigie-Context.' }),
 });
 
