@@ -246,11 +246,11 @@ export function decimalOf(value: number | string): string {
 /** The UUID alone, or as the last segment of an IRI such as `/searches/{uuid}`. */
 export function uuidIn(collection: string): ValueRule<Uuid> {
   const pattern = new RegExp(`^(?:/?${collection}/)?([^/]+)$`);
+  const message = said(`must be an IRI of /${collection}`, `doit être une IRI de /${collection}`);
   return {
     schema: { type: 'string', format: 'iri-reference' },
     read(value, baseUrl = '') {
       const path = typeof value === 'string' ? ownPath(value, baseUrl) : null;
-      const message = said(`must be an IRI of /${collection}`, `doit être une IRI de /${collection}`);
       const code = typeof value === 'string' ? 'invalid_iri' : 'invalid_type';
       return parseUuid(pattern.exec(path ?? '')?.[1] ?? '') ?? new Fault(message, code);
     },

@@ -2,10 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Context } from 'koa';
+import { valueOf } from '../src/grpc/names.ts';
 import { Problem, VIOLATION_CODES, type Violation } from '../src/rest/problem.ts';
+import { PAGING, readQuery } from '../src/rest/query.ts';
 import { type InputRules, readPreviewedSearch } from '../src/rest/search-input.ts';
 import { SEARCH_MEMBERS } from '../src/rest/search-schema.ts';
-import { decimalOf } from '../src/values.ts';
+import { decimalOf, integer } from '../src/values.ts';
 
 const RULES = {
   reference: { city: () => null, cityById: () => null, departmentById: () => null, isZipcode: () => false },
@@ -44,6 +47,17 @@ describe('the code of a violation', () => {
       const codes = (await violationsOf(body)).map((violation) => violation.code);
       assert.deepEqual([body, [...new Set(codes)]], [body, [code]]);
     }
+  });
+
+  it('comes with one sentence, the same for a member, a query parameter and a field of an RPC', async () => {
+    const sentence = (min: number, max: number) => `must be an integer from ${min} to ${max}`;
+    for (const floorMin of ['x', 1.5, -101, 1_001, 1e99]) {
+      const said = (await violationsOf({ floorMin })).map(({ message }) => message.en);
+      assert.deepEqual([floorMin, said], [floorMin, [sentence(-100, 1_000)]]);
+    }
+    const ctx = { querystring: 'page=0', path: '/searches', state: {} } as Context;
+    assert.throws(() => readQuery(ctx, PAGING), { message: `page ${sentence(1, 10_000_000)}` });
+    assert.throws(() => valueOf('page_size', integer(1, 50), 51), { message: `page_size ${sentence(1, 50)}` });
   });
 
   it('of what refers to nothing comes with where such things are listed', async () => {

@@ -65,11 +65,13 @@ export async function optionalClientId(field: string, client: string, database: 
 }
 
 export function endpointKeyOfName(field: string, name: string): string {
-  const key = idOfName(field, 'endpoints', name);
-  if (!/^[0-9a-f]{16}([0-9a-f]{16})?$/.test(key)) {
-    throw invalidArgument(field, 'must be endpoints/{16 hexadecimal digits of a URL, 32 of a client and a URL}');
-  }
-  return key;
+  const form = '16 hexadecimal digits of a URL, 32 of a client and a URL';
+  return idOfName(field, 'endpoints', name, /^[0-9a-f]{16}([0-9a-f]{16})?$/, form);
+}
+
+export function pointSourceOfName(field: string, name: string): string {
+  const form = '1 to 100 letters, digits, dots, hyphens or underscores';
+  return idOfName(field, 'pointSources', name, /^[\w.-]{1,100}$/, form);
 }
 
 export function optionalEndpointKey(field: string, name: string): string | null {
@@ -77,17 +79,7 @@ export function optionalEndpointKey(field: string, name: string): string | null 
 }
 
 export function deadLetterIdOfName(field: string, name: string): number {
-  const id = idOfName(field, 'deadLetters', name);
-  if (!/^[1-9]\d{0,14}$/.test(id)) throw invalidArgument(field, 'must be deadLetters/{number}');
-  return Number(id);
-}
-
-export function pointSourceOfName(field: string, name: string): string {
-  const source = idOfName(field, 'pointSources', name);
-  if (!/^[\w.-]{1,100}$/.test(source)) {
-    throw invalidArgument(field, 'must be pointSources/{1 to 100 letters, digits, dots, hyphens or underscores}');
-  }
-  return source;
+  return Number(idOfName(field, 'deadLetters', name, /^[1-9]\d{0,14}$/, 'number'));
 }
 
 export function apiKeyOfName(field: string, name: string): { readonly clientId: Uuid; readonly id: Uuid } {
@@ -97,12 +89,11 @@ export function apiKeyOfName(field: string, name: string): { readonly clientId: 
   return { clientId, id };
 }
 
-export function idOfName(field: string, collection: string, name: string): string {
-  const prefix = `${collection}/`;
-  if (!name.startsWith(prefix) || name.length === prefix.length) {
-    throw invalidArgument(field, `must be ${collection}/{id}`);
-  }
-  return name.slice(prefix.length);
+/** `form`: of an id, in words. Throws INVALID_ARGUMENT. */
+export function idOfName(field: string, collection: string, name: string, id = /./s, form = 'id'): string {
+  const stated = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : '';
+  if (!id.test(stated)) throw invalidArgument(field, `must be ${collection}/{${form}}`);
+  return stated;
 }
 
 /** By itself, by one of its adverts, or by the address of one on its portal. */
