@@ -114,7 +114,7 @@ function startOverdueCheck(dependencies: CourierDependencies, release: Release):
     if (gate?.isOpen === false) return undefined;
     const overdue = await readOverdueRetries(database, OVERDUE_MS, position, LOOKED_FOR_MAX);
     position = overdue.length < LOOKED_FOR_MAX ? null : (overdue.at(-1) ?? null);
-    const isThere = await Promise.all(overdue.map((retry) => hasJustFailed(retry) || isHeld(retry)));
+    const isThere = await Promise.all(overdue.map(async (retry) => hasJustFailed(retry) || isHeld(retry)));
     const missing = overdue.filter((_, i) => !isThere[i]);
     if (missing.length === 0) return undefined;
     await release(missing);
