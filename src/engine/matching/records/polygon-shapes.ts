@@ -7,12 +7,11 @@ import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domai
 import { type CircleRow, polygonRow } from '../rows/area-geometry.ts';
 import { LINE_WORDS as CACHE_LINE_WORDS, RecordArena } from './arena.ts';
 import {
-  arePackable,
   CELL_INSIDE,
   CELL_OUTSIDE,
+  CORNER_WORDS,
   Corners,
   cellOf,
-  cornerWords,
   GRID_POSITIONS_MAX,
   GRID_POSITIONS_MIN,
   type Grid,
@@ -38,13 +37,10 @@ const BODY = 4;
 const ROW = 5;
 const LINE_WORDS = 7;
 /**
- * A body: as integers, the number of positions and the side of the grid, 0 for none, with a bit more for packed
- * corners; where each ring ends, an integer each; the corners; the cells of the grid, an integer each; their lists,
- * shorts.
+ * A body: as integers, the number of positions and the side of the grid, 0 for none; where each ring ends, an integer each;
+ * the corners; the cells of the grid, an integer each; their lists, shorts.
  */
 const BODY_HEAD_WORDS = 1;
-const IS_PACKED = 1 << 16;
-const SIDE_MASK = IS_PACKED - 1;
 /** Two megabytes: a record of five thousand corners with the wildest grid fits in that. */
 const WORDS_MAX = 1 << 18;
 
@@ -54,7 +50,6 @@ interface Prepared {
   readonly row: CircleRow | null;
   readonly box: PolygonBox;
   readonly rings: Rings;
-  readonly isPacked: boolean;
   readonly grid: Grid | null;
   readonly words: number;
 }
@@ -100,16 +95,16 @@ export class PolygonShapes {
     return address;
   }
 
-  #writeBody(address: number, body: number, { rings, isPacked, grid }: Prepared): void {
+  #writeBody(address: number, body: number, { rings, grid }: Prepared): void {
     const integers = this.#arena.integersAt(address);
     const positions = rings.coordinates.length / 2;
     integers[2 * body] = positions;
-    integers[2 * body + 1] = (grid?.side ?? 0) | (isPacked ? IS_PACKED : 0);
+    integers[2 * body + 1] = grid?.side ?? 0;
     integers.set(rings.ends, 2 * (body + BODY_HEAD_WORDS));
     const first = coordinatesOffset(body, rings.ends.length);
-    this.#corners.moveTo(this.#arena.numbersAt(address), integers, first, isPacked).write(rings.coordinates);
+    this.#arena.numbersAt(address).set(rings.coordinates, first);
     if (grid === null) return;
-    const cells = first + cornerWords(positions, isPacked);
+    const cells = first + CORNER_WORDS * positions;
     integers.set(grid.cells, 2 * cells);
     this.#arena.shortsAt(address).set(grid.lists, 4 * cells + 2 * grid.cells.length);
   }
@@ -129,8 +124,8 @@ export class PolygonShapes {
     const line = this.#arena.numberOffset(address) + HEAD_WORDS;
     const body = line - HEAD_WORDS + (integers[2 * (line + BODY)] as number);
     const first = coordinatesOffset(body, integers[2 * (line + BODY) + 1] as number);
-    const words = cornerWords(integers[2 * body] as number, isPackedAt(integers, body));
-    const side = sideAt(integers, body);
+    const words = CORNER_WORDS * (integers[2 * body] as number);
+    const side = integers[2 * body + 1] as number;
     if (side === 0) return integers[2 * first + words] as number;
     return integers[2 * (first + words) + this.#cellAt(address, line, side, lat, lon)] as number;
   }
@@ -183,24 +178,15 @@ export class PolygonShapes {
     const body = this.#arena.numberOffset(address) + (integers[2 * (line + BODY)] as number);
     const ringCount = integers[2 * (line + BODY) + 1] as number;
     const first = coordinatesOffset(body, ringCount);
-    const side = sideAt(integers, body);
-    const isPacked = isPackedAt(integers, body);
-    const corners = this.#corners.moveTo(numbers, integers, first, isPacked);
-    if (side === 0) return corners.hold(2 * (body + BODY_HEAD_WORDS), ringCount, lat, lon);
-    const cells = 2 * (first + cornerWords(integers[2 * body] as number, isPacked));
+    const side = integers[2 * body + 1] as number;
+    const corners = this.#corners.moveTo(numbers, first);
+    if (side === 0) return corners.hold(integers, 2 * (body + BODY_HEAD_WORDS), ringCount, lat, lon);
+    const cells = 2 * (first + CORNER_WORDS * (integers[2 * body] as number));
     const cell = integers[cells + this.#cellAt(address, line, side, lat, lon)] as number;
     if (cell === CELL_OUTSIDE) return false;
     if (cell === CELL_INSIDE) return true;
     return isInMixedCell(this.#arena.shortsAt(address), 2 * (cells + side * side) + cell, corners, lat, lon);
   }
-}
-
-function sideAt(integers: Int32Array, body: number): number {
-  return (integers[2 * body + 1] as number) & SIDE_MASK;
-}
-
-function isPackedAt(integers: Int32Array, body: number): boolean {
-  return ((integers[2 * body + 1] as number) & IS_PACKED) !== 0;
 }
 
 function coordinatesOffset(body: number, ringCount: number): number {
@@ -234,9 +220,8 @@ function prepare(polygon: Polygon, wordsMax: number, grids: GridBuilder): Prepar
   const hasGrid = isClosed && positions >= GRID_POSITIONS_MIN && positions <= GRID_POSITIONS_MAX;
   const grid = hasGrid ? grids.build(rings, box) : null;
   const gridShorts = grid === null ? 0 : 2 * grid.cells.length + grid.lists.length;
-  const isPacked = arePackable(coordinates);
-  const words = coordinatesOffset(0, ends.length) + cornerWords(positions, isPacked) + Math.ceil(gridShorts / 4);
-  return { row: polygonRow(polygon), box, rings, isPacked, grid, words };
+  const words = coordinatesOffset(0, ends.length) + coordinates.length + Math.ceil(gridShorts / 4);
+  return { row: polygonRow(polygon), box, rings, grid, words };
 }
 
 function isSame(a: Position | undefined, b: Position | undefined): boolean {
