@@ -109,7 +109,7 @@ test('an advert is compared with itself alone, and the prices of the others stan
   assert.equal(reasonsOf(second), 'Une annonce est parue');
 });
 
-test('what ends where it began says nothing, nor does what an e-mail told already', () => {
+test('an e-mail names no change that was reverted, and none that an earlier e-mail named', () => {
   const reader = startReader();
   reader.publish(flat(0, 229_000));
   reader.publish(flat(1, 219_000));

@@ -82,7 +82,7 @@ test('an attempt carries the signed headers and the body byte for byte', async (
 });
 
 for (const status of [201, 202, 204, 301, 307, 400, 410, 429, 500, 503]) {
-  test(`status ${status} is a failure, and leads nowhere`, async (t) => {
+  test(`status ${status} is a failure, and no redirect is followed`, async (t) => {
     const receiver = await startWebhookReceiver(t);
     receiver.script('/hook', { type: 'answer', status, headers: { location: receiver.urlOf('/elsewhere') } });
     const { statusCode, error } = await openSender(t).send(request(receiver.urlOf('/hook')));
@@ -125,7 +125,7 @@ test('an endless answer is cut off and judged by its status', async (t) => {
   assert.equal(refused.error, 'status');
 });
 
-test('a reset connection and an answer that is not HTTP are told apart', async (t) => {
+test('a reset connection and an answer that is not HTTP are reported as different errors', async (t) => {
   assert.equal((await outcomeOf(t, { type: 'reset' })).error, 'reset');
   assert.equal((await outcomeOf(t, { type: 'garbage' })).error, 'protocol');
 });

@@ -98,7 +98,7 @@ test('due at once, it runs at once; a run may say how long to rest after it', as
   await task.stop();
 });
 
-test('a run that fails is told, and the next one is made', async () => {
+test('a failed run is reported, and the next run starts', async () => {
   const { task, runs, transientErrors } = openScene();
   task.ask();
   await settled();
@@ -112,7 +112,7 @@ test('a run that fails is told, and the next one is made', async () => {
   await task.stop();
 });
 
-test('who waits for a run waits for one that began after the asking, and hears of its failure', async () => {
+test('a caller waits for a run that began after its request, and receives its failure', async () => {
   const { task, runs } = openScene();
   const heard: string[] = [];
   task.ask();

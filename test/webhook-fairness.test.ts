@@ -291,7 +291,7 @@ test('what finds no room is drawn from the queue in its order, and what comes la
   ]);
 });
 
-test('what is let in behind the place of a backlog goes before all that is in front of it', () => {
+test('a delivery released behind the cursor of a backlog is sent before the deliveries ahead of the cursor', () => {
   const round = openRound();
   round.markBacklog('a', 'first');
   const queue = round.queue('a');
@@ -384,7 +384,7 @@ test('slots, concurrency and the number of waiting entries are never exceeded, a
   );
 });
 
-test('an endpoint whose queue was taken away gets no turn, and gets one again with the next entry', () => {
+test('an endpoint whose queue was emptied gets no turn until the next entry is added', () => {
   const round = openRound();
   addMany(round, 'a', 3);
   addMany(round, 'a', 3, true);
