@@ -130,13 +130,13 @@ test('a reset connection and an answer that is not HTTP are reported as differen
   assert.equal((await outcomeOf(t, { type: 'garbage' })).error, 'protocol');
 });
 
-test('a closed port is told apart', async (t) => {
+test('a closed port is a connection error', async (t) => {
   const receiver = await startWebhookReceiver(t);
   await receiver.close();
   assert.equal((await openSender(t).send(request(receiver.url))).error, 'connect');
 });
 
-test('a name without an address is told apart', async (t) => {
+test('a name without an address is a DNS error that names the host', async (t) => {
   const resolveName = () => Promise.reject(new Error('queryA ENOTFOUND'));
   const outcome = await openSender(t, { resolveName }).send(request('http://nowhere.test/'));
   assert.deepEqual([outcome.error, outcome.reason], ['dns', 'nowhere.test: queryA ENOTFOUND']);
@@ -173,7 +173,7 @@ test('trusted TLS delivers; unknown, expired and misnamed certificates do not', 
   assert.deepEqual([receiver.posts.length, expired.posts.length], [1, 0]);
 });
 
-test('plain text on a TLS port is told apart', async (t) => {
+test('plain text on a TLS port is a TLS error', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const outcome = await openSender(t).send(request(receiver.urlOf('/').replace('http:', 'https:')));
   assert.equal(outcome.error, 'tls');
