@@ -92,6 +92,9 @@ export function text(lengthMax: number, blank?: Sentence): ValueRule<string> {
   };
 }
 
+/** Where webhooks go. */
+export const ENDPOINT_URL = text(2_048);
+
 /** PostgreSQL stores neither. */
 export const UNSTORABLE = said(
   'must not contain U+0000 or half a surrogate pair',

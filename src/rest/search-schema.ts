@@ -23,6 +23,7 @@ import { isStorable } from '../engine/domain/text.ts';
 import {
   codeOf,
   decimal,
+  ENDPOINT_URL,
   Fault,
   FLAG,
   idIn,
@@ -59,7 +60,6 @@ export const BOUND_MAX = 2_147_483_647;
 export const RADIUS_KM_MAX = 500;
 /** All arrondissements of Paris are 20, the communes of Île-de-France 1,300. */
 export const LIST_LENGTH_MAX = 2_000;
-const URL_LENGTH_MAX = 2_048;
 const FLOOR_MIN = -100;
 const FLOOR_MAX = 1_000;
 
@@ -94,7 +94,7 @@ function references(collection: string, description: string): MemberRule<readonl
   return list(idIn(collection), LIST_LENGTH_MAX, description);
 }
 
-const endpoint = (description: string) => nullable(single(text(URL_LENGTH_MAX), { format: 'uri' }), description, null);
+const endpoint = (description: string) => nullable(single(ENDPOINT_URL, { format: 'uri' }), description, null);
 
 const address = (description: string) => nullable(single(RECIPIENT_ADDRESS), description, null);
 

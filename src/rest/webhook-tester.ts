@@ -18,7 +18,7 @@ import { propertyDocument } from '../engine/domain/property-document.ts';
 import { bodyHead, bodyOf } from '../engine/domain/routing.ts';
 import type { SearchMembers } from '../engine/domain/search.ts';
 import { readSigningSecrets } from '../engine/store/webhook-secrets.ts';
-import { text } from '../values.ts';
+import { ENDPOINT_URL } from '../values.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -33,9 +33,9 @@ import { LIMITED, REFUSALS } from './sentences.ts';
 /** `endpoint` is validated by the handler, which knows the rules. */
 const endpoint: ParameterRule<string> = {
   description: 'Absolute https URL that receives the delivery.',
-  schema: { type: 'string', format: 'uri', maxLength: 2048 },
+  schema: { ...ENDPOINT_URL.schema, format: 'uri' },
   isRequired: true,
-  parse: ([value = '']) => text(2_048).read(value),
+  parse: ([value]) => ENDPOINT_URL.read(value),
 };
 
 export const WEBHOOK_TEST_PARAMETERS = {

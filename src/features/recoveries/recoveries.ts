@@ -32,7 +32,7 @@ import {
 } from '../../grpc/names.ts';
 import { cutPage, pageOf, uuidCursorOf } from '../../grpc/paging.ts';
 import { Problem } from '../../rest/problem.ts';
-import { FUTURE, text } from '../../values.ts';
+import { ENDPOINT_URL, FUTURE } from '../../values.ts';
 import { RECOVERY_CONTRACT, recoveryRoutes } from './recovery-routes.ts';
 import {
   createRecovery,
@@ -116,8 +116,6 @@ async function step({ database, announcer, attemptsInFlightMax }: RecoveriesDepe
   announcer.announce(due);
 }
 
-const ENDPOINT_LENGTH_MAX = 2_048;
-
 async function startRecovery(request: StartRecoveryRequest, dependencies: AdminDependencies): Promise<Recovery> {
   const { database, now, retentionDays } = dependencies;
   const present = now();
@@ -129,7 +127,7 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
     throw invalidArgument('start_time', `must be within the ${retentionDays.deliveries} days that deliveries are kept`);
   }
   const clientId = await clientIdOf('client', request.client, database);
-  const endpoint = optionalValue('endpoint_url', text(ENDPOINT_LENGTH_MAX), request.endpointUrl);
+  const endpoint = optionalValue('endpoint_url', ENDPOINT_URL, request.endpointUrl);
   if (endpoint !== null && !(await isEndpointKnown(database, endpointKeyOf(clientId, endpoint)))) {
     throw invalidArgument('endpoint_url', 'must be an endpoint of the client, to which something was sent');
   }

@@ -21,7 +21,7 @@ import { type Contract, route } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { idOf, ownSearch } from '../../rest/searches.ts';
 import { FAULTS, KINDS_OF_MEMBER, THINGS } from '../../rest/sentences.ts';
-import { FLAG, FUTURE, INSTANT, text, uuidIn } from '../../values.ts';
+import { ENDPOINT_URL, FLAG, FUTURE, INSTANT, uuidIn } from '../../values.ts';
 import {
   createRecovery,
   isEndpointKnown,
@@ -37,8 +37,6 @@ import {
 
 const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
-const ENDPOINT_LENGTH_MAX = 2_048;
-
 const RECOVERY_CREATION = {
   since: single(INSTANT, {
     ...{ format: 'date-time', description: 'From when on, ISO 8601 with an offset; within what is kept.' },
@@ -48,10 +46,7 @@ const RECOVERY_CREATION = {
     single(uuidIn('searches')),
     'The search whose webhooks are sent again; all unless said otherwise.',
   ),
-  endpoint: unlessSaid(
-    single(text(ENDPOINT_LENGTH_MAX)),
-    'Where they went, as the deliveries say; anywhere unless said otherwise.',
-  ),
+  endpoint: unlessSaid(single(ENDPOINT_URL), 'Where they went, as the deliveries say; anywhere unless said otherwise.'),
   includeDelivered: unlessSaid(single(FLAG), 'True: what was delivered as well.'),
 };
 
