@@ -117,7 +117,7 @@ test('at most sixteen watch health at once, and who leaves makes room', async (t
   );
 });
 
-test('questions for health that are never sent are few, and end by themselves', async (t) => {
+test('health checks whose message is never sent are few, and end at a deadline', async (t) => {
   const { server: patient } = await startServer(t, { healthQuestionMs: 3_600_000 });
   const session = openSession(patient);
   const held = Array.from({ length: 32 }, () => beginCall(session, CHECK));

@@ -214,10 +214,7 @@ test('a delivered webhook is sent again, and a recovery sends what it is asked f
 
 test('deliveries are listed page by page, shown, and not sent twice', async () => {
   await scene.publishAdverts(3);
-  await until(
-    () => succeed('ListDeliveries', { state: 'STATE_DELIVERED' }),
-    ({ deliveries = [] }) => deliveries.length === 4,
-  );
+  await untilIs(async () => (await succeed('ListDeliveries', { state: 'STATE_DELIVERED' })).deliveries?.length, 4);
   const seen: { readonly name: string; readonly createTime: string }[] = [];
   const search = `searches/${scene.search.id}`;
   for (let pageToken = ''; ; ) {
@@ -306,10 +303,7 @@ test('dead letters are listed, shown, requeued and purged', async () => {
 
 test('endpoints', async () => {
   const name = `endpoints/${urlKeyOf(scene.receiver.urlOf('/hook'))}`;
-  await until(
-    () => succeed('ListEndpoints'),
-    ({ endpoints = [] }) => endpoints.length === 1,
-  );
+  await untilIs(async () => (await succeed('ListEndpoints')).endpoints?.length, 1);
   assert.equal((await succeed('GetEndpoint', { name })).url, scene.receiver.urlOf('/hook'));
   assert.ok((await succeed('PauseEndpoint', { name, reason: 'theirs' })).pauseTime);
   assert.equal((await succeed('ListEndpoints', { pausedOnly: true })).endpoints.length, 1);

@@ -161,7 +161,7 @@ describe('the median of a market', () => {
     }
   });
 
-  it('is one for both sides of a change: what it alone has let in starts no match', async () => {
+  it('is one for both sides of a change: a property that the median alone made coherent starts no match', async () => {
     const before = await matched();
     const missed = near.find((home) => quotient(home) < median && !before.has(home.property)) as Home;
     await scene.record([messageOf({ ...missed, price: missed.price + 1 })]);

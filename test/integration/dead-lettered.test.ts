@@ -52,7 +52,7 @@ async function breakProperties(database: pg.Pool, numbers: readonly number[]): P
 
 const readPrices = async (database: pg.Pool) =>
   (
-    await database.query<{ uuid: string; price: number }>(
+    await database.query<{ uuid: string; price: number | null }>(
       `select uuid, ${PRICE_HELD} as price from properties order by uuid`,
     )
   ).rows.map(({ price }) => price);
@@ -113,10 +113,7 @@ test('a message that throws is set aside with its bytes and the reason, and all 
   const sent = [...everyProperty(2), ...everyProperty(3), ...everyProperty(4)];
   await crawler.publish(...sent);
   const expected = Array.from({ length: PROPERTIES }, (_, number) => (number === 7 ? null : 200_004));
-  await until(
-    () => readPrices(database),
-    (prices) => JSON.stringify(prices) === JSON.stringify(expected),
-  );
+  await untilIs(() => readPrices(database), expected);
   const { rows } = await until(
     () => database.query('select subject, body, reason, failed_key from dead_letters order by sequence'),
     (found) => found.rowCount === 3,
@@ -180,10 +177,7 @@ test('a bug that many properties meet stops the intake, is told, ends the proces
   const requeue = ['admin', 'dead-letters', 'requeue', '--reason', 'could not be recorded', '--address'];
   const { code, stderr } = await runVigie([...requeue, mended.adminAddress], servers);
   assert.equal(code, 0, stderr);
-  await until(
-    () => readPrices(database),
-    (prices) => prices.length === PROPERTIES && prices.every((price) => price === 200_002),
-  );
+  await untilIs(() => readPrices(database), Array<number | null>(PROPERTIES).fill(200_002));
   assert.equal(await countLetters(database), 0);
 });
 
@@ -200,10 +194,7 @@ test('an instance that knows better takes over while the other rests, and both a
   const patient = await startHere(t, servers, tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 1_000 } }));
   await meetBug(servers, crawler, database);
   const recorded = Array.from({ length: PROPERTIES }, (_, number) => (number < 12 ? null : 200_002));
-  await until(
-    () => readPrices(database),
-    (prices) => JSON.stringify(prices) === JSON.stringify(recorded),
-  );
+  await untilIs(() => readPrices(database), recorded);
   await untilIs(() => countLetterProperties(database), 12);
   assert.equal((await readyOf(strict)).status, 503);
   await until(

@@ -200,7 +200,7 @@ test('a first attempt that moves to another endpoint leaves nothing waiting behi
   assert.equal((await claim(third))?.endpoint, OLD);
 });
 
-test('what its endpoint alone held back is let in, however many others wait for another endpoint', async (t) => {
+test('a delivery that its own endpoint held back is released, however many others wait for another endpoint', async (t) => {
   const { claim, settle, seedOld } = await openScene(t);
   const others = Array<string>(40).fill(OLD);
   const ids = await seedOld(...others, NEW, NEW);

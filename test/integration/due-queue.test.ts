@@ -57,7 +57,7 @@ test('what a resend moves to another endpoint waits no longer for a slot of the 
   await store.stop();
 });
 
-test('what waits is let in when it is old, though a slow claim made it wait late or the clock was set back', async (t) => {
+test('a held delivery is released when it is old, though a slow claim held it late or the clock was set back', async (t) => {
   let setBackMs = 0;
   const clock = (): Date => new Date(Date.now() - setBackMs);
   const { database, store } = await openScene(t, clock);

@@ -226,7 +226,7 @@ describe('GET /searches/{id}/properties', () => {
   });
 });
 
-describe('where too many come into question', () => {
+describe('a search of more properties than are evaluated', () => {
   before(async () => {
     // Each property eleven times more; the copies have no event, but for 12,000.
     await api.database.query(`

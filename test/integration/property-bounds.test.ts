@@ -64,11 +64,7 @@ test('adverts beyond the bounds go to the dead letters with the bound, and the n
     sent.push(large(100 + advert, 2_000 + advert, advert, 100));
   }
   await crawler.publish(...sent);
-  const states = await until(
-    () => statesOf(database),
-    (found) => found.size === 258,
-  );
-  assert.ok(states.size === 258);
+  await untilIs(async () => (await statesOf(database)).size, 258);
   const letters = await until(
     () => lettersOf(database),
     (found) => found.filter(({ subject }) => subject === `adverts.${busy}`).length >= 56,

@@ -155,7 +155,7 @@ describe('a preview', () => {
 });
 
 describe('queries', () => {
-  it('are answered two at once of a client, and eight in all; who is refused is told when to come again', async () => {
+  it('run two at once for a client and eight in all, and a refused one is told when to try again', async () => {
     const keys = await Promise.all(Array.from({ length: 10 }, (_, i) => api.newClient(`asking ${i}`)));
     const ask = (key: string) => api.call('POST', '/searches/preview', { budgetMax: 200_000 }, { key });
     const answers = await Promise.all(keys.flatMap((key) => Array.from({ length: 10 }, () => ask(key))));

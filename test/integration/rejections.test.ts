@@ -124,10 +124,8 @@ test('a message whose subject names another property is refused, and the next on
     ({ rowCount }) => rowCount !== 0,
   );
   assert.deepEqual(rows, [{ uuid: property, price: 250_000 }]);
-  const [told] = await until(
-    async () => heard,
-    (seen) => seen.length === 1,
-  );
+  await untilIs(() => heard.length, 1);
+  const [told] = heard;
   const message = `is ${property}, and the subject names ${other}: publish it on adverts.${property}`;
   assert.deepEqual(
     [told?.on, told?.reason, told?.violations],
@@ -149,10 +147,8 @@ test('a message that a bug keeps from being recorded is told, without the words 
     1,
   );
   await send(connection, { ...good, crawledAt: '2026-03-10T09:10:00Z' }, 'adverts.elsewhere');
-  const [told] = await until(
-    async () => heard,
-    (seen) => seen.length === 1,
-  );
+  await untilIs(() => heard.length, 1);
+  const [told] = heard;
   assert.equal(told?.on, `adverts-rejected.${property}`);
   assert.match(told?.reason ?? '', /^could not be recorded: a bug of the service/);
 });
