@@ -300,16 +300,56 @@ test('the statements of the queue read no more than what they answer, however ma
   }
 });
 
+const BURST_ROWS = 20_000;
+const BURST_SETTLED = 100;
+/** With keys as long as real ones, open_endpoint is a level higher than the primary key. */
+const burstKeyOf = (name: string): string => name.padEnd(32, 'x');
+const BURST = `
+  insert into open_deliveries (id, match_id, search_number, generation, follows, endpoint_key, claimed_by, attempt_count)
+  select ${idOf('i')}, gen_random_uuid(), i, 0, true, rpad((array['skewed', 'healthy' || i % 64])[1 + i % 2], 32, 'x'),
+    claim, coalesce(claim, 0)
+  from generate_series(1, ${BURST_ROWS}) as i, lateral (select case when i <= ${BURST_SETTLED} then 1 end as claim) as claimed`;
+
+test('the statements of the queue read no more in a burst after statistics were taken of an empty queue', async (t) => {
+  const { url } = await startTestPostgres(t);
+  await migrate(url);
+  const database = openTestDatabase(t, url, 1, 'pipeline');
+  const reader = openTestDatabase(t, url, 1);
+  const idAt = (number: number): Uuid => number.toString(16).padStart(32, '0') as Uuid;
+  const settled = Array.from({ length: BURST_SETTLED }, (_, i) => ({
+    ...settledAttempt(idAt(i + 1), burstKeyOf('skewed')),
+    after: { state: 'retry_wait', dueAt: new Date() } as const,
+  }));
+  const sent = await preparedBy(database, async () => {
+    await useQueue(database, burstKeyOf);
+    await claimDeliveries(database, 1, [idAt(BURST_ROWS)], new Date());
+    await recordAttempts(database, settled);
+  });
+  for (const isSnapshotHeld of [false, true]) {
+    await database.query(`truncate open_deliveries; ${BURST}`);
+    if (isSnapshotHeld) await reader.query('begin isolation level repeatable read; select pg_current_snapshot()');
+    await database.query('delete from open_deliveries');
+    await database.query('analyze open_deliveries');
+    await database.query(BURST);
+    for (const { name, execution } of sent) {
+      const plan = await explained(database, execution);
+      const { rows } = readBy(plan);
+      const about = `${name}, ${isSnapshotHeld ? 'beside a snapshot' : 'alone'}: ${rows} rows`;
+      assert.ok(rows <= ROWS_READ_MAX, `${about}\n${JSON.stringify(plan, null, 1)}`);
+    }
+  }
+});
+
 /** Every statement that a courier sends, for the skewed endpoint, healthy ones, and one without any delivery. */
-async function useQueue(database: DatabasePool): Promise<void> {
+async function useQueue(database: DatabasePool, keyOf = (name: string): string => name): Promise<void> {
   const [start, skewedId, freshId] = [0, 1, SKEWED_ROWS + 1].map((n) => n.toString(16).padStart(32, '0')) as [
     Uuid,
     Uuid,
     Uuid,
   ];
   const ids = [skewedId, freshId];
-  const ranges = ['skewed', 'healthy1', 'healthy2', 'none'].flatMap((endpointKey) =>
-    (['first', 'retry'] as const).map((lane) => ({ endpointKey, lane, position: start, count: 64 })),
+  const ranges = ['skewed', 'healthy1', 'healthy2', 'none'].flatMap((name) =>
+    (['first', 'retry'] as const).map((lane) => ({ endpointKey: keyOf(name), lane, position: start, count: 64 })),
   );
   await readDue(database, ranges);
   await readDueLanes(database);
@@ -334,6 +374,7 @@ interface PlanNode {
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
   readonly 'Rows Removed by Index Recheck'?: number;
+  readonly 'Rows Removed by Join Filter'?: number;
   readonly 'Shared Hit Blocks': number;
   readonly 'Shared Read Blocks': number;
   readonly Plans?: readonly PlanNode[];
@@ -350,14 +391,15 @@ const sumOf = (reads: readonly Read[]): Read => ({
 });
 const pagesOf = (node: PlanNode): number => node['Shared Hit Blocks'] + node['Shared Read Blocks'];
 
-/** By the scans of tables and indexes alone: what is written reads pages too. */
+/** By the scans of tables and indexes, and what joins compare in vain: what is written reads pages too. */
 function readBy(node: PlanNode): Read {
   const below = node.Plans ?? [];
+  const compared = { rows: (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops'], pages: 0 };
   const perLoop =
     node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
   const pages = below.reduce((left, each) => left - pagesOf(each), pagesOf(node));
   const own = /Seq Scan|Index/.test(node['Node Type']) ? [{ rows: perLoop * node['Actual Loops'], pages }] : [];
-  return sumOf([...own, ...below.map(readBy)]);
+  return sumOf([compared, ...own, ...below.map(readBy)]);
 }
 
 /** As the connection plans it; undone. */

@@ -84,6 +84,7 @@ const SETTLE = `
     from unnest($1::uuid[], $2::integer[], $3::smallint[], $4::timestamptz[], $5::smallint[], $6::text[], $7::integer[],
       ${jsonTexts('$8')}::json[], $9::text[], $10::bigint[])
       as row(id, holder, number, started_at, status_code, error, duration_ms, said, state, retry_in_ms)
+    order by id
   ), delivered as (
     delete from open_deliveries where id = any(array(select id from settled where state = 'delivered')) and not is_resent
     returning id, attempt_count, claimed_by, claimed_at
@@ -98,8 +99,8 @@ const SETTLE = `
     where attempts.error = 'aborted'
   ), failed as (
     delete from open_deliveries o using settled s
-    where o.id = any(array(select id from settled where state = 'failed')) and o.id = s.id and not o.is_resent
-      and o.claimed_by = s.holder and o.attempt_count = s.number
+    where s.state = 'failed' and o.id = any(array[s.id]) and not o.is_resent and o.claimed_by = s.holder
+      and o.attempt_count = s.number
     returning o.id, o.endpoint_key, o.attempt_count
   ), ended as (
     insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count)
@@ -109,7 +110,7 @@ const SETTLE = `
   set lane = ${LANE.waiting_retry}, claimed_by = null, claimed_at = started_at,
     due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
   from settled s
-  where o.id = any($1::uuid[]) and o.id = s.id and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder
+  where o.id = any(array[s.id]) and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder
     and o.attempt_count = s.number`;
 
 /** A delivery whose first attempt has ended, or takes place at another endpoint now. */

@@ -447,11 +447,11 @@ create table open_deliveries (
   endpoint_key text not null
 ) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);
--- The due deliveries of an endpoint, in the order of ids, and its open ones.
+-- The due deliveries of an endpoint, in the order of ids (whose bytes compare as they do), and its open ones.
 -- This index and the next ones serve the statements alone that state their conditions (`is true`: others do not imply
 -- it). One by id, planned while the queue was empty, would find them as cheap as the primary key, and read all of it in a
 -- backlog.
-create index open_endpoint on open_deliveries (endpoint_key, lane, id) where (lane between -1 and 2) is true;
+create index open_endpoint on open_deliveries (endpoint_key, lane, uuid_send(id)) where (lane between -1 and 2) is true;
 -- Deliveries that may hold back a later one of their match: those at its endpoint are found, however many of another
 -- lie between. Of the match seven bytes, with its time and eighteen random bits, and of the endpoint a hash: an entry is
 -- as long as with the match's id alone.
