@@ -19,19 +19,19 @@ import { pause, Signal } from './waiting.ts';
 
 export interface ActorOptions<M> {
   readonly name: string;
-  /** Messages admitted and not yet taken, at most. */
+  /** Maximum messages that are admitted and not yet taken. */
   readonly mailboxMax: number;
-  /** Messages handed to `receive` at once, at most; default 1. Left-over messages come in addition. */
+  /** Maximum messages handed to `receive` at once, besides left-over ones; default 1. */
   readonly batchMax?: number;
-  /** Bounds the mailbox and each batch by weight as well. */
+  /** Also bounds the mailbox and each batch by weight. */
   readonly weighing?: Weighing<M>;
   /** Milliseconds that an incomplete batch waits for more, for work whose latency does not matter; default 0. */
   readonly gatherMs?: number;
-  /** Resolves with the left-over messages, if any: never the whole batch. They come first in the next batch. */
+  /** Resolves with the left-over messages, never the whole batch. They are first in the next batch. */
   readonly receive: (messages: readonly M[]) => Promise<readonly M[] | void>;
   /**
-   * Resolves when the work that `receive` has begun is complete, or when `arrival` resolves, with the messages to
-   * receive again. For an actor whose `receive` resolves before its work is complete.
+   * For an actor whose `receive` resolves before its work is complete. Resolves with the messages to receive again,
+   * when that work is complete or `arrival` resolves.
    */
   readonly settle?: (arrival: Promise<void>) => Promise<readonly M[]>;
   /**
@@ -60,7 +60,7 @@ export interface Actor<M> {
 /** A time limit that several drains share. */
 export interface Grace {
   readonly isOver: Promise<void>;
-  /** Cancels the timer: `isOver` does not resolve any more. */
+  /** Cancels the timer: `isOver` then never resolves. */
   end(): void;
 }
 
@@ -68,12 +68,12 @@ export class ActorStoppedError extends Error {
   readonly code = 'ACTOR_STOPPED';
 }
 
-/** Shorter than the time that a process is given to end. */
+/** Shorter than the time that a process has to stop. */
 export const DRAIN_MAX_MS = 15_000;
 
 const NEVER = new Promise<void>(() => undefined);
 
-/** Left-over messages, in batches, beyond which no new messages are taken. */
+/** While this many batches of messages are left over, no new messages are taken. */
 const LEFT_BATCHES_MAX = 4;
 
 export function startGrace(durationMs: number = DRAIN_MAX_MS): Grace {
@@ -133,7 +133,7 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
       void own.isOver.then(() => suspects.wakeUp.notify());
       await Promise.race([stopped, budget.endWith(own)]);
       if (grace === undefined) own.end();
-      // A batch that is abandoned may still fail.
+      // An abandoned batch may still fail.
       watch.dismissed();
     },
   };
@@ -161,7 +161,7 @@ function createHandling<M>(
     }
   }
 
-  /** Messages of its key in `left` arrived after it, and before those that are held back behind it. */
+  /** Messages with the suspect's key in `left` arrived after it, and before those held back behind it. */
   async function retry(suspect: Suspect<M>, left: readonly M[]): Promise<readonly M[]> {
     try {
       const again = await retryUntilDone(() => receive([suspect.message]), watch, budget, []);
@@ -172,7 +172,7 @@ function createHandling<M>(
     }
   }
 
-  /** Resolves with the messages that were held back behind it, when it is abandoned. */
+  /** Resolves with the messages held back behind the suspect, if it is abandoned. */
   async function fail(
     suspect: Suspect<M>,
     error: Error,
@@ -180,7 +180,7 @@ function createHandling<M>(
   ): Promise<readonly M[]> {
     const retryInMs = suspects.retryInMs(suspect, error);
     watch.failed({ error, isBug: retryInMs === null, isFinal: false, retryInMs });
-    // It continues with the others.
+    // The actor continues with other messages.
     watch.recovered();
     if (retryInMs === null) {
       await retryUntilDone(() => giveUp(suspect.message, error), watch, budget);
@@ -193,7 +193,7 @@ function createHandling<M>(
   return { handle, retry };
 }
 
-/** Waits for a message only when nothing is left over. Takes none while much is left over: senders wait then. */
+/** Waits only when nothing is left over. Takes no message while much is left over, so that senders wait. */
 async function nextBatch<M>(
   mailbox: Mailbox<M>,
   leftCount: number,
@@ -233,7 +233,7 @@ function createRetryBudget(): RetryBudget & { endWith(grace: Grace): Promise<voi
 interface Suspect<M> {
   readonly key: unknown;
   readonly message: M;
-  /** Messages with its key that are held back, in their order. */
+  /** Messages with the same key that are held back, in their order. */
   readonly behind: M[];
   failures: number;
   isDue: boolean;
@@ -260,7 +260,7 @@ class Suspects<M> {
     this.#keyOf = keyOf;
   }
 
-  /** Messages that wait here, suspects included. */
+  /** Number of messages that wait here, suspects included. */
   get count(): number {
     let count = 0;
     for (const { behind } of this.#byKey.values()) count += 1 + behind.length;
@@ -300,7 +300,7 @@ class Suspects<M> {
     void pause(inMs).then(() => this.#makeDue(suspect));
   }
 
-  /** Ends the suspect; returns the messages held back behind it. `bug`: the error for which it was abandoned. */
+  /** Ends the suspect; returns the messages held back behind it. `bug`: the error if it was abandoned. */
   release({ key, behind }: Suspect<M>, bug: Error | null): readonly M[] {
     this.#byKey.delete(key);
     this.#proven.delete(key);

@@ -9,7 +9,7 @@ interface Waiting<T> {
   readonly refuse: (reason: Error) => void;
 }
 
-/** What a message counts for, for instance its bytes, and how much of that may be held or taken together. */
+/** The weight of a message, for instance its bytes, and the maximum held or taken together. */
 export interface Weighing<T> {
   readonly weigh: (message: T) => number;
   readonly weightMax: number;
@@ -26,7 +26,7 @@ export class Mailbox<T> {
   #wake: (() => void) | null = null;
   #closed: Error | null = null;
 
-  /** `max`: admitted messages held at most, at least 1. One that is heavier than allowed is held and taken alone. */
+  /** `max` bounds the admitted messages and is at least 1. A message above the weight limit is held and taken alone. */
   constructor(max: number, weighing: Weighing<T> = WEIGHTLESS) {
     this.#max = max;
     this.#weighing = weighing;
@@ -47,7 +47,7 @@ export class Mailbox<T> {
     return new Promise((admit, refuse) => this.#waiting.push({ message, admit, refuse }));
   }
 
-  /** Resolves when there is a message to take, or when there will never be one again. */
+  /** Resolves when there is a message to take, or the mailbox is closed. */
   async arrival(): Promise<void> {
     while (this.#admitted.length === 0 && this.#closed === null) {
       await new Promise<void>((wake) => {
@@ -56,7 +56,7 @@ export class Mailbox<T> {
     }
   }
 
-  /** Takes up to `max` of the messages that are there, at least one unless there is none. */
+  /** Takes up to `max` admitted messages: at least one, unless there is none. */
   takeAdmitted(max: number): T[] {
     const { weigh, weightMax } = this.#weighing;
     let count = 0;
@@ -76,7 +76,7 @@ export class Mailbox<T> {
     return taken;
   }
 
-  /** Refuses new and waiting senders with `reason`; what was admitted can still be taken. */
+  /** Refuses new and waiting senders with `reason`; admitted messages can still be taken. */
   close(reason: Error): void {
     if (this.#closed !== null) return;
     this.#closed = reason;

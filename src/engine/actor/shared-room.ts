@@ -1,6 +1,6 @@
-/** Room for a bounded number of things, of which no client may take the last: one holds at most seven times what is free. */
+/** Shares a bounded capacity: a client holds at most seven times what is free, so no client fills it alone. */
 
-/** One client holds at most seven eighths of the room, two hold seven fifteenths each: some is free. */
+/** One client holds at most seven eighths of the capacity, two hold seven fifteenths each: some is always free. */
 export const SHARE_OF_FREE = 7;
 
 export class SharedRoom {
@@ -8,7 +8,7 @@ export class SharedRoom {
   readonly #byClient = new Map<string, number>();
   #held = 0;
 
-  /** `max`: of all clients together. */
+  /** `max` is the capacity for all clients together. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -17,7 +17,7 @@ export class SharedRoom {
     return this.#held;
   }
 
-  /** How many more the client may hold; zero or less: none. `planned`: by client, as if they were held already. */
+  /** How many more the client may hold; zero or less means none. `planned` counts as held already. */
   roomFor(client: string, planned: readonly { readonly client: string; readonly count: number }[] = []): number {
     let [free, own] = [this.#max - this.#held, this.#byClient.get(client) ?? 0];
     for (const each of planned) {
@@ -27,7 +27,7 @@ export class SharedRoom {
     return Math.min(free, SHARE_OF_FREE * free - own);
   }
 
-  /** `change`: negative for what has left. */
+  /** `change` is negative when something is released. */
   count(client: string, change: number): void {
     this.#held += change;
     const own = (this.#byClient.get(client) ?? 0) + change;

@@ -1,8 +1,7 @@
 /**
- * Supervision: what happens to work that fails. A transient error of a server passes by itself, so the work is retried
- * with growing pauses for as long as the budget lasts; anything else is retried three times within half a minute before
- * it counts as a bug. The supervisor is notified of each failure and knows which actors have been failing, and for how
- * long.
+ * Supervision of work that fails. A transient error of a server passes by itself, so the work is retried with growing
+ * pauses as long as the budget lasts. Any other error is retried three times within half a minute before it counts as a
+ * bug. The supervisor is notified of each failure, and knows which actors have been failing and for how long.
  */
 
 import { pause } from './waiting.ts';
@@ -21,11 +20,11 @@ export interface ActorFailure {
 export interface FailingActor {
   readonly actor: string;
   readonly reason: string;
-  /** Since its last success. */
+  /** Milliseconds since the first failure after its last success. */
   readonly failingForMs: number;
 }
 
-/** An actor that has failed for this long is worth reporting. */
+/** An actor that has been failing for this long is reported. */
 export const FAILING_MS = 10_000;
 
 export interface Supervisor {
@@ -42,9 +41,9 @@ export interface Watch {
   readonly isOperational: Supervisor['isOperational'];
   readonly retryPausesMs: Supervisor['retryPausesMs'];
   failed(failure: Omit<ActorFailure, 'actor'>): void;
-  /** The actor works, or has ended. */
+  /** Call it when the actor works again or has ended. */
   recovered(): void;
-  /** The actor is abandoned: its later failures are reported, and count for nothing else. */
+  /** Call it when the actor is abandoned: later failures are reported and have no other effect. */
   dismissed(): void;
 }
 
@@ -129,7 +128,7 @@ export class RetryAbandonedError extends Error {
   readonly code = 'GAVE_UP';
 }
 
-/** Null for work that was abandoned; rethrows any other error. */
+/** Returns null for abandoned work; rethrows any other error. */
 export function nullIfAbandoned(error: Error): null {
   if (error instanceof RetryAbandonedError) return null;
   throw error;
@@ -139,8 +138,8 @@ const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
 /**
- * Runs `work` until it succeeds. Rejects with what it throws when that is a bug, and with `RetryAbandonedError`.
- * `retryPausesMs` is empty where the caller searches for the cause of an unknown error first.
+ * Runs `work` until it succeeds. Rejects with its error if that is a bug, or with `RetryAbandonedError`.
+ * `retryPausesMs` is empty if the caller first searches for the cause of an unknown error.
  */
 export async function retryUntilDone<T>(
   work: () => Promise<T>,
@@ -168,13 +167,13 @@ export async function retryUntilDone<T>(
 
 export interface Bisected<T, R> {
   readonly results: readonly R[];
-  /** Items that, each alone, make `work` throw a bug. */
+  /** Items for which `work` throws a bug even when they are alone. */
   readonly broken: readonly T[];
 }
 
 /**
- * The same for many items at once. When a bug makes `work` fail for several items, they are done in halves, without
- * further retries.
+ * The same for many items at once. When a bug makes `work` fail, the items are processed in halves without further
+ * retries.
  */
 export async function retryBisecting<T, R>(
   items: readonly T[],

@@ -1,7 +1,7 @@
 /**
- * A background task: work that runs periodically and on request, one run at a time. A time that comes during a run is
- * skipped. A request that comes during a run causes another run after it, because the current run may have read too
- * early. A run that fails is reported, and the schedule continues.
+ * A background task: work that runs periodically and on request, one run at a time. If a run is due during another run,
+ * it is skipped. If one is requested during a run, another run follows, because the current run may have read too
+ * early. A failed run is reported, and the schedule continues.
  */
 
 import { Signal } from './waiting.ts';
@@ -55,7 +55,7 @@ export function startTask(options: TaskOptions): Task {
     for (const { ended: letGo } of asking) letGo();
   }
 
-  /** Resolves with the milliseconds to rest. */
+  /** Resolves with the milliseconds until the next run. */
   async function runOnce(): Promise<number> {
     const startedAt = performance.now();
     const askedBefore = asking;

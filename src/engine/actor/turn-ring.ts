@@ -1,7 +1,7 @@
 /**
  * Round-robin on three levels: clients take turns, the hosts of a client share its turns, and the endpoints of a host
- * share those. Ten thousand URLs of one client, on one host or many, weigh as much as the one URL of another client.
- * The next turn costs the clients that are skipped, never their endpoints.
+ * share the host's turns. Ten thousand URLs of one client, on one host or many, weigh as much as one URL of another
+ * client. The cost of a turn depends on the number of clients skipped, not on their endpoints.
  */
 
 /** Members are distinguished by identity. */
@@ -13,7 +13,7 @@ export interface Member {
 /** The members of one client, by kind; what may be served differs between kinds. */
 interface ClientQueue<T> {
   readonly client: string;
-  /** Kind → host → members, each level in the order of its turns. */
+  /** Kind → host → members; each level is in the order of its turns. */
   readonly hosts: readonly Map<string, Set<T>>[];
   /** The kind that is served first next time. */
   turn: number;
@@ -24,7 +24,7 @@ export class TurnRing<T extends Member> {
   readonly #clients = new Map<string, ClientQueue<T>>();
   readonly #kindOf = new Map<T, number>();
 
-  /** `kinds`: their number; kinds are numbered from 0. */
+  /** `kinds` is the number of kinds, which are numbered from 0. */
   constructor(kinds: number) {
     this.#kinds = kinds;
   }
@@ -33,7 +33,7 @@ export class TurnRing<T extends Member> {
     return this.#clients.size === 0;
   }
 
-  /** Appends the member to the queue of its kind, or removes it for null. A present member keeps its place. */
+  /** Appends the member to the queue of its kind, or removes it for null. A present member keeps its position. */
   place(member: T, kind: number | null): void {
     const present = this.#kindOf.get(member) ?? null;
     if (present === kind) return;

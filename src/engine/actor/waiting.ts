@@ -17,7 +17,7 @@ export function pause(durationMs: number, stopping?: AbortSignal): Promise<void>
   });
 }
 
-/** Runs `work`, then pauses for `factor` times its duration: a bounded share of the server's time. */
+/** Runs `work`, then pauses for `factor` times its duration, to use a bounded share of the server's time. */
 export async function rested<T>(work: () => Promise<T>, factor: number, stopping?: AbortSignal): Promise<T> {
   const startedAt = performance.now();
   const result = await work();
@@ -30,7 +30,7 @@ export function yieldToOthers(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Returns a function that runs `work` once after the present tick, however often it is called before. */
+/** Returns a function that runs `work` once after the current tick, however often it is called before. */
 export function oncePerTick(work: () => void): () => void {
   let isScheduled = false;
   return () => {
@@ -70,9 +70,9 @@ export function inTime<T>(work: Promise<T>, timeoutMs: number, late: () => Error
 }
 
 /**
- * Runs `work` with a controller that is aborted with `stopping`, and with the error of `late` after `timeoutMs`; `work` may
- * abort it too. The timer keeps it alive: Node.js 20 collects `AbortSignal.timeout` inside `AbortSignal.any`, and the
- * timeout never comes (nodejs/node #57736).
+ * Runs `work` with a controller that is aborted with `stopping`, or with the error of `late` after `timeoutMs`. `work`
+ * may abort it too. A timer is used because Node.js 20 collects `AbortSignal.timeout` inside `AbortSignal.any`, and the
+ * timeout never fires (nodejs/node #57736).
  */
 export async function withDeadline<T>(
   timeoutMs: number,
@@ -96,16 +96,16 @@ export async function withDeadline<T>(
 /** Node.js treats a longer timeout as 1 ms. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** A notification between tasks. A signal that is given while nobody waits is lost. */
+/** A notification between tasks. A notification while nothing waits is lost. */
 export class Signal {
   readonly #waiting = new Set<() => void>();
 
-  /** Wakes everything that waits. */
+  /** Ends every wait. */
   notify(): void {
     for (const wake of this.#waiting) wake();
   }
 
-  /** Resolves at the next signal, or after `timeoutMs`. `keepsProcess` false: the wait does not keep the process alive. */
+  /** Resolves at the next notification or after `timeoutMs`. The wait keeps the process alive if `keepsProcess`. */
   wait(timeoutMs = Number.POSITIVE_INFINITY, keepsProcess = true): Promise<void> {
     if (timeoutMs <= 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -122,8 +122,8 @@ export class Signal {
 }
 
 /**
- * What it returns reads at most once in `keptMs`, whoever asks, one reading at a time. A reading that failed is not kept.
- * `nowMs`: any clock; one that was set back makes it read again.
+ * Returns a function that shares one reading for `keptMs` among all callers. A failed reading is not kept. `nowMs` may
+ * be any clock: if it was set back, the function reads again.
  */
 export function keptFor<T>(keptMs: number, read: () => Promise<T>, nowMs = () => performance.now()): () => Promise<T> {
   let kept: { readonly reading: Promise<T>; readonly atMs: number } | null = null;
@@ -139,7 +139,7 @@ export function keptFor<T>(keptMs: number, read: () => Promise<T>, nowMs = () =>
   };
 }
 
-/** Work that was begun and is awaited elsewhere. */
+/** Counts work in progress that is awaited elsewhere. */
 export class InFlight {
   readonly #wakeUp = new Signal();
   #count = 0;
@@ -157,26 +157,26 @@ export class InFlight {
     });
   }
 
-  /** Resolves when one work has ended; at once when none is under way. */
+  /** Resolves when one work has ended; at once if none is in progress. */
   async oneEnded(): Promise<void> {
     if (this.#count > 0) await this.#wakeUp.wait();
   }
 
-  /** Resolves when no work is under way, work that was added meanwhile included. */
+  /** Resolves when no work is in progress, work added meanwhile included. */
   async ended(): Promise<void> {
     while (this.#count > 0) await this.#wakeUp.wait();
   }
 }
 
 export interface TurnBounds {
-  /** Of all work under way, and of that of one key. */
+  /** Maximum concurrent work, in all and for each key. */
   readonly allMax: number;
   readonly perKeyMax: number;
-  /** A key has no more under way than this share of what is free. */
+  /** A key may use at most this share of the free capacity. */
   readonly shareOfFree?: number;
 }
 
-/** Bounds work under way, by key and in all. */
+/** Bounds concurrent work, by key and in all. */
 export class Turns {
   readonly #bounds: TurnBounds;
   readonly #underWay = new Map<string, number>();
@@ -186,7 +186,7 @@ export class Turns {
     this.#bounds = bounds;
   }
 
-  /** Waits for room; null when there was none within `waitMs`. */
+  /** Waits for free capacity; resolves with null if there was none within `waitMs`. */
   async run<T>(key: string, work: () => Promise<T>, waitMs = Number.POSITIVE_INFINITY): Promise<T | null> {
     for (const giveUpAt = performance.now() + waitMs; !this.#hasRoom(key); ) {
       const leftMs = giveUpAt - performance.now();
@@ -216,7 +216,7 @@ export class Turns {
   }
 }
 
-/** Returns a function that starts `work`, or shares the run that is under way. */
+/** Returns a function that starts `work`, or shares the run in progress. */
 export function singleFlight<A extends unknown[], T>(work: (...given: A) => Promise<T>): (...given: A) => Promise<T> {
   let underWay: Promise<T> | null = null;
   return (...given) => {

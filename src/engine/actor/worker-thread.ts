@@ -1,8 +1,8 @@
 /**
- * One worker thread that answers requests, so that long work blocks no other event loop. It starts with the first
- * request. Each request has a channel of its own, which Node.js closes where the thread ends first. A cancelled request is
- * visible as a flag in shared memory, which the work reads between two slices, and as an aborted signal, which ends its
- * waits. A thread that fails also fails its requests under way; the next request starts another thread.
+ * A worker thread that answers requests, so that long work blocks no other event loop. It starts with the first
+ * request. Each request has its own channel, which Node.js closes if the thread ends first. Cancelling a request sets a
+ * flag in shared memory, which the work reads between two slices, and aborts a signal, which ends its waits. A thread
+ * that fails also fails its current requests; the next request starts another thread.
  */
 
 import { MessageChannel, type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -13,9 +13,9 @@ export class WorkerLostError extends Error {
 }
 
 export interface WorkerThreadOptions {
-  /** The module that calls `answerRequests`, beside the module that names it, without its suffix. */
+  /** The module that calls `answerRequests`, relative to the module that names it, without its suffix. */
   readonly entry: URL;
-  /** What `settingsOfThread` returns in the thread: plain data. */
+  /** Plain data that `settingsOfThread` returns in the thread. */
   readonly settings: unknown;
   /** Heap limit; a thread that exceeds it ends. */
   readonly heapMaxMb: number;
@@ -30,7 +30,7 @@ export interface WorkerThread {
   stop(): Promise<void>;
 }
 
-/** The answer comes over the port; any message that goes there cancels the request. */
+/** The thread answers over `port`; any message that it receives there cancels the request. */
 interface ToThread {
   readonly request: unknown;
   readonly flag: Int32Array;
@@ -54,7 +54,7 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
 
   function start(): Worker {
     const started = spawn(options);
-    // Its requests keep the process alive, by their ports.
+    // The ports of its requests keep the process alive.
     started.unref();
     let failure: Error | null = null;
     started.once('error', (error) => {
@@ -91,7 +91,7 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
         own.once('close', () => {
           signal?.removeEventListener('abort', cancel);
           if (hasAnswered) return;
-          // It ends: the next request needs another one.
+          // The thread is ending: the next request needs another one.
           if (worker === asked) worker = null;
           reject(new WorkerLostError('the worker thread ended before it answered'));
         });
@@ -105,10 +105,10 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
   };
 }
 
-/** What a thread runs. */
+/** The module that a thread runs, and its heap limit. */
 export type ThreadProgram = Pick<WorkerThreadOptions, 'entry' | 'heapMaxMb'>;
 
-/** As `WorkerThread.ask`, of the thread that runs the program. */
+/** Like `WorkerThread.ask`, for the thread that runs the program. */
 export type AskThread = (program: ThreadProgram, request: unknown, signal?: AbortSignal) => Promise<unknown>;
 
 /** One thread per module, started by the first request to it. */
@@ -129,7 +129,7 @@ export function createWorkerThreads(common: Pick<WorkerThreadOptions, 'settings'
   };
 }
 
-/** A worker does not load the loader of TypeScript that its process was started with. */
+/** A worker does not inherit the TypeScript loader of its process. */
 const LOAD_TYPESCRIPT = `
   const { workerData } = require('node:worker_threads');
   import(workerData.loader).then(({ register }) => { register(); return import(workerData.entry); });`;

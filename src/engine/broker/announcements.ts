@@ -1,7 +1,7 @@
 /**
- * Announcements to every instance of the installation: what has changed in PostgreSQL, and which clients' feeds have news. They
- * use core NATS and may be lost: an announcement only shortens the time until the next poll of PostgreSQL, which holds
- * the truth.
+ * Announces to every instance of the installation what has changed in PostgreSQL, and which clients' feeds have new
+ * entries. Announcements use core NATS and may be lost: they only shorten the time until the next poll of PostgreSQL,
+ * which is authoritative.
  */
 
 import type { DueDelivery } from '../domain/delivery.ts';
@@ -9,8 +9,8 @@ import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type Broker, listen } from './connection.ts';
 
 /**
- * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: what operators decide
- * about stages and the index changed. `watchers`: an operator watches.
+ * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: an operator changed
+ * the controls of stages or of the index. `watchers`: an operator watches activities.
  */
 export type Changed = 'searches' | 'keys' | 'secrets' | 'controls' | 'watchers';
 
@@ -67,8 +67,8 @@ const QUEUE = 'couriers';
 const ANNOUNCED_MAX = 512;
 
 /**
- * Announces due deliveries to the courier of this process. What exceeds its capacity, or everything where there is
- * none, goes to one other courier. An announcement only shortens the time until the next scan of the rows, which are
+ * Announces due deliveries to the courier of this process. Deliveries beyond its capacity, or all if there is no such
+ * courier, go to one other courier. An announcement only shortens the time until the next scan of the rows, which are
  * the queue.
  */
 export function createDueAnnouncer(broker: Broker): DueAnnouncer {

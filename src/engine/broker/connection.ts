@@ -33,7 +33,7 @@ export interface Broker {
   readonly manager: JetStreamManager;
   /** For example `2.10.27`. Servers silently ignore unknown fields, so check the version before sending them. */
   readonly serverVersion: string;
-  /** How many addresses of servers were configured. */
+  /** Number of configured server addresses. */
   readonly addresses: number;
   isConnected(): boolean;
   /** The number of disconnections so far: messages in transit were lost at each of them. */
@@ -58,7 +58,7 @@ export interface BrokerOptions {
 const CONNECT_TIMEOUT_MS = 3_000;
 /** A cluster that has lost a server elects another JetStream leader within seconds, later on a busy machine. */
 const ELECTION_MAX_MS = 30_000;
-/** Before another server is tried, if there is one (jetstream-watch.ts). */
+/** Time without an answer before another server is tried, if there is one (jetstream-watch.ts). */
 const SILENT_MAX_MS = 10_000;
 const RETRY_EVERY_MS = 500;
 const SILENCE: string = ErrorCode.Timeout;
@@ -66,10 +66,10 @@ const SILENCE: string = ErrorCode.Timeout;
 const LISTEN_AGAIN_MS = 2_000;
 /** JetStream's code for "no suitable peers for placement". */
 const NO_PEERS = 10_005;
-/** How long to wait for a server of the cluster that is away: the operator's service manager restarts it. */
+/** How long to wait for an unavailable server of the cluster, which the operator's service manager restarts. */
 export const PEERS_MAX_MS = 300_000;
 
-/** Throws `BrokerUnreachableError` when no server can be reached, the credentials are refused or there is no JetStream. */
+/** Throws `BrokerUnreachableError` without a reachable server or JetStream, or when the credentials are refused. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   const configured = serversOf(options.url);
   const { replicas = 1 } = options;
@@ -99,8 +99,8 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
 }
 
 /**
- * A server that is cut off from its cluster takes connections, and JetStream does not answer there: another server is
- * tried.
+ * Tries the servers in turn: a server that is cut off from its cluster accepts connections, but JetStream does not
+ * answer there.
  */
 async function connectAnswering(
   { servers, ...credentials }: ReturnType<typeof serversOf>,
@@ -120,14 +120,14 @@ async function connectAnswering(
       await connection.close();
       if (left <= 1 || !isElection(error)) throw brokerUnreachable(url, error as Error);
       const used = inTurn.findIndex((one) => one.endsWith(server));
-      // Where the client knows the server by another name, the first one counts as used.
+      // If the client knows the server by another name, the first address counts as used.
       const next = used === -1 ? 1 : used + 1;
       inTurn = [...inTurn.slice(next), ...inTurn.slice(0, next)];
     }
   }
 }
 
-/** To the first of the servers that takes it. */
+/** Connects to the first server that accepts a connection. */
 async function connectTo(
   servers: string[],
   credentials: Omit<ReturnType<typeof serversOf>, 'servers'>,
@@ -154,9 +154,9 @@ async function connectTo(
 }
 
 /**
- * The client (2.29.3) leaves a connection open on which no server has spoken in time. When that ends at last, the client
- * takes its present connection for lost and opens another beside it, and one parser reads both: messages are torn. It
- * tells each connection that it leaves (`discard`), which does nothing.
+ * Closes connections that the client (2.29.3) leaves open after a server has not answered in time. When such a
+ * connection ends later, the client takes its current connection for lost and opens another one, and one parser reads
+ * both, which corrupts messages. The client calls `discard` on each connection that it leaves; its own does nothing.
  */
 function closeWhatIsLeft(connection: NatsConnection): void {
   const { transport } = (connection as unknown as { readonly protocol: { readonly transport: object } }).protocol;
@@ -168,7 +168,7 @@ function closeWhatIsLeft(connection: NatsConnection): void {
 }
 
 /**
- * Renews a subscription that the server ends, for lack of permission, until it holds. Returns a function that ends it
+ * Subscribes, and renews the subscription if the server ends it for lack of permission. Returns a function that ends it
  * for good. `queue`: each message reaches one subscriber of the group.
  */
 export function listen(
@@ -257,10 +257,10 @@ const ANSWER_MAX_MS = 1_000;
 export const BROKER_BEHIND_MAX_MS = 60_000;
 
 /**
- * A server below 2.10 puts no time into its answers, but JetStream publishes an advisory with the time for each API
- * call (`io.nats.jetstream.advisory.v1.api_audit`). * Resolves with milliseconds since the epoch; rejects when NATS is
- * away. A user without the right to subscribe is refused once and does not ask again: each refusal is an error of the
- * connection.
+ * Returns a function that reads the time of NATS, in milliseconds since the epoch, from the advisory that JetStream
+ * publishes for each API call (`io.nats.jetstream.advisory.v1.api_audit`): a server below 2.10 puts no time into its
+ * answers. Rejects when NATS is away. A user without the right to subscribe is refused once and does not try again,
+ * because each refusal is an error of the connection.
  */
 export function brokerClock({ connection, manager }: Broker): () => Promise<number> {
   let refusal: Error | null = null;

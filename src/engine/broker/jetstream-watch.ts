@@ -1,7 +1,7 @@
 /**
- * Checks whether JetStream answers at the server of the connection. A server that is cut off from the others of its
- * cluster still serves its clients, but stores and hands out nothing: the connection then moves to another server. Time is
- * counted in checks, so that a process which was frozen does not take its own silence for the server's.
+ * Checks whether JetStream answers at the connected server. A server that is cut off from its cluster still serves its
+ * clients, but stores and hands out nothing: the connection then moves to another server. Time is counted in checks, so
+ * that a suspended process does not attribute its own silence to the server.
  */
 
 import { millis } from 'nats';
@@ -12,7 +12,7 @@ import { BrokerSilentError } from './outage.ts';
 import { ADVERTS_STREAM, isMissing } from './topology.ts';
 
 export interface JetStreamWatch {
-  /** Time without an answer of JetStream, at whichever server; 0 while it answers. */
+  /** Milliseconds without an answer of JetStream from any server; 0 while it answers. */
   readonly silentMs: number;
   /** Nothing can be pulled here; another instance may still pull. */
   readonly isSilent: boolean;
@@ -36,20 +36,20 @@ const UNHEARD_MS = 3_000;
 /** A leader that was just elected has heard from no member yet: such a time counts no more than this. */
 const UNHEARD_COUNTED_MS = 5_000;
 const RECONNECT_CHECK_MS = 100;
-/** Between two rounds over all servers: in a cluster without a majority JetStream answers at none. */
+/** The pause between two rounds over all servers: in a cluster without a majority JetStream answers at none. */
 const ROUND_PAUSE_MS = 60_000;
 
 export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions): JetStreamWatch {
   const rounds = createRounds(broker);
   let silentMs = 0;
-  /** At the present server. */
+  /** Milliseconds without an answer at the current server. */
   let silentHereMs = 0;
   let checkedAt = performance.now();
 
   async function check(): Promise<number | void> {
     const server = broker.connection.info?.server_id;
     if (!broker.isConnected() || server === undefined) return RECONNECT_CHECK_MS;
-    // The client tries the server that it has just left first.
+    // The client first reconnects to the server that it has just left.
     if (rounds.hasLeft(server)) return rounds.leave(server, () => undefined);
     const beganAt = performance.now();
     const unheardMs = await readUnheardMs(broker);
@@ -82,9 +82,9 @@ export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions): 
   };
 }
 
-/** Leads the connection through the servers, each once a round. */
+/** Moves the connection through the servers, each once per round. */
 function createRounds({ connection, addresses }: Broker) {
-  /** By id. */
+  /** Ids of the servers left in this round. */
   const left = new Set<string>();
   let moves = 0;
   let nextAt = 0;
@@ -120,8 +120,8 @@ function createRounds({ connection, addresses }: Broker) {
 }
 
 /**
- * Milliseconds since the leader of `ADVERTS` has heard from a majority: a leader that is cut off takes itself for the
- * leader for up to twenty seconds more. 0 for a missing stream; null when JetStream does not answer or has no leader.
+ * Milliseconds since the leader of `ADVERTS` has heard from a majority: a leader that is cut off still considers itself
+ * the leader for up to twenty seconds. 0 for a missing stream; null when JetStream does not answer or has no leader.
  */
 async function readUnheardMs({ manager }: Broker): Promise<number | null> {
   try {

@@ -1,6 +1,6 @@
 /**
- * The instance that takes adverts in answers claims. A restored dump bears the label of the running original; the
- * locations of the two databases distinguish them, and the instance that has led longer continues.
+ * Detects a second database that takes in the same adverts. The leading instance answers with its claim. A restored
+ * dump has the label of the running original; the instance that has led longer continues.
  */
 
 import { ErrorCode, NatsError, RequestStrategy } from 'nats';
@@ -9,7 +9,7 @@ import { type Broker, listen } from './connection.ts';
 export interface LeadClaim {
   /** Distinguishes a database from its copies. */
   readonly databaseIdentity: string;
-  /** For people. */
+  /** The location of the database, for operators. */
   readonly address: string;
   /** Milliseconds since the epoch. */
   readonly since: number;
@@ -41,8 +41,8 @@ async function askLeadClaims(broker: Broker): Promise<readonly LeadClaim[]> {
 }
 
 /**
- * A sentence about the instance of another database that has led longer than any instance of this database; null
- * when there is none. `address`: this database's. Rejects when NATS is away.
+ * A sentence about the instance of another database that has led longer than any instance of this database, or null.
+ * `address` is that of this database. Rejects when NATS is away.
  */
 export async function findOtherLead(
   broker: Broker,

@@ -1,6 +1,6 @@
 /**
- * Which failures are transient errors of NATS: unreachable, without JetStream or a stream at the moment, or not
- * answering. They pass; every other failure is a bug.
+ * Classifies failures of NATS. Transient errors pass: NATS is unreachable, does not answer, or has no JetStream or no
+ * such stream at the moment. Every other failure is a bug.
  */
 
 import { ErrorCode, NatsError } from 'nats';
@@ -48,15 +48,15 @@ export function isBrokerOutage(error: unknown): boolean {
   return error.api_error !== undefined || CODES.has(error.code);
 }
 
-/** The server's words: the client library's message is a bare number for some refusals of JetStream. */
+/** The server's description: the client library's message is only a number for some refusals of JetStream. */
 export function brokerReason(error: Error): string {
   return (error instanceof NatsError && error.api_error?.description) || error.message;
 }
 
-/** A stream that may not be reserved is another error: the others go on. */
+/** Does not match a refused reservation of one stream, because the other streams still work. */
 const NO_ROOM = /no space left|insufficient resources/i;
 
-/** True when JetStream cannot store for want of room, on its disk or within its limits. */
+/** True when JetStream has no room to store, on its disk or within its limits. */
 export function isBrokerFull(error: Error): boolean {
   return isBrokerOutage(error) && NO_ROOM.test(brokerReason(error));
 }
@@ -72,7 +72,7 @@ class BrokerUnreachableError extends Error {
   readonly code = 'NATS_UNREACHABLE';
 }
 
-/** What makes a reachable server unusable. */
+/** A reachable server cannot be used. */
 export class BrokerUnfitError extends Error {
   readonly remedy: string;
 
@@ -102,7 +102,7 @@ const WITHOUT_LEADER = [
   'Most servers of the cluster have to run and reach each other.',
 ] as const;
 
-/** `url`: of one server or several. The message leaves out user and password. */
+/** `url` names one server or several. The message omits user and password. */
 export function brokerUnreachable(url: string, cause: ConnectionError): BrokerUnreachableError {
   const addresses = url.split(',').map((each) => {
     const { hostname, port } = new URL(each.trim());

@@ -1,5 +1,5 @@
 /**
- * Publishing with acknowledgement, a bounded number at a time. A publish that fails is tried again with the same
+ * Publishes with acknowledgement, a bounded number of messages at a time. A failed publish is repeated with the same
  * message id, which the server's duplicate window recognises.
  */
 
@@ -14,7 +14,7 @@ export interface Publication {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Publishes awaiting their acknowledgement at most. */
+/** Maximum publishes that await their acknowledgement. */
 const PUBLISH_WINDOW = 256;
 
 /**
@@ -100,8 +100,8 @@ function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 
 }
 
 /**
- * A leader that has lost the majority answers the repetition of what it could not store as a duplicate with sequence 0
- * (nats-server below 2.11); the next leader does not have it.
+ * A leader that has lost the majority could not store a message, and answers its repetition as a duplicate with
+ * sequence 0 (nats-server below 2.11). The next leader does not have that message.
  */
 const NOT_STORED = 'the stream has not stored the message yet';
 

@@ -1,9 +1,9 @@
 /**
  * Pulls from a durable consumer with back-pressure: the next batch is requested only when the receiver has taken the
- * last one, so at most two are on the way. The client's own `consume` requests more as soon as messages arrive, which
- * queues without bound; its `fetch` stops receiving 5 % after a request has expired, and messages that a busy process
- * reads later wait for `ack_wait`. So this module makes the requests (JetStream API, `CONSUMER.MSG.NEXT`), and one
- * inbox receives the answers until the pull pauses or stops.
+ * last one, so at most two are in transit. The client's own `consume` requests more as soon as messages arrive, so its
+ * queue is unbounded. Its `fetch` stops receiving 5 % after a request has expired, and messages that a busy process
+ * reads later wait for `ack_wait`. So this module makes the requests itself (JetStream API, `CONSUMER.MSG.NEXT`), and
+ * one inbox receives the answers until the pull pauses or stops.
  */
 
 import { createInbox, type Msg, millis, nanos } from 'nats';
@@ -26,12 +26,12 @@ export interface PulledMessage {
   readonly subject: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
-  /** When the stream took it, in milliseconds since the epoch. */
+  /** When the stream stored the message, in milliseconds since the epoch. */
   readonly storedAtMs?: number;
   readonly isFirstDelivery?: boolean;
   /**
-   * Resolves when the server has recorded it, or cannot be reached: then the message is redelivered, and the row
-   * decides. Does nothing once the consumer has been deleted.
+   * Resolves when the server has recorded the disposition. Also resolves when it cannot be reached: the message is then
+   * redelivered, and the row decides. Does nothing once the consumer has been deleted.
    */
   settle(disposition: Disposition): Promise<void>;
 }
@@ -40,19 +40,19 @@ export interface PullOptions {
   readonly stream: string;
   readonly consumer: string;
   readonly batchMax: number;
-  /** Maximum messages per request; default unlimited. */
+  /** Maximum bytes per request; default unlimited. */
   readonly bytesMax?: number;
   /** Messages handed over before timers and sockets are served; default a whole batch. */
   readonly sliceMax?: number;
   /** Resolves when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
-  /** Called when pulling or settling fails; both retry by themselves. */
+  /** Called when pulling or settling fails; both are retried. */
   readonly onTransientError: (what: string, error: Error) => void;
   /** Creates a stream or consumer that was deleted. */
   readonly ensure: () => Promise<void>;
   /** While closed, the pull requests nothing. */
   readonly gate?: PauseGate;
-  /** True: a message that waits longer than `ack_wait` to be settled is not redelivered meanwhile. */
+  /** True: a message that is not settled within `ack_wait` is not redelivered meanwhile. */
   readonly extendsWait?: boolean;
 }
 
@@ -72,7 +72,7 @@ const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
 /** How soon a pull notices that it must pause or stop, or that a lost connection has ended its requests. */
 const CHECK_EVERY_MS = 500;
 const ERROR_PAUSE_MS = 500;
-/** A message counts with its subject and headers. */
+/** The size of a message includes its subject and headers. */
 const LARGEST_FACTOR = 2;
 const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
@@ -91,7 +91,7 @@ interface Source {
   readonly unsettled: Set<Msg>;
 }
 
-/** One may be lost or late. */
+/** Extensions per `ack_wait`, because one may be lost or late. */
 const EXTENSIONS_PER_WAIT = 3;
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
@@ -149,7 +149,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   };
 }
 
-/** The same source while the consumer is unchanged. */
+/** Returns the same source while the consumer is unchanged. */
 async function recognised({ manager }: Broker, { stream, consumer }: PullOptions, before: Source): Promise<Source> {
   const { created: createdAt, config } = await manager.consumers.info(stream, consumer);
   before.isLost = before.createdAt !== null && before.createdAt !== createdAt;
@@ -286,9 +286,9 @@ export function headersOf(message: Msg): Record<string, string> {
 }
 
 /**
- * Many messages, with one round trip per consumer. * Resolves when the server has recorded every acknowledgement, or
- * cannot be reached. A server handles the acknowledgements of one connection to one consumer in order, so its answer to
- * the last covers all.
+ * Acknowledges many messages, with one round trip per consumer. Resolves when the server has recorded every
+ * acknowledgement, or cannot be reached. A server handles the acknowledgements of one connection to one consumer in
+ * order, so its answer to the last covers all.
  */
 export async function acknowledgeAll(messages: readonly PulledMessage[]): Promise<void> {
   const last = new Map(messages.map((message) => [message.consumer, message]));
@@ -312,7 +312,7 @@ interface PullInbox {
   replySubject(): string;
   /** Whether the server reports the end of a request, instead of handing out a message. */
   isStatus(message: Msg): boolean;
-  /** The next message, or null when none came within `timeoutMs`. Rejects when the server has ended the subscription. */
+  /** The next message, or null if none came within `timeoutMs`. Rejects when the server has ended the subscription. */
   next(timeoutMs: number): Promise<Msg | null>;
   /**
    * Stops receiving: the server drops the waiting requests. Returns the messages that were received and not taken;

@@ -1,8 +1,8 @@
 /**
- * Every message of a stream in order, whatever the state of the consumer's deliveries. JetStream redelivers what a
- * crashed or replaced reader left unacknowledged, or what was lost in transit, only after `ack_wait`, when newer
- * messages of the same property have been recorded and the old ones count as stale. So this module reads them from the
- * stream first; their redelivery settles them, and the recorder recognises them then.
+ * Reads every message of a stream in order, whatever the state of the consumer's deliveries. JetStream redelivers
+ * messages that a crashed or replaced reader left unacknowledged, or that were lost in transit, only after `ack_wait`:
+ * by then newer messages of the same property are recorded, and the old ones count as stale. So this module reads them
+ * from the stream first. The recorder recognises their redelivery, which settles them.
  */
 
 import { AckPolicy, DeliverPolicy, nanos } from 'nats';
@@ -14,11 +14,11 @@ import { readNextHeld } from './stream-position.ts';
 type HandOn = (message: PulledMessage) => Promise<void>;
 
 export interface InOrder {
-  /** Hands each pulled message on after the messages that the stream holds between the last one and it. */
+  /** Hands a pulled message on after the messages that the stream holds between the previous one and it. */
   readonly admit: HandOn;
   /** All messages read from the stream up to this one are settled; infinite when none is left to settle. */
   readonly settledUpTo: number;
-  /** Hands nothing on any more: unsettled messages are left to the next reader. */
+  /** Stops handing on: unsettled messages are left to the next reader. */
   stop(): void;
 }
 
@@ -37,15 +37,14 @@ export interface InOrderOptions {
 const BATCH_MAX = 64;
 /** After this time without an answer the read is considered lost. */
 const ANSWER_MAX_MS = 5_000;
-/** After this time a stream that is shorter than its consumer knows has forgotten messages, and is not behind. */
+/** For this time a stream that is shorter than its consumer knows may be behind; then it has lost messages. */
 const CATCH_UP_MAX_MS = 15_000;
-/** After this time the server deletes the consumer of a process that is gone. */
+/** After this time without a request the server deletes the consumer of a process that has ended. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
 /**
- * Starts to hand on what the stream holds after `recordedUpTo` and the consumer has delivered, oldest first; pulled
- * messages wait for it. A read that breaks off resumes at its position. This must be the only reader. Rejects when NATS
- * is away.
+ * Starts to hand on the messages after `recordedUpTo` that the consumer has delivered, oldest first; pulled messages
+ * wait for them. An interrupted read resumes at its position. This must be the only reader. Rejects when NATS is away.
  */
 export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
   const { stream, consumer, handOn, onTransientError } = options;
@@ -100,8 +99,8 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
 }
 
 /**
- * Throws unless the stream holds none of the messages from `first` to `last`. The server of a cluster that reads may have
- * been behind, and know nothing of them yet.
+ * Throws unless the stream holds none of the messages from `first` to `last`. In a cluster the server that was read
+ * from may have been behind, without these messages yet.
  */
 async function assertGone(
   broker: Broker,
@@ -115,7 +114,7 @@ async function assertGone(
   if (!isGone) throw new Error(`the server that reads ${stream} lacks messages up to ${last}`);
 }
 
-/** From `first` to `last` in one read of the stream, as far as the server that reads holds them. */
+/** Reads the messages from `first` to `last` at once, as far as the server that is read from holds them. */
 async function* storedMessages(
   broker: Broker,
   { stream, consumer, onTransientError }: InOrderOptions,

@@ -1,6 +1,6 @@
 /**
- * The message of the stream `RETRIES`: "this attempt failed, the next one is due then". It is redelivered until that
- * time. The row decides.
+ * Messages of the stream `RETRIES`: each names an attempt that failed and the time of the next one. It is redelivered
+ * until that time. The row decides.
  */
 
 import { parseUuid, type Uuid } from '../domain/ids.ts';
@@ -15,7 +15,7 @@ export interface RetryMessage {
   readonly endpointKey: string;
   /** The attempt that failed. */
   readonly attemptCount: number;
-  /** When it began: after the database came back older, an attempt has the number of a former one. */
+  /** When it began: after a restore of the database, an attempt may have the number of an earlier one. */
   readonly startedAt: Date;
   /** Milliseconds since the epoch, by the courier's clock. */
   readonly dueAtMs: number;
@@ -31,7 +31,7 @@ export function publishRetries(broker: Broker, retries: readonly RetryMessage[])
 
 const PROBE = new Uint8Array(65_536);
 
-/** Resolves when JetStream has stored a message, which no consumer takes, and has deleted it; rejects with its reason. */
+/** Resolves when JetStream has stored and deleted a message that no consumer takes; rejects with its reason. */
 export async function probeBrokerWrite(broker: Broker): Promise<void> {
   const { jetStream, manager, names } = broker;
   await ensureRetries(broker);
@@ -61,7 +61,7 @@ export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'byt
 
 /**
  * Whether the stream holds the message of this attempt, due at `latestMs` or before, and will hand it out. Rejects when
- * NATS is away. A nats-server below 2.10 that was killed has acknowledged messages again, which no consumer gets any more.
+ * NATS is away. A nats-server below 2.10 that was killed may hold acknowledged messages, which no consumer receives.
  */
 export async function holdsRetry(
   broker: Broker,
@@ -86,8 +86,8 @@ export async function holdsRetry(
 const HEADER = 'Vigie-Requeued';
 
 /**
- * A message that an operator requeues names its former position: later messages must not be undone by it. `stream`: its
- * number in the intake position.
+ * The header of a message that an operator requeues: it names the former position, so that the message does not undo
+ * later ones. `stream` is the number of the stream in the intake position.
  */
 export function requeuedHeader(stream: number, sequence: number): Readonly<Record<string, string>> {
   return { [HEADER]: `${stream}/${sequence}` };

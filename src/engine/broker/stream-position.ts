@@ -5,7 +5,7 @@ import type { Broker } from './connection.ts';
 import { isMissing } from './topology.ts';
 
 export interface ConsumerPosition {
-  /** When the stream was created: distinguishes it from a later one of its name. */
+  /** When the stream was created, which distinguishes it from a later stream of the same name. */
   readonly createdAt: string;
   /** The sequence of the oldest message that the stream still holds. */
   readonly firstSequence: number;
@@ -43,8 +43,8 @@ export async function readConsumerPosition(
 
 /**
  * Every message of the stream up to this one is acknowledged. The floor does not advance over messages that the stream
- * has dropped. Where the consumer is replicated the floor alone counts: a server of the cluster answers as its leader
- * before it has read which messages are under way, and then counts none (nats-server 2.10, `setLeader`).
+ * has dropped. For a replicated consumer only the floor counts: a server of the cluster answers as its leader before it
+ * has read which messages are in flight, and then counts none (nats-server 2.10, `setLeader`).
  */
 export function acknowledgedUpTo(
   { ack_floor, delivered, num_ack_pending }: Pick<ConsumerInfo, 'ack_floor' | 'delivered' | 'num_ack_pending'>,
@@ -54,14 +54,14 @@ export function acknowledgedUpTo(
 }
 
 /**
- * Whether the consumer counts nothing as waiting, though the stream holds a message of it after the last that it handed
- * out. nats-server 2.10 has left it so when a cluster had lost its majority, until the next message came.
+ * Whether the consumer counts no waiting message, though the stream holds one after the last that it handed out.
+ * nats-server 2.10 has left consumers so after a cluster had lost its majority, until the next message came.
  */
 export function withholds({ delivered, num_pending }: ConsumerInfo, sequence: number): boolean {
   return num_pending === 0 && sequence > delivered.stream_seq;
 }
 
-/** Lets another server of the cluster lead the consumer: it counts anew what waits. Rejects when none answers. */
+/** Makes another server of the cluster lead the consumer, which then recounts what waits. Rejects when none answers. */
 export async function stepDownConsumer({ connection }: Broker, stream: string, consumer: string): Promise<void> {
   await connection.request(`$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.${consumer}`);
 }
@@ -93,7 +93,7 @@ export async function readStoredAt(broker: Broker, stream: string, sequence: num
 }
 
 /**
- * The sequence of the first message from `sequence` on that the stream holds, as its leader knows; null when there is none.
+ * The sequence of the first message from `sequence` on that the stream holds, according to its leader; null if none.
  */
 export async function readNextHeld({ manager }: Broker, stream: string, sequence: number): Promise<number | null> {
   const query = { seq: sequence, next_by_subj: '>' };
@@ -108,14 +108,14 @@ export async function readNextHeld({ manager }: Broker, stream: string, sequence
 interface TrimLimits {
   /** Messages beyond this one stay, whatever the durables report. */
   readonly upTo: number;
-  /** Messages stay that came within this time before the newest one. */
+  /** Messages that were stored less than this before the newest one stay. */
   readonly keptMs: number;
 }
 
 export interface Trim {
-  /** Messages removed; none while the stream has room. */
+  /** Number of removed messages; 0 while the stream has room. */
   readonly removed: number;
-  /** Why none could be removed from a full stream; null otherwise. */
+  /** Why no message could be removed from a full stream; null otherwise. */
   readonly heldBy: string | null;
 }
 
@@ -138,7 +138,7 @@ export async function trimStream(broker: Broker, stream: string, { upTo, keptMs 
     const { durable_name } = consumer.config;
     if (durable_name !== undefined) limits.push([neededAfter(consumer, config, last), `the consumer ${durable_name}`]);
   }
-  // By the stream's own clock, the only one that times its messages.
+  // By the stream's own clock, which timestamps its messages.
   const keptFrom = await readFirstSince(broker, stream, new Date(Date.parse(last_ts) - keptMs));
   limits.push([keptFrom - 1, 'what a dump may need that is to be restored']);
   const [lowest, heldBy] = limits.reduce((one, other) => (other[0] < one[0] ? other : one));

@@ -1,6 +1,6 @@
 /**
- * Inspects every existing stream and consumer of this installation: whether it can work, and whether it belongs to another
- * database.
+ * Inspects every existing stream and consumer of this installation: whether it can work, and whether it belongs to
+ * another database.
  */
 
 import {
@@ -36,7 +36,7 @@ interface Found extends Differences {
   readonly owner: DatabaseLabel | null;
 }
 
-/** A missing stream or consumer is in order: it is created when it is needed. Rejects when NATS is away. */
+/** A missing stream or consumer is no fault: it is created when it is needed. Rejects when NATS is away. */
 export async function inspectTopology(broker: Broker): Promise<Inspection> {
   const found = await findAll(broker);
   return {
@@ -71,8 +71,8 @@ async function findAll(broker: Broker): Promise<readonly Found[]> {
 const SHARE_LEFT_TO_ADVERTS = 3 / 4;
 
 /**
- * The daemon makes `REJECTED` when it starts, and before a rejection: beside a bounded `ADVERTS` it is missing only for want
- * of room.
+ * The daemon creates `REJECTED` at its start and before a rejection. If it is missing while `ADVERTS` is bounded, there
+ * was no room for it.
  */
 function noRejections(advertsBytesMax: number): Found {
   const bytes = Math.floor(advertsBytesMax * SHARE_LEFT_TO_ADVERTS);
@@ -147,7 +147,7 @@ const MESSAGE_BYTES_LEAST = 65_536;
 const HOUR_NANOS = 3_600_000_000_000;
 const SECOND_NANOS = 1_000_000_000;
 const ACK_WAIT_LEAST_NANOS = 30 * SECOND_NANOS;
-/** What one pull asks for, and waits for. */
+/** The batch and the expiry of one pull. */
 const PULL_BATCH_LEAST = 256;
 const PULL_EXPIRES_NANOS = 10 * SECOND_NANOS;
 const PULL_BYTES_LEAST = 1_048_576;
@@ -163,9 +163,9 @@ function hasLimit(limit: number | undefined): boolean {
 }
 
 /**
- * What prevents an existing stream or consumer from working. An operator's settings take precedence, so a setting that
- * differs from the daemon's own is no fault by itself: a fault loses or stops messages silently. A caution works today,
- * and may fail when it is needed.
+ * Returns what prevents an existing stream or consumer from working. An operator's settings take precedence, so a
+ * setting that differs from the daemon's own is not a fault by itself: a fault loses or stops messages silently. A
+ * caution works today and may fail when it is needed.
  */
 function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differences {
   const { name } = wanted;
@@ -277,12 +277,12 @@ interface StreamFigures {
   readonly name: string;
   readonly messages: number;
   readonly bytes: number;
-  /** The most that it may hold; 0 when it has no bound. */
+  /** Maximum bytes; 0 if the stream has no bound. */
   readonly bytesMax: number;
   readonly consumers: number;
-  /** Not yet handed to a consumer. */
+  /** Messages not yet handed to a consumer. */
   readonly pending: number;
-  /** Delivered and not acknowledged; a waiting retry is one. */
+  /** Messages delivered and not acknowledged; a waiting retry is one. */
   readonly ackPending: number;
 }
 
@@ -323,13 +323,13 @@ async function figuresOf(
 export interface Backlog {
   /** Adverts that are not recorded yet. */
   readonly waiting: number;
-  /** When the oldest of them came; null when that cannot be said. */
+  /** When the oldest of them was stored; null if unknown or if none waits. */
   readonly oldestAt: Date | null;
-  /** Up to this message of the stream everything is recorded. */
+  /** Everything up to this message of the stream is recorded. */
   readonly recorded: number;
 }
 
-/** Null where nothing has taken adverts in yet. Rejects when NATS is away. */
+/** Null if no instance has taken adverts in yet. Rejects when NATS is away. */
 export async function readBacklog({ manager, names }: Broker): Promise<Backlog | null> {
   const orNone = (error: unknown): null => {
     if (!isMissing(error)) throw error;

@@ -1,11 +1,12 @@
 /**
- * Streams and consumers, created when missing and never altered: an operator's settings win, and changing `ack_wait`
- * would move every retry that waits under it.
+ * Streams and consumers, created when missing and never altered: an operator's settings take precedence, and changing
+ * `ack_wait` would move every waiting retry.
  *
- * `ADVERTS` holds what crawlers say, and each installation has a durable on it; `RETRIES` holds the deliveries that wait
- * for their hour, one stream an installation (domain/namespace.ts). A retry's subject is `retries.<partition>.<delivery>`, by which it can be
- * looked for: one consumer per partition, because a burst of due retries costs a consumer the square of its length, and
- * one filter subject each, because nats-server 2.9 knows no more. `REJECTED` notifies crawlers of their rejected messages.
+ * `ADVERTS` holds the messages of crawlers, with one durable per installation. `RETRIES` holds the retries that are not
+ * due yet, one stream per installation (domain/namespace.ts). A retry's subject, `retries.<partition>.<delivery>`,
+ * finds it. Each partition has its own consumer, because a burst of due retries costs a consumer the square of its
+ * length, and one filter subject, because nats-server 2.9 supports no more. `REJECTED` notifies crawlers of rejected
+ * messages.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -45,7 +46,7 @@ export function retryConsumer(partition: number): string {
   return `retries-${partition}`;
 }
 
-/** `endpointKey`: hexadecimal; its first eight digits, the same for all who name a URL, choose the partition. */
+/** `endpointKey` is hexadecimal; its first eight digits, which depend only on the URL, choose the partition. */
 export function retryPartition(endpointKey: string): number {
   return Number.parseInt(endpointKey.slice(0, 8), 16) % RETRY_PARTITIONS;
 }
@@ -54,7 +55,7 @@ export function retrySubject({ names }: Named, endpointKey: string, id: Uuid): s
   return `${names.retries}.${retryPartition(endpointKey)}.${id}`;
 }
 
-/** Every stream that the daemon makes where it is missing. */
+/** Every stream that the daemon creates if it is missing. */
 export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] {
   const shared = { storage: StorageType.File, num_replicas: replicas };
   return [
@@ -88,7 +89,7 @@ export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] 
   ];
 }
 
-/** Every consumer that the daemon makes where it is missing. */
+/** Every consumer that the daemon creates if it is missing. */
 export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedConsumer[] {
   const ofPartition = (durable: string, filter: string): WantedConsumer => ({
     stream: names.retriesStream,
@@ -113,7 +114,7 @@ export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedCo
   ];
 }
 
-/** `REJECTED` comes first: `ADVERTS` may leave too little for it. */
+/** `REJECTED` is created first, because `ADVERTS` may leave too little room for it. */
 export async function ensureAdvertsStream(broker: Broker): Promise<void> {
   await ensureStream(broker, ADVERTS_STREAM, async () => {
     const room = await readRoom(broker);
@@ -133,7 +134,7 @@ export function ensureRejections(broker: Broker): Promise<boolean> {
   return ensureStream(broker, REJECTED.name, async () => rejectedBounds(await readRoom(broker)));
 }
 
-/** What JetStream refuses to `REJECTED` is no reason against `ADVERTS`; it is reported with the next attempt to make it. */
+/** A refused `REJECTED` does not prevent `ADVERTS`; it is reported at the next attempt to create `REJECTED`. */
 function unlessRefused(error: unknown): void {
   if (!(error instanceof NatsError) || error.api_error === undefined) throw error;
 }
@@ -153,7 +154,7 @@ function ensureStream(
   more: () => Promise<Partial<StreamConfig>> = async () => ({}),
 ): Promise<boolean> {
   const wanted = streamsOf(broker).find((each) => each.name === name) as WantedStream;
-  // What installations share has no owner.
+  // Streams that installations share have no owner.
   const isShared = name === ADVERTS_STREAM || name === REJECTED.name;
   return createIfMissing(
     () => broker.manager.streams.info(name),
@@ -171,7 +172,7 @@ async function ensureConsumers(broker: Broker, ofStream: string): Promise<void> 
   }
 }
 
-/** Resolves with true when it had to be created. */
+/** Resolves with true if it had to be created. */
 async function createIfMissing(info: () => Promise<unknown>, create: () => Promise<unknown>): Promise<boolean> {
   try {
     await info();
@@ -184,9 +185,9 @@ async function createIfMissing(info: () => Promise<unknown>, create: () => Promi
 }
 
 /**
- * At a start: resolves when every existing stream and consumer has a leader. A cluster that has lost a server elects
- * new ones, which takes a while, and one that has lost most of them waits for the operator. `onWaiting`: called each
- * time one of them has none.
+ * At the start: resolves when every existing stream and consumer has a leader. A cluster that has lost a server elects
+ * new leaders after a while; one that has lost most servers waits for the operator. `onWaiting` is called each time
+ * that one of them has no leader.
  */
 export async function untilElected({ manager, names }: Broker, onWaiting: (error: Error) => void): Promise<void> {
   const lookAt = (info: () => Promise<unknown>): Promise<void> =>
@@ -208,11 +209,11 @@ export function isMissing(error: unknown): boolean {
   return error instanceof NatsError && error.api_error?.code === 404;
 }
 
-/** Of `ADVERTS`; the rest is for waiting deliveries, rejections, and the stores' own tables. */
+/** The share of `ADVERTS`; the rest is for waiting deliveries, rejections, and the stores' own tables. */
 const SHARE = 3 / 4;
 /**
- * Below nats-server 2.10: it does not recover a stream whose `max_bytes` exceeds what its store has left, and without
- * `max_file_store` that shrinks with every start.
+ * For nats-server below 2.10, which does not recover a stream whose `max_bytes` exceeds the remaining room of its
+ * store; without `max_file_store` that room shrinks with every start.
  */
 const SHARE_BEFORE_2_10 = 1 / 2;
 const SMALLEST_BYTES = 16 * 1_024 * 1_024;
@@ -224,9 +225,9 @@ const PRECISION = 1 / 64;
 const REFUSALS: ReadonlySet<number | undefined> = new Set([10_002, 10_005, 10_023, 10_047, 10_122]);
 
 /**
- * Bytes that further streams may take of JetStream's store. Only the system account can read the size of a store, so a binary
- * search finds the largest stream that the server would create: it refuses a larger one. Null where even the smallest
- * stream has no room. Rejects when NATS is away.
+ * Bytes of JetStream's store that further streams may reserve. Only the system account can read the size of a store, so
+ * a binary search finds the largest stream that the server would create. Null if there is no room even for the smallest
+ * stream. Rejects when NATS is away.
  */
 async function readRoom(broker: Broker): Promise<number | null> {
   const name = `VIGIE-ROOM-${randomBytes(6).toString('hex')}`;
@@ -257,9 +258,9 @@ const DESCRIPTION = 'of the Vigie database ';
 type Labelled = Pick<Partial<StreamConfig & ConsumerConfig>, 'metadata' | 'description'>;
 
 /**
- * Two databases that shared a stream or consumer would silently take each other's adverts, so the daemon labels what it
- * creates with its database: as metadata, and below nats-server 2.10 in the description. The part of a configuration
- * that names the owner; empty for a command, which has no database.
+ * The part of a configuration that names the owning database; empty for a command, which has no database. Two databases
+ * that shared a stream or consumer would silently take each other's adverts, so the daemon labels what it creates: as
+ * metadata, and below nats-server 2.10 in the description.
  */
 export function labelling({ database, serverVersion }: Pick<Broker, 'database' | 'serverVersion'>): Labelled {
   if (database === null) return {};

@@ -1,28 +1,28 @@
 /**
- * Filters an endpoint's bytes before the HTTP client: passes on the head of an answer when it is complete. It drops
- * provisional answers (1xx), because the client treats `100 Continue` as an error (RFC 9110, section 15.2: a client
- * must be able to take any of them). Every byte is counted; an endpoint that never sends an answer is cut off after a
- * few kilobytes instead of after the whole time of an attempt.
+ * Filters an endpoint's bytes before the HTTP client reads them. It passes the head of an answer on when the head is
+ * complete, and drops provisional answers (1xx): the client treats `100 Continue` as an error, although RFC 9110,
+ * section 15.2, requires clients to accept them. An endpoint that sends no final answer is cut off after 16 KiB instead
+ * of when the attempt times out.
  */
 
 import type { Socket } from 'node:net';
 import { AttemptFailure } from './attempt-failure.ts';
 
-/** Status line and headers, those of provisional answers included; Node.js takes as much. */
+/** Maximum bytes of status line and headers, provisional answers included; the limit of Node.js. */
 const HEAD_BYTES_MAX = 16 * 1_024;
 const HEAD_END = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.\d (\d)(\d\d)/;
 const STATUS_LINE_START = 'HTTP/1.';
 
-/** Failures of a kept connection that its peer closed before the first byte of this answer. */
+/** Errors of reused connections that the peer closed before the first byte of an answer. */
 const unanswered = new WeakSet<Error>();
 
-/** True when the endpoint may not have received the request: it was closing the connection. */
+/** True when the endpoint may not have received the request, because it was closing the connection. */
 export function isUnanswered(error: Error): boolean {
   return unanswered.has(error);
 }
 
-/** `socket` belongs to one HTTP/1.1 client that makes one request at a time and reads by `read`. */
+/** `socket` must belong to one HTTP/1.1 client that makes one request at a time and reads with `read`. */
 export function guardAnswers(socket: Socket, restBytesMax: number): void {
   const gate = new AnswerGate(restBytesMax);
   const { read, write } = socket;
@@ -50,7 +50,7 @@ export function guardAnswers(socket: Socket, restBytesMax: number): void {
 class AnswerGate {
   readonly #restBytesMax: number;
   #requests = 0;
-  /** Bytes of the present answer. */
+  /** Bytes of the current answer. */
   #bytes = 0;
   /** Bytes of provisional answers before it. */
   #provisionalBytes = 0;
@@ -74,7 +74,7 @@ class AnswerGate {
     this.#head = Buffer.alloc(0);
   }
 
-  /** What the client may read now, possibly nothing; a failure when the endpoint has sent too much. */
+  /** Returns the bytes that the client may read now, possibly none, or a failure if the endpoint has sent too much. */
   pass(chunk: Buffer): Buffer | AttemptFailure {
     this.#bytes += chunk.length;
     if (this.#head !== null)
@@ -87,7 +87,7 @@ class AnswerGate {
     for (;;) {
       const end = head.indexOf(HEAD_END);
       const isProvisional = end >= 0 && isProvisionalStatus(head);
-      // The client has the best message for bytes that are not HTTP.
+      // Bytes that are not HTTP go to the client, which has the best error message for them.
       if ((end >= 0 && !isProvisional) || !mayBeStatusLine(head)) {
         this.#head = null;
         this.#bytes = head.length;
@@ -104,7 +104,7 @@ class AnswerGate {
   }
 }
 
-/** 101 may not be dropped: another protocol follows. */
+/** Status 101 is not dropped, because bytes of another protocol follow it. */
 function isProvisionalStatus(head: Buffer): boolean {
   const [, hundreds, rest] = STATUS_LINE.exec(head.toString('latin1', 0, 'HTTP/1.1 100'.length)) ?? [];
   return hundreds === '1' && rest !== '01';

@@ -1,8 +1,8 @@
-/** Why a request failed, in the words of the attempt log. */
+/** Why a request failed, as the attempt log records it. */
 
 import type { AttemptError } from '../domain/delivery.ts';
 
-/** Made where the stage of the failure is known; `message` is the reason in the log. */
+/** Created where the failed stage is known; `message` is the reason in the log. */
 export class AttemptFailure extends Error {
   readonly code = 'ATTEMPT_FAILED';
   readonly kind: AttemptError;
@@ -13,14 +13,14 @@ export class AttemptFailure extends Error {
   }
 }
 
-/** Too many names are being looked up for the client, or in all: the attempt was not made. */
+/** The attempt was not made: too many DNS lookups are running, for this client or in total. */
 export class NotAttempted extends AttemptFailure {
   constructor() {
     super('dns', 'too many names are being looked up: try again soon');
   }
 }
 
-/** Failures on an established connection; connecting makes its own `AttemptFailure`s. */
+/** Error codes of established connections; the connector creates its own `AttemptFailure`s. */
 const KINDS: Readonly<Record<string, AttemptError>> = {
   UND_ERR_SOCKET: 'reset',
   ECONNRESET: 'reset',
@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<string, AttemptError>> = {
 export function failureOf(error: Error): AttemptFailure {
   if (error instanceof AttemptFailure) return error;
   const code = codeOf(error);
-  // After the handshake of TLS 1.3 a server may still refuse the client by an alert.
+  // In TLS 1.3 the server may still refuse the client with an alert after the handshake.
   const isTls = code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
   return new AttemptFailure(isTls ? 'tls' : (KINDS[code] ?? 'protocol'), describe(error), { cause: error });
 }
@@ -41,7 +41,7 @@ export function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** Several addresses tried give an `AggregateError` without a message of its own. */
+/** If several addresses were tried, the error is an `AggregateError` without a message of its own. */
 export function describe(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((each: Error) => each.message).join('; ');
   return error.message || codeOf(error) || error.name;

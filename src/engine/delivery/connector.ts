@@ -1,9 +1,9 @@
 /**
  * Opens connections to endpoints: resolves the name, refuses addresses that are not public, verifies TLS, and reports
- * in which of these steps it failed. A client chooses its endpoint freely, so without this guard the service would post
- * into its operator's own network (OWASP, Server Side Request Forgery): only public unicast is allowed, and an unknown
- * range is refused. A name is resolved once per connection, and the connection goes to the addresses that were checked,
- * so DNS rebinding between check and use gains nothing.
+ * which of these steps failed. A client chooses its endpoint freely, so without this guard the service would post into
+ * its operator's own network (OWASP, Server Side Request Forgery): only public unicast is allowed, and an unknown range
+ * is refused. A name is resolved once per connection, and the connection uses only addresses that were checked, so DNS
+ * rebinding between check and use has no effect.
  */
 
 import type { LookupFunction, Socket } from 'node:net';
@@ -14,11 +14,11 @@ import { AttemptFailure, codeOf, describe } from './attempt-failure.ts';
 import { createNameLookups, type ResolveName } from './name-lookups.ts';
 
 export interface ConnectorOptions {
-  /** Name, TCP and TLS together. */
+  /** Covers the name lookup, the TCP connection and the TLS handshake. */
   readonly connectTimeoutMs: number;
-  /** Of one answer after its head, chunk framing included; then the connection is closed. */
+  /** Maximum bytes of one answer, head and chunk framing included; beyond it the connection is closed. */
   readonly answerBytesMax: number;
-  /** Also lets plain http through. */
+  /** Also allows plain http. */
   readonly allowPrivateNetworks: boolean;
   readonly resolveName?: ResolveName | undefined;
   /** Which addresses are public; tests substitute their own network. */
@@ -27,7 +27,7 @@ export interface ConnectorOptions {
   readonly authorities?: string | undefined;
 }
 
-/** `client`: whose endpoints they are. Every failure that it reports is an `AttemptFailure`. */
+/** `client` owns the endpoints. Every failure that the connector reports is an `AttemptFailure`. */
 export function createConnector(options: ConnectorOptions, client = ''): buildConnector.connector {
   const { connectTimeoutMs, answerBytesMax, allowPrivateNetworks, authorities, isPublic = isPublicAddress } = options;
   const isAllowed = (address: string): boolean => allowPrivateNetworks || isPublic(address);
@@ -68,7 +68,7 @@ export function createConnector(options: ConnectorOptions, client = ''): buildCo
   };
 }
 
-/** undici asks it for names only; hosts are checked in the connector. */
+/** undici calls it for names only; the connector itself checks literal addresses. */
 function guardedLookup(
   resolveName: (name: string) => ReturnType<ResolveName>,
   isAllowed: (address: string) => boolean,
@@ -102,26 +102,26 @@ function connectFailure(error: Error, isConnected: boolean): AttemptFailure {
   return new AttemptFailure(code === 'ECONNRESET' ? 'reset' : 'tls', describe(error), { cause: error });
 }
 
-/** Public by its range, yet answers inside a cloud: Azure's wire server. The others (169.254.169.254 …) are not public. */
+/** Azure's wire server, whose address is in a public range. Others (169.254.169.254 …) are not in one. */
 const METADATA_ADDRESSES = new Set(['168.63.129.16']);
 /** IPv6 global unicast, the only block that IANA has opened (RFC 3587). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 /** The experimental 6bone, returned to IANA (RFC 3701): no public host has such an address. */
 const FORMER_6BONE = ipaddr.IPv6.parseCIDR('3ffe::/16');
-/** Names of networks that no public resolver knows (RFC 6761, 6762, 8375, and what routers and offices use). */
+/** Names of private networks (RFC 6761, 6762, 8375, and the usual names of routers and offices). */
 const PRIVATE_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/;
 const LABEL_LENGTH_MAX = 63;
 
 /**
- * Why the host of a URL may not be an endpoint, or null. `hostname` as the URL parser writes it: IPv4 in any notation
- * is dotted decimal by then. Checked when an endpoint is saved and again when it is dialled; a name that passes is then
- * checked by its addresses.
+ * Returns why the host of a URL may not be an endpoint, or null. `hostname` is as the URL parser writes it, so IPv4 in
+ * any notation is dotted decimal. The host is checked when an endpoint is saved and again before each connection, where
+ * the addresses of a name are checked too.
  */
 export function hostFault(hostname: string): string | null {
   const address = hostname.replace(/^\[|\]$/g, '');
   if (ipaddr.isValid(address)) return isPublicAddress(address) ? null : notPublic(address);
   const name = hostname.replace(/\.$/, '').toLowerCase();
-  // RFC 1035, section 2.3.4: DNS has no such name.
+  // RFC 1035, section 2.3.4: a label has 1 to 63 octets.
   if (name.split('.').some((label) => label === '' || label.length > LABEL_LENGTH_MAX)) return `${hostname} is no name`;
   if (PRIVATE_NAME.test(name) || !name.includes('.')) return `${hostname} is not a public name`;
   return null;
@@ -132,8 +132,8 @@ export function notPublic(address: string): string {
 }
 
 /**
- * False for text that is no address. IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo) are refused
- * whatever they carry: no honest endpoint needs them, and an external translator decides where they lead.
+ * False for text that is not an address. IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo) are always
+ * refused: no legitimate endpoint needs them, and an external translator decides which host they reach.
  */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;

@@ -19,19 +19,19 @@ import { Sending } from './send.ts';
 import { type CourierDependencies, type Settlement, startSettlement } from './settle.ts';
 
 export interface Courier {
-  /** Deliveries being sent or recorded; `waiting`: due ones in memory, without an attempt under way. */
+  /** Deliveries being sent or recorded; `waiting` counts the due ones in memory that have no slot. */
   inFlight(): number;
   waiting(): number;
-  /** Claims nothing further; resolves when the attempts under way are recorded. */
+  /** Stops claiming; resolves when the attempts in progress are recorded, or after `RECORD_GRACE_MS`. */
   drain(): Promise<void>;
 }
 
 const WAITING_MAX = 16_384;
-/** Outcomes that wait for PostgreSQL hold no slot; with this many of them no new claim is made. */
+/** Outcomes that wait for PostgreSQL hold no slot; at this number no further attempt starts. */
 const UNRECORDED_MAX = 512;
 /** No endpoint holds more than this share of the slots. */
 const ENDPOINT_SHARE = 1 / 8;
-/** With an attempt at an endpoint that hangs, less than a process is given to end. */
+/** Together with an attempt at an endpoint that hangs, it is less than the time that a process has to stop. */
 const RECORD_GRACE_MS = 10_000;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
@@ -64,7 +64,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     async drain() {
       endListening();
       await Promise.all([retries.stop(), due.stop()]);
-      // Passes them to another courier, which need not find them by a scan.
+      // Announces the waiting deliveries to another courier, which then does not have to find them by a scan.
       announcer.pass([...scheduler.queues()].flatMap((queue) => due.empty(queue)));
       await sending.stop();
       await maintenance.stop();
@@ -89,17 +89,17 @@ function openScheduler({ attemptsInFlightMax, attemptTimeoutMs }: CourierDepende
 
 const EVERY_MS = 1_000;
 const REMEMBERED_MAX = 10_000;
-/** The maximum interval that counts between two polls: a longer one means that this process stood still. */
+/** The longest interval between two polls that is counted: a longer one means that this process was suspended. */
 const POLL_COUNTED_MAX_MS = 2 * EVERY_MS;
 const ABANDONED_PAGE = 1_000;
 
 interface Watched {
   beat: string;
-  /** For how long polls have seen the same heartbeat. */
+  /** How long polls have seen the same heartbeat. */
   silentMs: number;
 }
 
-/** The rest of the courier. */
+/** The other parts of the courier. */
 interface MaintenanceParts {
   readonly due: DueQueue;
   readonly settlement: Settlement;
@@ -117,7 +117,7 @@ class CourierMaintenance {
   #watched = new Map<number, Watched>();
   #polledAt = performance.now();
   readonly #alerts = new Map<SearchNumber, Date>();
-  /** Keys, and the number under which they were read; null: never. */
+  /** Keys of paused endpoints, and the version of the pauses that was read; null: never. */
   #paused: ReadonlySet<string> = new Set();
   #pausesRead: number | null = null;
   #task: Task | null = null;
@@ -128,7 +128,7 @@ class CourierMaintenance {
     this.#number = number;
   }
 
-  /** Resolves when the scheduler has loaded what earlier processes knew. */
+  /** Resolves when the scheduler has loaded the endpoint states that earlier processes recorded. */
   static async open(parts: CourierDependencies, scheduler: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
     for (const endpoint of await readRememberedEndpoints(parts.database, REMEMBERED_MAX)) {
       scheduler.remember(endpoint);
@@ -178,7 +178,7 @@ class CourierMaintenance {
       .catch((error: Error) => onTransientError('courier state', error));
   }
 
-  /** By this process's own clock: no two clocks are compared. Resolves with the number of its pauses; null: unknown. */
+  /** Measures silence by this process's own clock, so no two clocks are compared. Returns the version of the pauses. */
   async #followCouriers(settlement: Settlement): Promise<number | null> {
     const { database, attemptTimeoutMs, silentMarginMs = 15_000 } = this.#dependencies;
     const couriers = await beat(database, this.#number);
@@ -224,7 +224,7 @@ class CourierMaintenance {
     for (const [number, at] of alerts) if (this.#alerts.get(number) === at) this.#alerts.delete(number);
   }
 
-  /** Reads the pauses when they have changed. One of a URL applies to the queues of all clients that name it. */
+  /** Reads the pauses when they have changed. A pause of a URL applies to that URL's queues of all clients. */
   async #followPauses(due: DueQueue, pauses: number | null): Promise<void> {
     if (pauses === null || pauses !== this.#pausesRead) {
       this.#paused = new Set(await readPausedEndpoints(this.#dependencies.database));

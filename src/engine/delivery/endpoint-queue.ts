@@ -1,19 +1,19 @@
 /**
- * One endpoint as the courier sees it: its waiting deliveries, its concurrency limit, and its response times. The
- * concurrency limit starts at one, grows with each quick answer and is halved by each attempt that used up its time
- * (additive increase, multiplicative decrease, as in TCP, RFC 5681). So an endpoint gets slots in proportion to what it
- * answers, and one that hangs holds few of them.
+ * One endpoint in the courier: its waiting deliveries, its concurrency limit, and its response times. The limit starts
+ * at one, grows with each quick 200, and is halved by an attempt that takes too long and by a 429 or 503 (additive
+ * increase, multiplicative decrease, as in TCP, RFC 5681). So an endpoint gets slots in proportion to its answers, and
+ * one that hangs holds few.
  */
 
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, observed, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 
-/** `unknown`: has not answered yet. `slow`: its last answers, or those overdue now, take a second or more. */
+/** `unknown`: it has not answered yet. `slow`: its last answers took a second or more, or an answer is overdue. */
 export type EndpointHealth = 'healthy' | 'unknown' | 'slow';
 
 export interface EndpointQueueSettings {
-  /** Concurrent attempts, at most. */
+  /** Maximum concurrent attempts. */
   readonly concurrencyMax: number;
   /** An attempt that takes this long halves the concurrency limit, whatever its outcome. */
   readonly tooLongMs: number;
@@ -23,29 +23,29 @@ export interface EndpointQueueSettings {
 const CONCURRENCY_MIN = 2;
 /** The limit's maximum after a restart; it grows again from here. */
 const CONCURRENCY_REMEMBERED_MAX = 4;
-/** Deliveries here will be sent soon; the rest waits in the table. */
+/** Only deliveries that can be sent within this time wait here; the others wait in the table. */
 const WAIT_MAX_MS = 20_000;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
 /** Refill threshold and batch size. */
 const DRAW_BELOW = 32;
 const DRAW_MAX = 128;
 const QUEUE_MIN = 4;
-/** Until one has answered this process. */
+/** Capacity until the endpoint has answered this process. */
 const QUEUE_UNPROVEN = 64;
 const QUEUE_MAX = 1_024;
-/** An answer overdue by this much stops new attempts until one answer arrives. */
+/** An answer that takes this long, and four times the usual time, stops new attempts until it arrives. */
 const STALL_MIN_MS = 500;
 const STALL_FACTOR = 4;
-/** From this duration on, an endpoint counts as slow. */
+/** An endpoint with a mean duration from here on counts as slow. */
 const SLOW_FROM_MS = 1_000;
 const DURATION_WEIGHT = 0.2;
 /** Statuses that ask for a lower rate. */
 const OVERLOAD_STATUSES = new Set([429, 503]);
 
 interface Backlog {
-  /** Up to where it was fetched; null: to its end. */
+  /** The id up to which it was fetched; null: to its end. */
   position: Uuid | null;
-  /** The lowest id that joined after the backlog was last fetched up to it, or to its end. */
+  /** The lowest id that has joined and that the fetch may have passed; null: none. */
   arrival: Uuid | null;
 }
 
@@ -67,11 +67,11 @@ export class EndpointQueue<T> {
   #observation: ReturnType<typeof observed> = null;
   #hasAnswered = false;
   isPaused = false;
-  /** It was paused, and what waited meanwhile is not fetched to its end: it holds a quarter of its slots. */
+  /** True while the backlog of a pause is being fetched: the endpoint then uses at most a quarter of its slots. */
   isCatchingUp = false;
   readonly #backlogs = { first: closedBacklog(), retry: closedBacklog() };
 
-  /** `unansweredMax`: how many may wait here until it has answered 200 for the first time. */
+  /** `unansweredMax` returns how many deliveries may wait here until the endpoint has first answered 200. */
   constructor(key: string, settings: EndpointQueueSettings, unansweredMax: (queue: EndpointQueue<T>) => number) {
     this.key = key;
     this.#unansweredMax = unansweredMax;
@@ -79,7 +79,7 @@ export class EndpointQueue<T> {
     this.#settings = settings;
   }
 
-  /** As an earlier process left it. */
+  /** Restores the state that an earlier process recorded. */
   remember({ failureStreak, lastError, concurrency, hasAnswered }: RememberedEndpoint): void {
     this.#hasAnswered = hasAnswered;
     if (failureStreak === 0) this.#class = 'healthy';
@@ -87,7 +87,7 @@ export class EndpointQueue<T> {
     this.#concurrency = Math.max(1, Math.min(concurrency, CONCURRENCY_REMEMBERED_MAX));
   }
 
-  /** 200, at least once, to this process or an earlier one. */
+  /** True once it has answered 200, to this process or an earlier one. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
@@ -104,7 +104,7 @@ export class EndpointQueue<T> {
     return this.#concurrency;
   }
 
-  /** The remaining capacity here: as much as is sent within `WAIT_MAX_MS`. */
+  /** How many more deliveries may wait here: together no more than can be sent within `WAIT_MAX_MS`. */
   get room(): number {
     const most = this.#hasAnswered ? QUEUE_MAX : Math.min(QUEUE_MAX, this.#unansweredMax(this));
     if (this.#typicalMs === null) return Math.min(most, QUEUE_UNPROVEN) - this.waiting;
@@ -112,7 +112,7 @@ export class EndpointQueue<T> {
     return Math.min(most, Math.max(QUEUE_MIN, Math.floor(soon))) - this.waiting;
   }
 
-  /** Nothing waits or runs. */
+  /** True when nothing waits, runs or has to be written, and the endpoint is not paused. */
   get isIdle(): boolean {
     const hasWork = this.waiting > 0 || this.inFlight > 0 || this.hasBacklog('first') || this.hasBacklog('retry');
     return !hasWork && !this.isPaused && this.#observation === null;
@@ -123,7 +123,7 @@ export class EndpointQueue<T> {
     return this.#backlogs[lane].position !== null;
   }
 
-  /** Whether a delivery queues behind others in the table. One at a passed position precedes all of them. */
+  /** Whether earlier deliveries may wait in the table. A delivery at a passed position precedes all of them. */
   isBehindBacklog(lane: Lane, id: Uuid): boolean {
     return id > (this.#backlogs[lane].position ?? id);
   }
@@ -134,13 +134,13 @@ export class EndpointQueue<T> {
     if (!isKnown || backlog.position === null) backlog.position = BEFORE_ALL;
   }
 
-  /** A delivery joined its backlog, at its end or at a passed position: a fetch under way may miss it. */
+  /** Notes a delivery that joined the backlog, at its end or at a passed position: a running fetch may miss it. */
   markArrival(lane: Lane, id: Uuid): void {
     const backlog = this.#backlogs[lane];
     if (backlog.arrival === null || id < backlog.arrival) backlog.arrival = id;
   }
 
-  /** The next page of its backlog to fetch: from where, and how many. */
+  /** The next page of the backlog to fetch: its start and the number of deliveries. Null: none now. */
   nextPage(lane: Lane): { readonly position: Uuid; readonly count: number } | null {
     const { position } = this.#backlogs[lane];
     if (position === null || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
@@ -148,7 +148,7 @@ export class EndpointQueue<T> {
     return count > 0 ? { position, count } : null;
   }
 
-  /** The backlog was fetched up to `position`; null: to its end. What arrived at a passed position is fetched next. */
+  /** The backlog was fetched up to `position`; null: to its end. Deliveries that joined before it are fetched next. */
   markFetched(lane: Lane, position: Uuid | null): void {
     const backlog = this.#backlogs[lane];
     const { arrival } = backlog;
@@ -158,7 +158,7 @@ export class EndpointQueue<T> {
     this.isCatchingUp &&= this.hasBacklog('first') || this.hasBacklog('retry');
   }
 
-  /** By its last answers alone. */
+  /** By its last answers alone; `classAt` counts overdue answers too. */
   get endpointHealth(): EndpointHealth {
     return this.#class;
   }
@@ -202,7 +202,7 @@ export class EndpointQueue<T> {
     return started;
   }
 
-  /** The attempt was not made after all. */
+  /** Ends an attempt that was not made. */
   withdraw(started: { readonly at: number }): void {
     this.#startedAt.delete(started);
   }
@@ -231,7 +231,7 @@ export class EndpointQueue<T> {
     return observation;
   }
 
-  /** True once the oldest attempt under way takes far longer than usual here: no new attempt starts until it ends. */
+  /** True while the oldest attempt takes far longer than usual here; no new attempt starts until it ends. */
   #isStalled(now: number): boolean {
     for (const { at } of this.#startedAt) {
       if (this.#class === 'slow') return false;

@@ -1,17 +1,17 @@
 /**
  * Decides which delivery gets the next slot. Slots bound the concurrent attempts; clients with something to send take
- * turns, one attempt per turn (actor/turn-ring.ts). Reserves keep one kind of slowness from affecting all:
+ * turns, one attempt per turn (actor/turn-ring.ts). Limits keep one kind of slowness from affecting all:
  *
  * - retries hold at most three quarters of the slots, so that an outage's retries leave room for new deliveries;
  * - endpoints known to be slow start no attempt while slow ones hold a quarter of the slots;
- * - those and unknown endpoints together start none while they hold half of the slots;
+ * - slow and unknown endpoints start no attempt while they hold half of the slots together;
  * - a client holds at most seven times the number of free slots, and may always try one such endpoint;
- * - an endpoint that has never answered gets two attempts a second.
+ * - an endpoint that has never answered 200 gets two attempts a second.
  *
- * The memory for waiting entries is shared likewise: a client fills at most seven times what is free, and the endpoints
- * of a host that has never answered share what one of them may hold. So no client's dead URLs keep out another's entries.
- * Outcomes that wait for PostgreSQL are shared in the same way: a client whose endpoints fail faster than failures can be
- * recorded waits for that alone.
+ * The memory for waiting entries is shared in the same way: a client fills at most seven times the free memory, and the
+ * endpoints of a host that has never answered share the capacity of one. So no client's dead URLs displace another's
+ * entries. Unrecorded outcomes are shared likewise: a client whose endpoints fail faster than PostgreSQL records
+ * failures delays only itself.
  *
  * Pure state: no timers, and time is an argument.
  */
@@ -27,13 +27,13 @@ import { UnansweredLimit } from './unanswered-limit.ts';
 
 export interface FairSchedulerOptions extends EndpointQueueSettings {
   readonly slots: number;
-  /** Entries that wait in all queues together, at most. */
+  /** Maximum entries that wait in all queues together. */
   readonly waitingMax: number;
-  /** Outcomes that are not recorded yet, at most, before no attempt starts. */
+  /** Maximum unrecorded outcomes; at this number no attempt starts. */
   readonly unrecordedMax: number;
 }
 
-/** A slot given to an endpoint. End it by `withdraw` or `answered`. */
+/** A slot given to an endpoint. End it with `withdraw` or `answered`. */
 export interface Turn<T> {
   readonly queue: EndpointQueue<T>;
   readonly entry: T;
@@ -46,17 +46,17 @@ const QUEUES_MAX = 20_000;
 const RETRY_SHARE = 3 / 4;
 const SLOW_SHARE = 1 / 4;
 const UNSURE_SHARE = 1 / 2;
-/** For the first attempt under way of each client, beyond those two. */
+/** Below this share, a client without an attempt at slow or unknown endpoints may start one. */
 const FIRSTS_SHARE = 15 / 16;
-/** For a minute after its names found no look-up, a client holds few slots at endpoints that are likely to need one. */
+/** For a minute after DNS lookups of a client were refused, it holds few slots at endpoints that may need one. */
 const CROWDED_MS = 60_000;
 const CROWDED_UNSURE_MAX = 8;
-/** Until the attempts that had begun before are over. */
+/** Time until the attempts that had begun before such a refusal are over. */
 const CROWD_SETTLES_MS = 2_000;
 const CLIENTS_MAX = 10_000;
 const FETCHABLE = 0;
 
-/** The kinds of a queue: its class, and from `RETRIES_ONLY` on the same without a first attempt. */
+/** The kinds of a queue: its class, plus `RETRIES_ONLY` if it has no first attempt waiting. */
 const CLASSES: readonly EndpointHealth[] = ['healthy', 'unknown', 'slow'];
 const RETRIES_ONLY = CLASSES.length;
 
@@ -135,7 +135,7 @@ export class FairScheduler<T> {
     return queue;
   }
 
-  /** As earlier processes left an endpoint. */
+  /** Restores the state of an endpoint that earlier processes recorded. */
   remember(endpoint: RememberedEndpoint): void {
     const queue = this.queue(endpoint.key);
     this.#unanswered.leave(queue);
@@ -143,7 +143,7 @@ export class FairScheduler<T> {
     this.#unanswered.join(queue);
   }
 
-  /** Entries of the client for which there is memory, besides those of `pages`, which are to be fetched. */
+  /** How many more entries of the client fit into memory once `pages` have been fetched. */
   #memoryFor(client: string, pages: readonly BacklogPage<T>[] = []): number {
     return this.#memory.roomFor(
       client,
@@ -151,7 +151,7 @@ export class FairScheduler<T> {
     );
   }
 
-  /** False when it waits in the table: among others, while its endpoint is paused, or because too many wait here. */
+  /** False if the entry waits in the table: behind others, for a paused endpoint, or because too many wait here. */
   add(key: string, entry: T, lane: Lane, id: Uuid): boolean {
     const queue = this.queue(key);
     const hasRoom = !queue.isPaused && queue.room > 0 && this.#memoryFor(queue.client) > 0;
@@ -161,7 +161,7 @@ export class FairScheduler<T> {
     return false;
   }
 
-  /** From the backlog of its queue. */
+  /** Adds an entry that was fetched from the backlog of its queue. */
   addFetched(key: string, entry: T, lane: Lane): true {
     const queue = this.queue(key);
     queue.add(entry, lane);
@@ -170,7 +170,7 @@ export class FairScheduler<T> {
     return true;
   }
 
-  /** PostgreSQL holds further deliveries for this endpoint, or may do so; see `EndpointQueue`. */
+  /** PostgreSQL may hold further deliveries for this endpoint; see `EndpointQueue`. */
   markBacklog(key: string, lane: Lane, isKnown = false): void {
     const queue = this.queue(key);
     queue.markBacklog(lane, isKnown);
@@ -200,13 +200,13 @@ export class FairScheduler<T> {
     return pages;
   }
 
-  /** Its backlog was fetched, up to `position`; null: to the end. */
+  /** The backlog was fetched up to `position`; null: to its end. */
   markFetched(queue: EndpointQueue<T>, lane: Lane, position: Uuid | null): void {
     queue.markFetched(lane, position);
     this.#place(queue);
   }
 
-  /** Removes and returns what waits in the queue. */
+  /** Removes and returns the entries that wait in the queue. */
   empty(queue: EndpointQueue<T>): T[] {
     const entries = queue.empty();
     this.#memory.count(queue.client, -entries.length);
@@ -240,7 +240,7 @@ export class FairScheduler<T> {
     return turns;
   }
 
-  /** Whether an endpoint of `client` that waits in this way may start an attempt now. */
+  /** Whether a queue of this client and kind may start an attempt now. */
   #hasRoom(client: string, kind: number, held: SlotsHeld, now: number): boolean {
     const { slots } = this.#options;
     if (kind >= RETRIES_ONLY && !this.#hasRetrySlots) return false;
@@ -273,21 +273,21 @@ export class FairScheduler<T> {
     return turn;
   }
 
-  /** Slots by the present class of their endpoints: one that has begun to hang counts as slow at once. */
+  /** Counts slots by the current class of their endpoints; one that has begun to hang counts as slow at once. */
   #slotsHeld(now: number): SlotsHeld {
     const held: SlotsHeld = { slow: 0, unsure: 0, byClient: new Map() };
     for (const queue of this.#active) hold(held, queue.client, queue.classAt(now), queue.inFlight);
     return held;
   }
 
-  /** The queue's kind, by what it has to send and how it has answered. */
+  /** Sets the queue's kind, by what it has to send and how it has answered. */
   #place(queue: EndpointQueue<T>): void {
     this.#fetchable.place(queue, LANES.some((lane) => queue.nextPage(lane) !== null) ? FETCHABLE : null);
     if (queue.isPaused || !queue.hasWork(true)) return this.#ring.place(queue, null);
     this.#ring.place(queue, CLASSES.indexOf(queue.endpointHealth) + (queue.hasWork(false) ? 0 : RETRIES_ONLY));
   }
 
-  /** The attempt was not made: the row refused it. */
+  /** Ends a turn without an attempt: the row refused it. */
   withdraw(turn: Turn<T>): void {
     turn.queue.withdraw(turn.started);
     this.#unanswered.withdraw(turn.queue, turn.started.at);
@@ -295,8 +295,8 @@ export class FairScheduler<T> {
   }
 
   /**
-   * The look-ups of this turn's client are full: each turn more would be claimed and given back. The bound is halved while
-   * it still does not help, because other clients' look-ups may be full too.
+   * Lowers the bound of a client whose DNS lookups are full, because each further turn would be claimed and given back.
+   * It is halved again while that does not help, because other clients' lookups may be full too.
    */
   noteCrowded({ queue: { client } }: Turn<T>, now: number): void {
     const crowd = this.#crowds.get(client);
@@ -305,7 +305,7 @@ export class FairScheduler<T> {
     this.#crowds.set(client, { at: now, unsureMax: isNew ? CROWDED_UNSURE_MAX : Math.max(1, crowd.unsureMax >> 1) });
   }
 
-  /** The endpoint has answered, or will not answer. The outcome waits to be `recorded`. */
+  /** The endpoint has answered, or will not answer. Call `recorded` when the outcome is recorded. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
     this.#unrecorded.count(turn.queue.client, 1);
     if (outcome.error === null) this.#unanswered.leave(turn.queue);
@@ -325,7 +325,7 @@ export class FairScheduler<T> {
     this.#place(queue);
   }
 
-  /** Beyond `QUEUES_MAX` endpoints, forgets those without open work; they count as unknown when they return. */
+  /** Above `QUEUES_MAX` endpoints, forgets those without open work; they count as unknown when they return. */
   forgetIdle(): void {
     if (this.#queues.size <= QUEUES_MAX) return;
     for (const queue of this.#queues.values()) {

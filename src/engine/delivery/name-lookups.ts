@@ -1,6 +1,6 @@
 /**
- * Looks up the names of endpoints, always by c-ares: `dns.lookup` runs on libuv's few threads, and hanging names of one
- * client would delay every other endpoint there, and the names of PostgreSQL, NATS and the mail server.
+ * Looks up the names of endpoints with c-ares. `dns.lookup` runs on libuv's few threads, where one client's names that
+ * hang would delay every other endpoint, PostgreSQL, NATS and the mail server.
  */
 
 import { Resolver } from 'node:dns/promises';
@@ -16,17 +16,17 @@ export interface ResolvedAddress {
 
 type LookUp = (name: string) => Promise<readonly ResolvedAddress[]>;
 
-/** `client`: whose endpoint it is. Rejects with `NotAttempted` when too many look-ups are under way. */
+/** `client` owns the endpoint. Rejects with `NotAttempted` when too many lookups are running. */
 export type ResolveName = (name: string, client: string) => ReturnType<LookUp>;
 
 const TRIES = { timeout: 2_000, tries: 2 };
 const LOOKUP_MS = 5_000;
-/** A client whose names hang leaves room for the others' names. */
+/** A client whose names hang leaves room for other clients' names. */
 const BOUNDS = { allMax: 64, perKeyMax: 8, shareOfFree: 1 / 4 };
-/** A crowd of names that are answered at once finds room within that time. */
+/** Within this time a burst of names that are answered quickly finds room. */
 const ROOM_WAIT_MS = 1_000;
 
-/** Closed networks need the hosts file and search domains, and their servers may hang: look-ups are bounded there. */
+/** Private networks need the hosts file and search domains. Their servers may hang, so lookups are bounded there. */
 export function createNameLookups(allowPrivateNetworks: boolean): ResolveName {
   if (allowPrivateNetworks) return boundLookups(lookUpInNetwork());
   const resolver = new Resolver(TRIES);
@@ -42,7 +42,7 @@ export function boundLookups(lookUp: LookUp, roomWaitMs = ROOM_WAIT_MS): Resolve
   };
 }
 
-/** The hosts file, then DNS with resolv.conf's `search` and `ndots`. `servers`: instead of resolv.conf's, for tests. */
+/** The hosts file, then DNS with resolv.conf's `search` and `ndots`. Tests pass `servers` instead of resolv.conf's. */
 export function lookUpInNetwork(
   hostsPath = '/etc/hosts',
   resolvConfPath = '/etc/resolv.conf',
@@ -51,7 +51,7 @@ export function lookUpInNetwork(
   return async (name) => {
     const listed = addressesIn(readFile(hostsPath) + LOCALHOST, name.replace(/\.$/, ''));
     if (listed.length > 0) return listed;
-    // One for each look-up: it reads the servers of resolv.conf anew, and is cancelled alone.
+    // One resolver per lookup: it reads the servers of resolv.conf anew, and is cancelled alone.
     const resolver = new Resolver(TRIES);
     if (servers !== null) resolver.setServers(servers);
     const late = (): Error => new Error(`no answer within ${LOOKUP_MS} ms`);
@@ -60,10 +60,10 @@ export function lookUpInNetwork(
   };
 }
 
-/** RFC 6761, section 6.3: no server is asked for it. */
+/** RFC 6761, section 6.3: no server is queried for `localhost`. */
 const LOCALHOST = '\n127.0.0.1 localhost';
 
-/** Small local files, read synchronously: `fs` uses the thread pool otherwise. */
+/** Reads small local files synchronously, because asynchronous `fs` would use libuv's thread pool. */
 function readFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -90,7 +90,7 @@ function candidatesOf(name: string, resolvConf: string): readonly string[] {
   return name.split('.').length > Number(ndots) ? [name, ...searched] : [...searched, name];
 }
 
-/** The server knows no such name, or will not say. */
+/** The server does not know the name or refuses to answer: the next candidate is tried. */
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED', 'EBADNAME']);
 
 async function queryFirst(resolver: Resolver, names: readonly string[]): ReturnType<LookUp> {

@@ -1,9 +1,9 @@
 /**
- * The hour between two attempts. JetStream keeps it: the message of a failed attempt is redelivered until its time has
- * come, and then makes the row due, if that attempt is still its last one. The row's own time, by PostgreSQL's clock,
- * decides where JetStream has no message of an overdue row, because it is away, full, wiped or restored, and where the
- * message is later than the row, because the clock of its courier was ahead. When PostgreSQL sets its clock forward, every
- * waiting row looks overdue: one whose attempt began less than a delay ago waits on.
+ * Waits the hour between two attempts. JetStream redelivers the message of a failed attempt until its time has come;
+ * the row then becomes due, if that attempt is still its last one. The row's own time, by PostgreSQL's clock, decides
+ * where JetStream has no message for an overdue row (NATS is away, full, wiped or restored), and where the message is
+ * later than the row (its courier's clock was ahead). When PostgreSQL's clock is set forward, every waiting row looks
+ * overdue: a row whose attempt began less than a delay ago keeps waiting.
  */
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
@@ -25,9 +25,9 @@ const RELEASED_MAX = 256;
 /** A burst of due retries is processed together. */
 const GATHER_MS = 10;
 const PULL_MAX = 64;
-/** Healthy endpoints' answers may wait behind a batch. */
+/** Messages handled before sockets are served, where answers of healthy endpoints may wait. */
 const SLICE_MAX = 4;
-/** Together less than a second, so that a row without a message waits at most six seconds. */
+/** With `ANSWER_MAX_MS` less than a second, so that a row without a message waits at most six seconds. */
 const CHECK_EVERY_MS = 500;
 const ANSWER_MAX_MS = 400;
 const OVERDUE_MS = 5_000;
@@ -42,7 +42,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
     batchMax: RELEASED_MAX,
     gatherMs: GATHER_MS,
     supervisor,
-    // Its message is not acknowledged, and is redelivered.
+    // The message is not acknowledged, so JetStream redelivers it.
     deadLetter: async () => undefined,
     async receive(batch) {
       await release(batch.map(({ retry }) => retry));
@@ -82,7 +82,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
 
 type Release = (retries: readonly WaitingRetry[]) => Promise<void>;
 
-/** How a pulled message is settled. */
+/** Returns the handler of a pulled message. */
 function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (message: PulledMessage) => Promise<void> {
   return async (message) => {
     const retry = retryOf(message);
@@ -94,18 +94,18 @@ function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (messag
   };
 }
 
-/** Skips rows whose message exists, and checks them again after all others. A page without any is followed by the next. */
+/** Releases rows without a message, a page at a time. Rows whose message exists are checked again after all others. */
 function startOverdueCheck(dependencies: CourierDependencies, release: Release): Task {
   const { broker, database, gate, clock, retryDelayMs, onMissing, onTransientError } = dependencies;
   let position: OverdueRetry | null = null;
-  /** An unreachable NATS holds no message, and one that names a later time than its row is not waited for. */
+  /** False if NATS is unreachable, or if the message's time is more than `OVERDUE_MS` later than the row's. */
   const isHeld = async (retry: OverdueRetry): Promise<boolean> => {
     if (!broker.isConnected()) return false;
     const late = (): Error => new BrokerUnavailableError('no answer about a retry');
     const held = holdsRetry(broker, retry, retry.dueAtMs + OVERDUE_MS);
     return inTime(held, ANSWER_MAX_MS, late).catch(() => false);
   };
-  /** By the couriers' clocks. A start in the future comes from a clock that was ahead, and says nothing. */
+  /** Compares the couriers' clocks. A start in the future comes from a clock that was ahead, and is ignored. */
   const hasJustFailed = ({ startedAt }: OverdueRetry): boolean => {
     const ageMs = clock().getTime() - startedAt.getTime();
     return ageMs >= 0 && ageMs < retryDelayMs + OVERDUE_MS;

@@ -1,7 +1,7 @@
 /**
  * From the slot to the endpoint's answer: takes turns from the fair scheduler, claims their deliveries in one batch, so
  * that each attempt is counted before any byte of it is sent, and posts them. A turn whose delivery may not be sent now
- * returns its slot. While PostgreSQL is away the slots stay occupied, so nothing piles up.
+ * returns its slot. While PostgreSQL is away the slots stay occupied, so no work accumulates.
  */
 
 import { nullIfAbandoned, retryBisecting, retryUntilAborted, retryUntilDone, type Watch } from '../actor/supervisor.ts';
@@ -22,7 +22,7 @@ type DeliveryTurn = Turn<DueDelivery>;
 interface Claim {
   readonly delivery: ClaimedDelivery;
   readonly holder: number;
-  /** Monotonic milliseconds. Later, other couriers may have declared it abandoned, or its search may be silenced. */
+  /** Monotonic milliseconds. After it, other couriers may have aborted the attempt, or its search may be silenced. */
   readonly expiresAt: number;
 }
 
@@ -54,7 +54,7 @@ export class Sending {
     this.#watch = dependencies.supervisor.watch('claims');
   }
 
-  /** Starts as many attempts as there are slots. Call it when deliveries arrive or end: a tick's are claimed together. */
+  /** Fills the free slots with attempts. Call it when deliveries arrive or end; calls in one tick share a claim. */
   readonly pump = oncePerTick(() => {
     while (this.#mayClaim) {
       const turns = this.#parts.scheduler.nextTurns(CLAIMS_MAX, performance.now());
@@ -90,7 +90,7 @@ export class Sending {
       this.#underWay.add(this.#attempt(turn, claim, contentOf?.(claim) ?? null));
     }
     const refusals = new Map(answered.results.flatMap((each) => ('refusal' in each ? [[each.id, each.refusal]] : [])));
-    // A delivery that a bug blocks is retried at the next scan, not at once.
+    // A delivery that cannot be claimed because of a bug is retried at the next scan, not at once.
     for (const id of answered.broken) {
       this.#withdraw(turnOf.get(id) as DeliveryTurn);
       turnOf.delete(id);
@@ -98,7 +98,7 @@ export class Sending {
     for (const turn of turnOf.values()) this.#refuse(turn, refusals.get(turn.entry.id) ?? null);
   }
 
-  /** After a claim whose answer was lost, its deliveries are released first. */
+  /** If the answer to the claim before was lost, its deliveries are given back first. */
   #claim(ids: readonly Uuid[]) {
     const { database, clock } = this.#dependencies;
     let isUnknown = false;
@@ -146,7 +146,7 @@ export class Sending {
     const mayPost = content !== null && performance.now() <= expiresAt;
     const outcome = mayPost ? await this.#post(delivery, content) : null;
     if (mayPost && outcome === null) scheduler.noteCrowded(turn, performance.now());
-    // A delivery that cannot be read is retried with the next scan; it must not be claimed over and over.
+    // A delivery that cannot be read is retried at the next scan, so that it is not claimed over and over.
     if (outcome === null) return this.#giveBack(turn, holder, content !== null);
     const endedAt = performance.now();
     scheduler.answered(turn, delivery.endpoint, outcome);
@@ -159,10 +159,10 @@ export class Sending {
     await settlement().tell({ delivery, holder, outcome, endedAt, onRecorded });
   }
 
-  /** No attempt was made: the claim is not counted. `isSoon`: it is tried again in a moment. */
+  /** Withdraws a claim that led to no attempt, uncounted. `isSoon`: the delivery is admitted again soon. */
   async #giveBack(turn: DeliveryTurn, holder: number, isSoon: boolean): Promise<void> {
     const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [turn.entry.id]);
-    // One that stays claimed keeps its slot, so that its courier stays known and others abort the attempt.
+    // If it stays claimed it keeps its slot: this courier then stays registered until others abort the attempt.
     if ((await retryUntilDone(back, this.#watch, this.#budget).then(() => true, nullIfAbandoned)) === null) return;
     this.#withdraw(turn);
     if (isSoon) this.#parts.due().admitSoon([turn.entry]);
@@ -187,7 +187,7 @@ export class Sending {
     });
   }
 
-  /** Null: it has ended, or another courier has claimed or locked it. */
+  /** `refusal` is null if the delivery has ended, or another courier has claimed or locked it. */
   #refuse(turn: DeliveryTurn, refusal: Refusal | null): void {
     const { scheduler, due } = this.#parts;
     const { entry } = turn;
@@ -195,7 +195,7 @@ export class Sending {
     if (refusal === 'contended') return due().admitSoon([entry]);
     if (refusal === null) return due().fetchSoon(entry.endpointKey, entry.lane);
     if (refusal !== 'paused') return;
-    // Or it resumes, and has its attempt. It counts as paused for a second; what waits for it here goes back to the table.
+    // Paused, or resuming with its one attempt in progress: it counts as paused until the next poll.
     scheduler.setPaused(entry.endpointKey, true);
     due().empty(scheduler.queue(entry.endpointKey));
     scheduler.markBacklog(entry.endpointKey, entry.lane);
@@ -207,5 +207,5 @@ export class Sending {
   }
 }
 
-/** Undefined when the document was removed by hand, null when a bug keeps it from being read. */
+/** `document` is undefined if it was removed by hand. Null: a bug keeps the content from being read. */
 type Content = { readonly document: string | undefined; readonly secrets: readonly string[] } | null;

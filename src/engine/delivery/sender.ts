@@ -1,9 +1,9 @@
 /**
  * One attempt: posts a signed body to an endpoint and reports the outcome. An endpoint is untrusted, so everything that
- * it controls is bounded: connecting, the whole attempt, the bytes read; redirects are not followed.
+ * it controls is bounded: connecting, the whole attempt and the bytes read. Redirects are not followed.
  *
- * The status line decides. After a 200 the delivery is delivered, even when the rest of the answer never ends, breaks
- * off or is too long: the receiver has confirmed the data, and a retry would be a duplicate.
+ * The status line decides. After a 200 the delivery counts as delivered, even when the rest of the answer never ends,
+ * breaks off or is too long: the receiver has confirmed the data, and a retry would be a duplicate.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -21,16 +21,16 @@ export interface SendRequest {
   /** The delivery's identifier, equal on every retry. */
   readonly id: string;
   readonly endpoint: string;
-  /** Whose endpoint it is: no two clients share a connection, nor the look-up of its name. */
+  /** The client that owns the endpoint; no two clients share a connection or a DNS lookup. */
   readonly clientId: string;
   readonly body: string | Buffer;
   /** `whsec_` and the key in base64. */
   readonly token: string;
   /** Further secrets that sign it, in the same form. */
   readonly secrets?: readonly string[];
-  /** The context of the search, JSON; null leaves the header out. */
+  /** The context of the search as JSON; null omits the header. */
   readonly context?: string | null;
-  /** Its position among the webhooks of its match, from 1; null leaves the header out. */
+  /** The position among the webhooks of its match, from 1; null omits the header. */
   readonly sequence?: number | null;
   readonly startedAt: Date;
   /** The trace that the attempt belongs to (W3C Trace Context). */
@@ -41,8 +41,8 @@ export interface Sender {
   /** Attempts under way. */
   readonly inFlight: number;
   /**
-   * Null: no attempt was made, because too many names are being looked up. Never rejects for anything that an endpoint
-   * does.
+   * Resolves with null if no attempt was made, because too many DNS lookups are running. Never rejects because of an
+   * endpoint.
    */
   send(request: SendRequest): Promise<AttemptOutcome | null>;
   /** Resolves when the attempts under way have ended, within the time limit of an attempt. */
@@ -57,13 +57,13 @@ export interface SenderOptions extends Omit<ConnectorOptions, 'answerBytesMax'> 
 
 /** Maximum bytes of an answer; then the connection is closed. */
 const RESPONSE_BYTES_MAX = 64 * 1_024;
-/** A body of 64 KiB in chunks of a byte each has 384 KiB with their framing. */
+/** A 64 KiB body in chunks of one byte takes 384 KiB with the chunk framing. */
 const ANSWER_BYTES_MAX = 512 * 1_024;
 const RESPONSE_HEAD_BYTES = 2 * 1_024;
 const REASON_LENGTH_MAX = 300;
 /** Below the five seconds after which common servers close an idle connection, which would lose a crossing POST. */
 const IDLE_CONNECTION_MS = 4_000;
-/** An endpoint's hint may keep a connection longer. */
+/** The maximum when an endpoint's `Keep-Alive` header asks for a longer time. */
 const IDLE_CONNECTION_MAX_MS = 60_000;
 const CONNECTORS_MAX = 1_000;
 /** After this age a connection is closed, so that its name is resolved anew. */
@@ -72,13 +72,13 @@ const CONNECTION_LIFE_MS = 5 * 60_000;
 export function createSender(options: SenderOptions): Sender {
   const { resolveName = createNameLookups(options.allowPrivateNetworks) } = options;
   const connecting = { ...options, resolveName, answerBytesMax: ANSWER_BYTES_MAX };
-  // Each keeps the TLS sessions of its client's endpoints for their next connections.
+  // Each connector keeps the TLS sessions of its client's endpoints for later connections.
   const connectors = new LRUCache<string, ReturnType<typeof createConnector>>({
     max: CONNECTORS_MAX,
     memoMethod: (client) => createConnector(connecting, client),
   });
   const shared = {
-    // The origin names the client too (`originOf`), which a connector would not learn otherwise.
+    // The origin contains the client (`originOf`), because undici passes no other value to this function.
     factory(origin: string | URL, pool: object): Pool {
       const { username: client, protocol, host } = new URL(origin);
       return new Pool(`${protocol}//${host}`, { ...pool, connect: connectors.memo(client) });
@@ -131,7 +131,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   readonly #deadline: NodeJS.Timeout;
   #controller: Dispatcher.DispatchController | null = null;
   #isSettled = false;
-  /** Set by the second try: what the log says of the first post; empty where no byte of it was written. */
+  /** Set by the second try: the log text about the first post, empty if no byte of it was written. */
   #firstPost: string | null = null;
   #statusCode: number | null = null;
   #head: Buffer[] = [];
@@ -218,11 +218,11 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * An endpoint may close a kept connection at any time; when that crosses a request, neither side is at fault, and the
-   * request is repeated at once (RFC 9112, section 9.3.1). Once only: a second time the endpoint is at fault.
+   * An endpoint may close a kept connection at any time. If that crosses a request, neither side is at fault, and the
+   * request is repeated at once (RFC 9112, section 9.3.1). Only once: after a second failure the endpoint is at fault.
    */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    // The kept connection broke before a byte was written; a failure to connect has an error of our own.
+    // The kept connection broke before a byte was written; a failure to connect is an `AttemptFailure`.
     const isUnsent = this.#controller === null && !(error instanceof AttemptFailure);
     const isRepeatable = isUnanswered(error) || isUnsent;
     if (!isRepeatable || this.#firstPost !== null || this.#isSettled) return this.#finish(failureOf(error));
@@ -241,7 +241,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     this.#isSettled = true;
     clearTimeout(this.#deadline);
-    // After a first post of which something was written, it is an attempt.
+    // If some of a first post was written, an attempt was made.
     if (failure instanceof NotAttempted && !this.#firstPost) return this.#settle(null);
     const [error, failed] = this.#verdict(failure);
     const reason = [failed, this.#firstPost].filter(Boolean).join('; ');
@@ -267,7 +267,7 @@ function originOf({ protocol, host }: URL, clientId: string): string {
   return `${protocol}//${clientId}@${host}`;
 }
 
-/** An incomplete character at the end is left out. */
+/** Omits an incomplete character at the end. */
 function textOf(chunks: readonly Buffer[]): string {
   return storable(new TextDecoder().decode(Buffer.concat(chunks), { stream: true }));
 }

@@ -1,7 +1,7 @@
 /**
- * After an attempt: commits its outcome, in batches, and admits the deliveries that waited for it; only then is
- * anything reported. A delivery to retry gets its message on `RETRIES`, which holds no slot: the scan in retries.ts
- * replaces a message that could not be published.
+ * Commits the outcomes of attempts, in batches, and admits the deliveries that waited for them; reports follow the
+ * commit. A retry gets its message on `RETRIES` without holding a slot: the check in retries.ts releases the row if the
+ * message could not be published.
  */
 
 import { type Grace, spawn } from '../actor/actor.ts';
@@ -34,14 +34,14 @@ export interface CourierDependencies {
   /** Slots: concurrent attempts. */
   readonly attemptsInFlightMax: number;
   readonly clock: () => Date;
-  /** While closed, it pauses the stage: nothing is pulled and no attempt starts. */
+  /** While it is closed, nothing is pulled and no attempt starts. */
   readonly gate?: PauseGate;
-  /** Called with each claim that PostgreSQL has answered. */
+  /** Called for each claim that PostgreSQL has answered. */
   readonly onClaimed?: () => void;
   readonly onAttempt: (settled: SettledAttempt) => void;
-  /** Retries without a JetStream message: none in normal operation. */
+  /** Called with the number of due retries without a JetStream message: none in normal operation. */
   readonly onMissing: (count: number) => void;
-  /** Attempts whose courier has died. */
+  /** Called with the number of attempts aborted because their courier had died. */
   readonly onAborted: (count: number) => void;
   /** Days that a series of failures spans before its endpoint is paused; 0: never. */
   readonly endpointPauseDays: number;
@@ -66,7 +66,7 @@ export interface Settlement {
   readonly unrecorded: number;
   /** Resolves on admission. */
   tell(ended: EndedAttempt): Promise<void>;
-  /** Attempts whose courier has gone. */
+  /** Records the attempts of dead couriers as aborted. */
   abort(abandoned: readonly AbandonedAttempt[]): Promise<void>;
   /** Resolves when every report is recorded, and published or abandoned. */
   drain(grace: Grace): Promise<void>;
@@ -75,7 +75,7 @@ export interface Settlement {
 const OUTCOMES_MAX = 256;
 /** Milliseconds to gather a batch: clients have their alerts already, and frequent commits would delay claims. */
 const GATHER_MS = 20;
-/** Batches whose messages are being published; further ones are not published. */
+/** Maximum batches being published; the messages of further ones are left to the check in retries.ts. */
 const PUBLISHING_MAX = 64;
 
 export function startSettlement(
@@ -104,7 +104,7 @@ export function startSettlement(
     batchMax: OUTCOMES_MAX,
     gatherMs: GATHER_MS,
     supervisor,
-    // A bug keeps its outcome from being recorded: it counts as aborted, which releases its slot and its row.
+    // A bug keeps this outcome from being recorded: the attempt counts as aborted, which releases its slot and row.
     async deadLetter(ended) {
       const aborted = abortedAttempt({ ...ended.delivery, holder: ended.holder }, retryDelayMs);
       await record([aborted]).catch((error: Error) => onTransientError('outcomes', error));
@@ -133,7 +133,7 @@ export function startSettlement(
   };
 }
 
-/** The messages of those to retry. `now`: by the courier's clock, which their due times follow. */
+/** Publishes the retries. `now` is by the courier's clock, which their due times follow. */
 function publishFailed(broker: Broker, settled: readonly SettledAttempt[], now: Date): Promise<void> {
   const retries = settled.flatMap(({ after, outcome: { startedAt }, retryInMs, ...attempt }) =>
     after.state === 'retry_wait' ? [{ ...attempt, startedAt, dueAtMs: now.getTime() + Math.max(0, retryInMs) }] : [],
@@ -148,7 +148,7 @@ function settledOf({ delivery, holder, outcome, endedAt }: EndedAttempt, retryDe
   return { ...delivery, holder, outcome, after, retryInMs };
 }
 
-/** Counts as failed, and is due again one delay after it was found. */
+/** The attempt counts as failed; its retry is due one delay after it was found. */
 function abortedAttempt(
   { attemptsSpent, startedAt, ...attempt }: AbandonedAttempt,
   retryDelayMs: number,

@@ -1,4 +1,4 @@
-/** Signing by Standard Webhooks 1.0 (symmetric, `v1`), so that receivers can verify with a library of their language. */
+/** Signs by Standard Webhooks 1.0 (symmetric, `v1`), so that receivers can verify with a library of their language. */
 
 import { createHmac } from 'node:crypto';
 
@@ -6,8 +6,8 @@ const TOKEN_PREFIX = 'whsec_';
 
 /**
  * The three headers of one attempt: `webhook-timestamp` is in whole seconds and changes with the attempt, `webhook-id`
- * does not. The signed content is `id.timestamp.body` (Standard Webhooks 1.0, "Signature scheme"); there is one signature
- * for each of `tokens`, in their order. Throws `TypeError` when one of them holds no key.
+ * does not. The signed content is `id.timestamp.body` (Standard Webhooks 1.0, "Signature scheme"). There is one
+ * signature for each of `tokens`, in their order. Throws `TypeError` when one of them has no key.
  */
 export function signatureHeaders(
   id: string,

@@ -1,8 +1,8 @@
 /**
- * Limits an endpoint that has never answered 200 to two attempts a second, so that no client floods a stranger. The
- * endpoints of one client on a host where none has answered share the limit: ten thousand URLs raise neither the rate nor
- * what waits for them in memory. All such hosts of a client share 64 a second: each attempt that fails costs this process
- * a millisecond, which other clients' attempts would wait for. Times are monotonic milliseconds.
+ * Limits an endpoint that has never answered 200 to two attempts a second, so that no client can flood a third party. A
+ * client's endpoints on a host where none has answered share this limit: ten thousand URLs raise neither the rate nor
+ * the deliveries in memory. All such hosts of a client share 64 attempts a second, because each failed attempt costs
+ * this process a millisecond and delays other clients. Times are monotonic milliseconds.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -10,16 +10,16 @@ import type { Member } from '../actor/turn-ring.ts';
 
 interface LimitedQueue extends Member {
   readonly key: string;
-  /** 200, at least once. */
+  /** True once it has answered 200. */
   readonly hasAnswered: boolean;
 }
 
 interface Budget<T> {
-  /** Attempts in a second. */
+  /** Attempts per second. */
   readonly max: number;
   /** Times of the last attempts, at most `max`. */
   readonly startedAt: number[];
-  /** Refused queues, in their order. */
+  /** Refused queues, in the order of their refusals. */
   readonly waiting: Set<T>;
 }
 
@@ -37,7 +37,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
   /** Budgets of queues, of hosts and of clients, in the order of their last attempts. */
   readonly #budgets = new Map<string, Budget<T>>();
   readonly #waiting = new Set<Budget<T>>();
-  /** Refused by a host that has answered since. */
+  /** Queues refused by the limit of a host that has answered since. */
   readonly #released: T[] = [];
   /** Endpoints that have never answered 200, by host. */
   readonly #sharing = new Map<string, number>();
@@ -55,13 +55,13 @@ export class UnansweredLimit<T extends LimitedQueue> {
     else this.#sharing.delete(hostOf(queue));
   }
 
-  /** How many deliveries may wait in memory for this endpoint: its share of what its host may have, and at least one. */
+  /** How many deliveries may wait in memory for this endpoint: its share of the maximum of its host, at least one. */
   waitingMax(queue: T): number {
     const sharing = this.#isAnswered(hostOf(queue)) ? 1 : (this.#sharing.get(hostOf(queue)) ?? 1);
     return Math.max(1, Math.floor(WAITING_MAX / sharing));
   }
 
-  /** Whether an attempt may begin now; it is counted then. `takeDue` returns a refused queue when its time has come. */
+  /** Whether an attempt may begin now; if so, counts it. `takeDue` returns a refused queue when it may try again. */
   admit(queue: T, now: number): boolean {
     if (queue.hasAnswered) return true;
     this.#forgetQuiet(now);
@@ -82,7 +82,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     return true;
   }
 
-  /** The attempt that was admitted at `startedAt` was not made. */
+  /** Uncounts the attempt that was admitted at `startedAt`, because it was not made. */
   withdraw(queue: T, startedAt: number): void {
     for (const name of [queue.key, hostOf(queue), queue.client]) {
       const times = this.#budgets.get(name)?.startedAt ?? [];
@@ -91,7 +91,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     }
   }
 
-  /** With 200. */
+  /** Call it when the endpoint has answered 200. */
   noteAnswered(queue: T): void {
     const host = hostOf(queue);
     this.#answeredHosts.set(host, true);
@@ -101,7 +101,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     waiting.clear();
   }
 
-  /** Queues that may be admitted now, per budget at most what it admits; computed every `CHECK_EVERY_MS`. */
+  /** Queues that may try again now, for each budget at most as many as it admits; every `CHECK_EVERY_MS`. */
   takeDue(now: number): readonly T[] {
     const due = this.#released.splice(0);
     if (now - this.#checkedAt < CHECK_EVERY_MS) return due;
