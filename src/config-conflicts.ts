@@ -75,7 +75,7 @@ function adminProblems({ host, certificate, privateKey, clientAuthorities }: Con
   return tlsProblems(certificate, privateKey, clientAuthorities);
 }
 
-/** The files may have changed when they are used: then the start fails later, with another message. */
+/** The files may change before they are used; the start then fails later, with another message. */
 function tlsProblems(certificate: string, privateKey: string, clientAuthorities: string | null): readonly string[] {
   const problems: string[] = [];
   const read = (setting: string, path: string): Buffer | null => {

@@ -9,13 +9,13 @@ import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { isNamespace, NO_NAMESPACE } from './engine/domain/namespace.ts';
 
-/** A rule for addresses. The messages of these rules never repeat the value: it may contain a password. */
+/** A rule for URLs. Its message never repeats the value, which may contain a password. */
 function url(...protocols: string[]) {
   const message = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
   return z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), message);
 }
 
-/** One server or several, `postgres://user@host1:5432,host2:5432/name`; the store reads them. */
+/** One or more servers: `postgres://user@host1:5432,host2:5432/name`. The store parses them. */
 const databaseUrl = z.string().refine((value) => {
   const [, before = value, hosts = '', after = ''] = /^(\w+:\/\/(?:[^/?]*@)?)([^/?]*)(.*)$/s.exec(value) ?? [];
   return hosts
@@ -23,7 +23,7 @@ const databaseUrl = z.string().refine((value) => {
     .every((host) => url('postgres:', 'postgresql:').safeParse(`${before}${host}${after}`).success);
 }, 'must be a URL that starts with postgres:// or postgresql://, with commas between several hosts');
 
-/** Servers of one cluster take the same credentials; the client library sends one set to all. */
+/** All servers of a cluster must accept the same credentials: the client library sends one set to all of them. */
 const natsServers = z
   .string()
   .refine(
@@ -45,7 +45,7 @@ function isOne(value: string, part: (url: URL) => string): boolean {
   return new Set(urls.map((each) => part(new URL(each))).filter((each) => each !== '')).size <= 1;
 }
 
-/** The path and the query of such a URL have no effect, which its writer would not expect. */
+/** A path or a query would be ignored silently, so both are refused. */
 const smtpServer = z
   .string()
   .refine((value) => {
@@ -57,7 +57,7 @@ const smtpServer = z
   }, 'must be smtp:// or smtps://, user and password or neither, a host and perhaps a port')
   .refine((value) => !/%(?![0-9a-f]{2})/i.test(value), 'has a % that begins no escape');
 
-/** `alerts@example.org`, or with a name before it: `Vigie <alerts@example.org>`. */
+/** `alerts@example.org`, or with a display name: `Vigie <alerts@example.org>`. */
 const mailbox = z.string().refine((value) => {
   const { name, address } = mailboxOf(value);
   return /^[^\p{Cc}",;:\\()[\]]{0,100}$/u.test(name) && z.email().safeParse(address).success;
@@ -69,8 +69,8 @@ function mailboxOf(value: string): { readonly name: string; readonly address: st
 }
 
 /**
- * A tile server for the operator's own browsers: `https://tiles.example.org/{z}/{x}/{y}.png`. The console's policy
- * names its origin, so there must be one: no `{s}` for several hosts.
+ * The tile server of the console's map: `https://tiles.example.org/{z}/{x}/{y}.png`. The console's
+ * Content-Security-Policy names its one origin, so `{s}` for several hosts is refused.
  */
 const tilesUrl = z.string().refine((value) => {
   const hasPlaces = ['{z}', '{x}', '{y}'].every((place) => value.includes(place));
@@ -80,7 +80,7 @@ const tilesUrl = z.string().refine((value) => {
   return /^https?:$/.test(protocol) && !host.includes('%') && username === '' && password === '';
 }, 'must be an http(s) URL with {z}, {x} and {y}, on one host and without credentials');
 
-/** Single ones and networks, `10.0.0.0/8,::1`. */
+/** Addresses and networks, `10.0.0.0/8,::1`. */
 const addresses = z.string().transform((value, context): BlockList => {
   const list = new BlockList();
   for (const each of value.split(',').map((part) => part.trim())) {
@@ -95,7 +95,7 @@ const addresses = z.string().transform((value, context): BlockList => {
   return list;
 });
 
-/** What to listen on: `127.0.0.1:8080`, `[::]:8080`, `localhost:0`. */
+/** An address to listen on: `127.0.0.1:8080`, `[::]:8080`, `localhost:0`. */
 const address = z.string().transform((value, context) => {
   const [, bracketed, plain, port = ''] = /^(?:\[([\da-f.:]+)\]|([^\s:[\]]+)):(\d{1,5})$/i.exec(value) ?? [];
   const host = bracketed ?? plain ?? '';
@@ -152,41 +152,41 @@ const MEBIBYTE = 1_048_576;
 
 /** Values that no operator needs to change, with the reason for each. Tests start a service with others. */
 const FIXED = Object.freeze({
-  /** An attempt holds some 50 kB, times this number is little; more concurrent attempts only make receivers slower. */
+  /** An attempt holds about 50 kB, so all of them hold 13 MB; more at once would only make receivers slower. */
   attemptsInFlightMax: 256,
-  /** Single explanations, and as many for the worker thread: two cores of PostgreSQL are left to the pipeline. */
+  /** For single explanations, and as many for the worker thread: the pipeline keeps two cores of PostgreSQL. */
   questionConnectionsMax: 2,
-  /** Changes in one transaction: beyond, the saved round trips are less than the cost of a larger one. */
+  /** Changes in one transaction. Above this, a larger transaction costs more than the round trips that it saves. */
   recordBatchMax: 256,
   recordBounds: Object.freeze<Record<'batchBytesMax' | 'advertsMax' | 'bytesMax' | 'waitingMax', number>>({
-    /** Messages in a batch, and large properties that a transaction reads and notifies of: sixteen of the largest messages. */
+    /** Messages of a batch, and large properties that a transaction notifies of: sixteen of the largest messages. */
     batchBytesMax: 16 * MEBIBYTE,
-    /** Adverts of one property: more than any home has, and the size at which a change of it is still recorded in milliseconds. */
+    /** Adverts of one property: more than any home has. A change is still recorded in milliseconds at this size. */
     advertsMax: 200,
-    /** The state of a property as JSON: a change of one this large takes a fifth of a second to record. */
+    /** The state of a property as JSON. Recording a change takes a fifth of a second at this size. */
     bytesMax: 8 * MEBIBYTE,
-    /** For one property above a megabyte, which takes longer to record than its changes take to come. */
+    /** Waiting changes of a property above a megabyte: they can arrive faster than they are recorded. */
     waitingMax: 64,
   }),
-  /** Web servers, and ports that no system service uses: a mail server would interpret a post as commands. */
+  /** The ports of web servers, and no others of system services: a mail server would read a POST as commands. */
   endpointPorts: Object.freeze([
     { from: 80, to: 80 },
     { from: 443, to: 443 },
     { from: 1_024, to: 65_535 },
   ]),
   /**
-   * When a bug affects more properties than this within the window, no message is the cause: intake stops and leaves
-   * the lead to others for half a minute. Met again, the bug ends the process.
+   * When a bug affects more properties than this within the window, no single message is the cause: intake stops and
+   * leaves leadership to other instances for half a minute. If the bug occurs again, the process ends.
    */
   breaker: Object.freeze({ propertiesMax: 10, windowMs: 600_000, restMs: 30_000 }),
   /**
-   * The pauses before retries after an error of unknown class: a transient one is over after half a minute, a bug is
+   * The pauses before retries after an error of unknown class. A transient error is over after half a minute; a bug is
    * not.
    */
   retryPausesMs: Object.freeze([2_000, 8_000, 20_000]),
-  /** Below the 10,000 file descriptors that distributions allow, with room for endpoints and servers. */
+  /** Distributions allow 10,000 file descriptors: this leaves room for connections to endpoints and servers. */
   apiConnectionsMax: 4_096,
-  /** For a client without limits of its own (`vigie admin clients set`): most have some hundred searches. */
+  /** For a client without limits of its own (`vigie admin clients set`). Most clients have some hundred searches. */
   searchLimits: Object.freeze({
     searches: 100_000,
     polygonCorners: 500_000,
@@ -194,7 +194,7 @@ const FIXED = Object.freeze({
     matchesPerAdvert: 1_000,
   }),
 });
-/** A burst after a quiet time, in seconds' worth: a page of the console reads at once, an import writes. */
+/** The size of a burst, in seconds of the rate: a page of the console sends its reads at once, an import its writes. */
 const READ_BURST_SECONDS = 2;
 const WRITE_BURST_SECONDS = 4;
 
@@ -251,8 +251,8 @@ export type Config = ReturnType<typeof readConfig>;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Throws `ConfigError` that names every setting at fault. Values are not repeated: some are secrets. `defaults` stand
- * before those of the file.
+ * Throws `ConfigError` that names every setting at fault. Values are not repeated: some are secrets. `defaults`
+ * override those of the file.
  */
 export function readConfig(environment: Environment = process.env, defaults: Environment = {}) {
   const file = parseEnv(readFileSync(DEFAULTS_FILE, 'utf8'));
@@ -308,12 +308,12 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     drainAnnounceMs: setting.VIGIE_DRAIN_ANNOUNCE_MS,
     drainTimeoutMs: setting.VIGIE_DRAIN_TIMEOUT_MS,
     logLevel: setting.VIGIE_LOG_LEVEL,
-    /** Unknown names with our prefix: misspelt, or set by an orchestrator. Worth a warning. */
+    /** Unknown names with our prefix, to warn about: they are misspelt, or set by an orchestrator. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
 }
 
-/** Ignored, the old name would make the daemon take the consumer and the retries of the installation without a namespace. */
+/** If the old name were ignored, the daemon would use the consumer and retries of an unnamed installation. */
 function renamedProblems({ VIGIE_CELL: namespace }: Environment): readonly string[] {
   return namespace
     ? ['VIGIE_CELL is called VIGIE_NAMESPACE now: set that one to the same value, and unset this one']
@@ -362,7 +362,7 @@ function mailOf(setting: z.output<typeof settings>) {
   });
 }
 
-/** Null: it is left out. */
+/** Null when the console is disabled. */
 function consoleOf(setting: z.output<typeof settings>) {
   if (!setting.VIGIE_CONSOLE) return null;
   return Object.freeze({

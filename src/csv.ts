@@ -1,6 +1,6 @@
-/** Cells of comma-separated values (RFC 4180) that people open in a spreadsheet: text of others must not be a formula. */
+/** Cells of comma-separated values (RFC 4180). People open them in a spreadsheet: no text may become a formula. */
 
-/** Signs that begin a formula, full-width ones too, also behind what a spreadsheet skips; and what it splits cells at. */
+/** Signs that begin a formula, also full-width or after characters that a spreadsheet skips, and cell separators. */
 const FORMULA = /^(?:[\t\r\n]|[\s\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠])/u;
 
 export function csvCell(value: string): string {

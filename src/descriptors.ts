@@ -1,24 +1,24 @@
 /**
- * File descriptors: a connection that cannot be accepted for want of one waits in the kernel until its client gives up, and
- * an attempt that cannot open one fails. So connections of clients and attempts get shares of what the process may open,
- * and the rest is reserved for the pipeline: connections to servers, files, and kept connections to endpoints.
+ * Divides the file descriptors of the process. Without a free one, a client's connection waits in the kernel until the
+ * client gives up, and an attempt fails. So client connections and attempts get fixed shares, and the rest is reserved
+ * for the pipeline: connections to servers, files, and keep-alive connections to endpoints.
  */
 
 import { readFileSync } from 'node:fs';
 import type { Config } from './config.ts';
 
-/** Files, pipes, listening sockets, connections to NATS and to PostgreSQL beside the pools, operators. */
+/** Files, pipes, listening sockets, operators, connections to NATS, and to PostgreSQL outside the pools. */
 const OWN = 80;
 /** One for requests, one for the pipeline. */
 const POOLS = 2;
-/** Shares of what is left: a distribution's ten thousand are enough for the usual numbers. */
+/** Shares of the rest. The 10,000 descriptors that distributions allow are enough for the default bounds. */
 const CLIENTS_SHARE = 1 / 2;
 const ATTEMPTS_SHARE = 1 / 4;
 const LEAST = 8;
 
 type Bounded = Pick<Config, 'api' | 'attemptsInFlightMax' | 'databaseConnectionsMax'>;
 
-/** The limit of this process (`ulimit -n`), which Node.js has raised as far as it may; null where it is not known. */
+/** The limit of this process (`ulimit -n`), which Node.js has raised as far as it may; null if it is unknown. */
 export function readDescriptorLimit(): number | null {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
@@ -29,7 +29,7 @@ export function readDescriptorLimit(): number | null {
   }
 }
 
-/** The same configuration with at most as many connections and attempts as `limit` leaves room for. */
+/** The same configuration, with its connections and attempts reduced to what `limit` leaves room for. */
 export function fitDescriptors<C extends Bounded>(config: C, limit: number | null): C {
   if (limit === null) return config;
   const left = limit - OWN - POOLS * config.databaseConnectionsMax;
@@ -41,7 +41,7 @@ export function fitDescriptors<C extends Bounded>(config: C, limit: number | nul
   };
 }
 
-/** A sentence about a limit that leaves less than the usual numbers; null when it does not. */
+/** A warning when `limit` leaves room for fewer connections or attempts than configured; otherwise null. */
 export function descriptorShortage(config: Bounded, limit: number | null): string | null {
   const { api, attemptsInFlightMax } = fitDescriptors(config, limit);
   if (api.connectionsMax === config.api.connectionsMax && attemptsInFlightMax === config.attemptsInFlightMax)

@@ -1,6 +1,6 @@
 /**
- * The interface of a feature beside the engine: an object of optional functions, named in `features.ts`. Without its
- * folder and that name everything else compiles and works.
+ * The interface of a feature: an object of optional functions, listed in `features.ts`. Everything else compiles and
+ * works without the feature's folder and that entry.
  */
 
 import type Router from '@koa/router';
@@ -27,7 +27,7 @@ export type { Parts };
 
 /** A background task that runs with the stage `deliver`. */
 export interface FeatureTask {
-  /** Attempts under way. */
+  /** Attempts in progress. */
   readonly inFlight?: number;
   /** Starts nothing further; resolves when the work under way is recorded. */
   drain(): Promise<void>;
@@ -46,32 +46,32 @@ export type PublishAdverts = (
 
 export interface Feature {
   readonly name: string;
-  /** Its rows for each batch of changes; null: none, as configured. */
+  /** Records the feature's rows with each batch of changes; null when the configuration disables it. */
   readonly record?: (parts: Parts) => PairFeature | null;
   /** Adds values that are read at each scrape of Prometheus; every instance reads the same. */
   readonly measure?: (metrics: Metrics, database: Database) => void;
-  /** Removes rows that are older than their table keeps them. */
+  /** Removes rows that are older than the retention of their table. */
   readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
   readonly contract?: Contract;
   readonly routes?: (router: Router, dependencies: ApiDependencies, limiter: QueryLimiter) => void;
-  /** Its methods of the operators' interface; other methods are unimplemented. */
+  /** Its methods of the operators' gRPC interface. A method that no feature has answers UNIMPLEMENTED. */
   readonly rpcs?: (usual: Unary) => Partial<AdminServiceServer>;
   /** Estimates a search's matches; without it the estimate is 0. */
   readonly estimate?: (database: Queryable) => () => Promise<EstimateMatches>;
-  /** An operator's resend of a delivery that is no webhook; null without such a delivery. */
+  /** Resends, for an operator, a delivery that is not a webhook; null when the feature has no such delivery. */
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
-  /** For `vigie doctor`: why the feature's own server cannot be used, in a sentence; null: it can. */
+  /** For `vigie doctor`: a sentence that says why the feature's own server cannot be used, or null. */
   readonly checkServer?: (config: Config) => Promise<string | null>;
-  /** For other features: keeps what a recipient has decided. */
+  /** For other features: stores a recipient's choice. */
   readonly keepChoice?: (parts: Parts) => KeepChoice;
-  /** Before any role opens; throws when the service must not start. */
+  /** Called before any role opens; throws when the service must not start. */
   readonly prepare?: (parts: Parts) => Promise<void>;
-  /** Opens the work of instances with the role of its name; throws when its settings are wrong. */
+  /** Opens the role that is named after the feature; throws when its settings are wrong. */
   readonly open?: (parts: Parts) => Promise<void>;
-  /** By the words of a command (cli/commands.ts). */
+  /** Keyed by the words of the command (cli/commands.ts). */
   readonly commands?: Readonly<Record<string, (input: Input) => Promise<void>>>;
   /** For the demonstration. Throws `UsageError` for an unknown format. */
   readonly openAdverts?: (format: string, mapping: string) => Promise<PublishAdverts>;
-  /** Pauses while the gate of the stage is closed; null: nothing to do, as configured. */
+  /** Starts a task that pauses while `gate` is closed; null when the configuration disables it. */
   readonly start?: (parts: Parts, gate: PauseGate) => FeatureTask | null;
 }

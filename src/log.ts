@@ -2,7 +2,7 @@
  * Structured logs: JSON lines on standard output, one wide line per fact; readable lines on a terminal. Secrets and
  * contacts are never logged.
  *
- * The lines of one tick of the event loop leave in one write: a busy API answers dozens of requests per tick, and a
+ * The lines of one tick of the event loop share one write: a busy API answers dozens of requests per tick, and a
  * separate write for each line would cost as much as answering. No line waits for a timer or for a full buffer. Every
  * orderly end of the process (a signal that drains, `process.exit`, an uncaught error) writes the rest first; `kill -9`
  * loses at most the lines of the tick that it interrupts.
@@ -21,7 +21,7 @@ export function createLog(level: string, to: number = process.stdout.fd, isForRe
   return pino({ level, base: null, timestamp: isoTime(), messageKey: 'message' }, destination);
 }
 
-/** A library's console output becomes a log line. */
+/** Turns a library's console output into log lines. */
 export function adoptConsole(log: Log): void {
   const warn = (...words: unknown[]): void => log.warn({ from: 'console' }, format(...words));
   Object.assign(console, { debug: warn, error: warn, info: warn, log: warn, warn });
@@ -37,7 +37,7 @@ function forReading(to: number): DestinationStream {
   });
 }
 
-/** The member `time` of a line, written once per millisecond. */
+/** The member `time` of a line, formatted at most once per millisecond. */
 function isoTime(): () => string {
   let writtenAt = 0;
   let member = '';

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --max-semi-space-size=64
 /**
- * The command line and nothing else. A command loads only its own modules: the whole daemon would treble the time of
- * `vigie admin`.
+ * The command line and nothing else. A command loads only its own modules: loading the whole daemon would triple the
+ * time of `vigie admin`.
  */
 
 import { VERSION } from './version.ts';

@@ -59,7 +59,7 @@ type Maker = ReturnType<typeof makerOf>;
 function makerOf(registry: Registry) {
   const registers = [registry];
   return {
-    /** `values`: those of the first label that are known, shown from the start. */
+    /** `values`: known values of the first label, exported as 0 from the start. */
     counter<Label extends string>(name: string, help: string, labels: Label[] = [], values: readonly string[] = []) {
       const counter = new Counter({ name, help, labelNames: labels, registers });
       const [label = ''] = labels;
@@ -69,7 +69,7 @@ function makerOf(registry: Registry) {
     histogram<Label extends string>(name: string, help: string, buckets: number[], labels: Label[] = []) {
       return new Histogram({ name, help, buckets, labelNames: labels, registers });
     },
-    /** A value read at each scrape; a read that fails leaves it out. */
+    /** A value that is read at each scrape, and left out when the read fails. */
     gauge: (name: string, help: string, read: () => number | Promise<number>) =>
       new Gauge({
         name,
@@ -83,7 +83,7 @@ function makerOf(registry: Registry) {
           }
         },
       }),
-    /** Values by one label or several, likewise. */
+    /** The same, by one label or several. */
     labelledGauge(
       name: string,
       help: string,
@@ -190,7 +190,7 @@ function callMetrics({ counter, histogram }: Maker) {
 
 const READING_KEPT_MS = 5_000;
 
-/** For what is read at each scrape: several scrapers cost no more than one. */
+/** Caches a value that is read at each scrape, so that several scrapers cost no more than one. */
 export function keptForScrapes<T>(read: () => Promise<T>): () => Promise<T> {
   return keptFor(READING_KEPT_MS, read);
 }

@@ -24,12 +24,12 @@ export interface Observers {
   readonly onFailureSeries: (series: FailureSeries) => void;
   readonly onSwept: (sweep: Sweep) => void;
   readonly crawlers: CrawlerObservers;
-  /** The same matcher, with its time taken. */
+  /** The same matcher; each match is timed. */
   timed(matcher: Matcher): Pick<Matcher, 'match' | 'notifying'>;
   observeRequests(server: Server): void;
 }
 
-/** Dead letters of each batch that are logged. */
+/** Dead letters that are logged per batch. */
 const DEAD_LETTERS_SHOWN = 10;
 
 export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed): Observers {
@@ -103,7 +103,7 @@ function timedMatcher(matcher: Matcher, metrics: Metrics): ReturnType<Observers[
   };
 }
 
-/** Only the first ones of a flood are logged: each is in the table. */
+/** Logs only the first ones of a batch: all of them are in the table. */
 function logDeadLetters(log: Log, deadLettered: readonly DeadLetteredMessage[]): void {
   const shown = deadLettered.slice(0, DEAD_LETTERS_SHOWN);
   for (const { subject, sequence, reason } of shown) log.warn({ subject, sequence, reason }, 'dead letter');
@@ -134,7 +134,7 @@ function countAttempt(metrics: Metrics, { id, outcome, after }: SettledAttempt):
   metrics.alertSeconds.observe(Math.max(0, endedAtMs - createdAtOf(id).getTime()) / 1_000);
 }
 
-/** The answer's text is not logged: the endpoint controls its content. */
+/** The response body is not logged: the endpoint controls its content. */
 function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, traceparent }: SettledAttempt): void {
   const { statusCode, error, reason } = outcome;
   const line = {
@@ -199,7 +199,7 @@ const OTHER = 'other';
 function observeCrawlers(metrics: Pick<Metrics, 'rejections' | 'unknownMembers'>, log: Log): CrawlerObservers {
   const names = new Set<string>();
 
-  /** True when the metrics have a label value for `path`. */
+  /** True when `path` has, or may get, a label value of its own. */
   function isNamed(path: string): boolean {
     return names.has(path) || (names.size < NAMES_MAX && NAME.test(path));
   }

@@ -1,6 +1,6 @@
 /**
- * The composition root: opens every part in order; `shutdown.ts` ends them. `foundation.ts` opens what all roles share;
- * each role has a file of its own beside this one.
+ * The composition root: opens every part in order; `shutdown.ts` closes them. `roles/foundation.ts` opens what all
+ * roles share, and each role has its own file in `roles/`.
  */
 
 import type { Server } from 'node:http';
@@ -29,14 +29,14 @@ import { createShutdown, type Shutdown } from './shutdown.ts';
 export interface Service {
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** The file with the crawlers' URL of an embedded NATS; null when NATS is given. */
+  /** The file with the crawlers' URL of the embedded NATS server; null when NATS_URL is set. */
   readonly natsCredentialsFile: string | null;
   /** Null without the role `api`. */
   readonly apiUrl: string | null;
   readonly operationsUrl: string;
   /** `host:port` of the admin interface (gRPC); null without the role `admin`. */
   readonly adminAddress: string | null;
-  /** Resolves when the service cannot go on, with the reason. */
+  /** Resolves with the reason when the service cannot continue. */
   readonly failed: Promise<string>;
   /** Announces its end, stops pulling, finishes work in flight, closes. Rejects after the drain timeout. */
   stop(): Promise<void>;
@@ -45,15 +45,15 @@ export interface Service {
 /** State that outlives a failed attempt to start. */
 interface Start {
   readonly placeholder: PlaceholderServers;
-  /** True once PostgreSQL has accepted a connection: from then on a refusal is an outage, and no wrong setting. */
+  /** True once PostgreSQL has accepted a connection: a later refusal is an outage, not a wrong setting. */
   isDatabaseKnown: boolean;
 }
 
 const START_AGAIN_MS = 1_000;
 
 /**
- * While a configured PostgreSQL cannot be used the start is retried, and the ports report the reason. `ending`:
- * aborted, it interrupts the start: what has been opened is closed in order, and this rejects with
+ * Retries the start while a configured PostgreSQL is unavailable; meanwhile the ports report the reason. Aborting
+ * `ending` interrupts the start: every opened part is closed in order, and the promise rejects with
  * `StartBrokenOffError`.
  */
 export async function startService(config: Config, log: Log, ending?: AbortSignal): Promise<Service> {
@@ -73,7 +73,7 @@ export async function startService(config: Config, log: Log, ending?: AbortSigna
   }
 }
 
-/** Returns the reason for a retry, if there is one. */
+/** Returns the service, or the reason for a retry. */
 async function tryStart(
   config: Config,
   log: Log,
@@ -90,7 +90,7 @@ async function tryStart(
   try {
     return { ...(await unlessAborted(opened, ending)), stop };
   } catch (error) {
-    // The interrupted step ends by itself, and its error is ignored: its dependencies are closed.
+    // The interrupted step fails later, because its dependencies are closed: that error is ignored.
     opened.catch(() => undefined);
     await stop();
     const isPassing = error instanceof DatabaseUnreachableError && isPassingRefusal(error.cause, start.isDatabaseKnown);
@@ -133,7 +133,7 @@ async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) 
   return { apiUrl, operationsUrl, adminAddress };
 }
 
-/** The process was asked to end before it was ready. */
+/** The process received a request to end before it was ready. */
 export class StartBrokenOffError extends Error {
   readonly code = 'START_BROKEN_OFF';
 }
@@ -149,16 +149,16 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
 }
 
 interface PlaceholderServers {
-  /** Listens, if it does not yet. */
+  /** Listens, unless it already does, and answers with `reason`. */
   open(reason: string): Promise<void>;
-  /** The ports are free then. */
+  /** Resolves when the ports are free. */
   close(): Promise<void>;
 }
 
 const CONNECTIONS_MAX = 256;
 const RETRY_AFTER_SECONDS = '5';
 
-/** Answers on the ports of a service that cannot start yet: alive, not ready, and the reason. */
+/** Answers on the ports of a service that cannot start yet: alive, not ready, with the reason. */
 function createPlaceholderServers({ roles, operations, api }: Config, log: Log): PlaceholderServers {
   const bounds = { connectionsMax: CONNECTIONS_MAX };
   let reason = '';
@@ -194,8 +194,8 @@ class PortTakenError extends Error {
 }
 
 /**
- * Runs before anything opens: later, work would be taken over and dropped again. Throws `PortTakenError`, which names
- * every unavailable port, and its setting.
+ * Runs before anything opens: an instance that failed later would already have taken over work. Throws
+ * `PortTakenError`, which names every unavailable port and its setting.
  */
 async function assertPortsFree({ roles, operations, api, admin }: Config): Promise<void> {
   const wanted = [

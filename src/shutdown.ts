@@ -1,7 +1,7 @@
 /**
- * The orderly shutdown of a process. Its roles end first, all at once and each within its own time limit: none waits
- * for another, so a client that occupies the API delays no recording of an attempt. Shared resources are closed
- * afterwards, the last opened first.
+ * The orderly shutdown of a process. Its roles end first, all at the same time and each within its own time limit, so a
+ * client that keeps the API busy cannot delay the recording of an attempt. Shared resources are closed afterwards, last
+ * opened first.
  */
 
 import { inTime } from './engine/actor/waiting.ts';
@@ -10,13 +10,13 @@ import type { Log } from './log.ts';
 export interface Shutdown {
   /** Aborted when the shutdown begins. */
   readonly ending: AbortSignal;
-  /** Registers what finishes the work of a role. */
+  /** Registers the function that finishes the work of a role. */
   readonly draining: (name: string, drain: () => Promise<unknown>) => void;
-  /** Registers what closes a shared resource. */
+  /** Registers the function that closes a shared resource. */
   readonly closing: (name: string, close: () => Promise<unknown>) => void;
   /**
-   * Ends everything registered. Rejects when something failed, with the first reason and after the rest; or when it
-   * takes longer than `timeoutMs`, with the names of what is not done. Further calls share the first one's result.
+   * Ends every registered part. Rejects with the first failure, after the other parts have ended; or after `timeoutMs`,
+   * with the names of the unfinished parts. Further calls share the result of the first one.
    */
   run(timeoutMs: number): Promise<void>;
 }
@@ -59,7 +59,7 @@ export function createShutdown(log: Pick<Log, 'debug' | 'error'>): Shutdown {
   return {
     ending: ending.signal,
     draining(name, drain) {
-      // An interrupted start may still have been opening a role.
+      // An interrupted start may register a role after the shutdown has begun.
       if (ending.signal.aborted) drained.push(end({ name, end: drain }));
       else roles.push({ name, end: drain });
     },

@@ -1,6 +1,6 @@
 /**
- * How a single value is read, wherever it comes from: a member of a body, a query parameter, a field of an RPC. A rule
- * has the JSON Schema of the values that it accepts; for any other value it says in both languages what is wrong.
+ * Rules that read a single value: a member of a body, a query parameter, or a field of an RPC. A rule has the JSON
+ * Schema of the values that it accepts; for any other value it returns a sentence in both languages.
  */
 
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import { parseUuid, type Uuid } from './engine/domain/ids.ts';
 import { isBlank, isStorable } from './engine/domain/text.ts';
 import { departmentIdOf } from './engine/reference/commune-records.ts';
 
-/** Continues after the name of the member, parameter or field. */
+/** Follows the name of the member, parameter or field. */
 export type Sentence = InLanguages<string>;
 
 export const said = (en: string, fr: string): Sentence => ({ en, fr });
@@ -79,7 +79,7 @@ export function numberAboveZero(max: number): ValueRule<number> {
   };
 }
 
-/** `blank`: what is wrong with a text that has nothing visible; without it such a text is accepted. */
+/** `blank`: the fault of a text without visible characters; if it is absent, such a text is accepted. */
 export function text(lengthMax: number, blank?: Sentence): ValueRule<string> {
   return {
     schema: { type: 'string', maxLength: lengthMax },
@@ -92,7 +92,6 @@ export function text(lengthMax: number, blank?: Sentence): ValueRule<string> {
   };
 }
 
-/** Where webhooks go. */
 export const ENDPOINT_URL = text(2_048);
 
 /** PostgreSQL stores neither. */
@@ -106,7 +105,7 @@ export function tooLong(lengthMax: number): Fault {
   return new Fault(message, 'too_long');
 }
 
-/** `message`: what is wrong with any other text, or with a value that is no text. */
+/** `message`: the fault of any other text, or of a value that is not a string. */
 export function textLike(pattern: RegExp, message: Sentence): ValueRule<string> {
   return {
     schema: { type: 'string', pattern: pattern.source },
@@ -126,7 +125,6 @@ export function emailAddress(lengthMax: number): ValueRule<string> {
   };
 }
 
-/** Of a recipient of e-mails. */
 export const RECIPIENT_ADDRESS = emailAddress(320);
 
 export function oneOf<const Choice extends string>(choices: readonly Choice[]): ValueRule<Choice> {
@@ -138,7 +136,7 @@ export function oneOf<const Choice extends string>(choices: readonly Choice[]): 
   };
 }
 
-/** A choice by itself is answered by itself. */
+/** A single choice is returned as it is, not as an array. */
 export function oneOrSeveralOf<Choice extends string | number>(
   choices: readonly Choice[],
 ): ValueRule<Choice | readonly Choice[]> {
@@ -168,9 +166,9 @@ export function codeOf(meanings: readonly string[]): ValueRule<number> {
 
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+\- ]\d{2}:?\d{2}))?$/i;
 
-/** A date means its beginning in UTC. An unencoded plus sign has become a space. */
+/** A date stands for its midnight in UTC. An unencoded plus sign arrives as a space. */
 export const INSTANT: ValueRule<Date> = {
-  // Types of date that generators make write no date alone (Rust, Ruby, PHP).
+  // No `format`: the date types of generated clients (Rust, Ruby, PHP) cannot write a date without a time.
   schema: { type: 'string' },
   read(value) {
     const written = typeof value === 'string' && TIME.test(value) ? value : null;
@@ -188,7 +186,7 @@ export const INSTANT: ValueRule<Date> = {
 
 const WRITTEN_TIME = z.regexes.datetime({ offset: true, precision: null });
 
-/** A date and time with an offset that has passed, as it is written. */
+/** A past date and time with an offset, returned as it was written. */
 export const PAST_TIME: ValueRule<string> = {
   schema: { type: 'string', format: 'date-time' },
   read(value) {
@@ -218,17 +216,17 @@ export function decimal(isAllowed: (value: number) => boolean, range: Sentence):
       if (!isText && !Number.isFinite(value)) return new Fault(message);
       const sent = value as string | number;
       const kept = decimalOf(sent);
-      // A tiny one is kept as 0.
+      // `1e-30` is stored as 0.
       return [sent, kept].map(Number).every(isAllowed) ? kept : new Fault(message);
     },
   };
 }
 
-/** Digits behind the point. */
+/** Digits after the decimal point. */
 const FRACTION_MAX = 20;
 const PLAIN_DECIMAL = /^-?\d+(\.\d+)?$/;
 
-/** Without plus sign and exponent; every digit that is written is kept, so 4.31e1 is 43.1. */
+/** Removes a plus sign and an exponent: `4.31e1` becomes `43.1`. A number without an exponent keeps every digit. */
 export function decimalOf(value: number | string): string {
   const written = String(value).replace(/^[+ ]/, '');
   if (PLAIN_DECIMAL.test(written)) return written;
@@ -241,7 +239,7 @@ export function decimalOf(value: number | string): string {
       ? `0.${'0'.repeat(-point)}${digits}`
       : `${digits.padEnd(point, '0').slice(0, point)}.${digits.slice(point)}`;
   const [integral = '', fraction = ''] = shifted.split('.');
-  // A tiny one is 0.
+  // `1e-30` becomes 0.
   const kept = fraction.slice(0, FRACTION_MAX).replace(/0{1,20}$/, '');
   return `${sign}${integral.replace(/^0+(?=\d)/, '')}${kept === '' ? '' : `.${kept}`}`;
 }
@@ -263,11 +261,11 @@ export function uuidIn(collection: string): ValueRule<Uuid> {
 const IRI_LENGTH_MAX = 2_048;
 
 /**
- * The id at the end of `/cities/30953`, `cities/30953`, the same with our own host, or an object with it as `@id`. Only
- * the IRI is described: one form per member.
+ * The id at the end of `/cities/30953`, of `cities/30953`, of the same IRI with our own host, or of an object with such
+ * an `@id`. The schema describes only the IRI: one form per member.
  */
 export function idIn(collection: string): ValueRule<number> {
-  // Departments go by their codes as well: `2A`.
+  // Departments are also identified by their codes: `2A`.
   const idPattern = collection === 'departments' ? '\\d{1,9}|2[AaBb]' : '\\d{1,9}';
   const pattern = new RegExp(`^/?${collection}/(${idPattern})$`);
   const message = said(

@@ -1,4 +1,4 @@
-/** The version of the package, for `User-Agent` and documents, and the versions of Node.js that it is used with. */
+/** The version of the package, for `User-Agent` and documents, and the end of support of Node.js versions. */
 
 import { readFileSync } from 'node:fs';
 
@@ -8,7 +8,7 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 
 export const VERSION = version;
 
-/** The day on which the support of a major version of Node.js ends (its release schedule). Those that are not listed came after this release. */
+/** Support ends after this day (Node.js release schedule). A major version that is not listed is newer than Vigie. */
 const SUPPORT_ENDS: Readonly<Record<string, string>> = {
   20: '2026-04-30',
   21: '2024-06-01',
@@ -19,7 +19,7 @@ const SUPPORT_ENDS: Readonly<Record<string, string>> = {
   26: '2029-04-30',
 };
 
-/** A warning for an operator whose Node.js, `20.19.0`, is out of support; null while it is supported. */
+/** A warning for an operator whose Node.js version, `20.19.0`, is out of support; null while it is supported. */
 export function unsupportedNode(version: string, today: Date): string | null {
   const ended = SUPPORT_ENDS[version.split('.', 1).join('')];
   if (ended === undefined || today.toISOString().slice(0, 10) <= ended) return null;

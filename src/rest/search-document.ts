@@ -1,4 +1,4 @@
-/** A search for its owner (specification, sections 2.1 and 2.2): keys become embedded references, numbers text. */
+/** A search as its owner reads it (specification, sections 2.1, 2.2): keys become embedded references, numbers text. */
 
 import type { City } from '../engine/domain/city.ts';
 import { plainCriteria } from '../engine/domain/criterion-table.ts';
@@ -83,7 +83,7 @@ interface CityReference {
   /** `Le`, `La`, `Les`, `L'` or empty. */
   readonly article: string;
   readonly insee: string;
-  /** The official name in full. */
+  /** The full official name. */
   readonly libelle: string;
   readonly name: string;
   readonly zipcode: string;
@@ -100,7 +100,7 @@ export function cityReference(city: City): CityReference {
 }
 
 interface DepartmentReference {
-  /** INSEE code of the prefecture, as the official list has it. */
+  /** INSEE code of the prefecture, as in the official list. */
   readonly chefLieu: string;
   readonly departmentCode: string;
   readonly name: string;

@@ -1,7 +1,7 @@
 /**
  * Converts the body of a request to the members of a search, or to the list of all its errors. Each member is validated
- * separately, so that one invalid member hides no other; rules across members are checked on the result, so that a
- * partial update cannot lead to what a creation would refuse.
+ * separately, so that one invalid member does not hide another. Rules across members are checked on the result, so that
+ * a partial update cannot produce a search that a creation would refuse.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -18,13 +18,13 @@ import { FAULTS, KINDS_OF_MEMBER, type Sentence } from './sentences.ts';
 
 export interface InputRules extends EndpointRules {
   readonly reference: Pick<Reference, 'city' | 'cityById' | 'departmentById' | 'isZipcode'>;
-  /** The client's URL of this service. */
+  /** The URL of this service, as the client knows it. */
   readonly baseUrl: string;
-  /** Ids of the existing site categories; read only when the body names some. */
+  /** Ids of the existing site categories. Called only when the body names some. */
   readonly siteCategoryIds: () => Promise<ReadonlySet<number>>;
 }
 
-/** A search to change, in its stored form and in the form of answers. */
+/** A search to change, in its stored form and as answers show it. */
 export interface PresentSearch {
   readonly members: SearchMembers;
   readonly document: Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ export async function readNewSearch(body: unknown, rules: InputRules): Promise<S
   return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, changes, violations);
 }
 
-/** The same for a search in a preview: it needs no title. Throws a 422 `Problem`. */
+/** The same for the search of a preview, which needs no title. Throws a 422 `Problem`. */
 export async function readPreviewedSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
   const violations = new Violations();
   const changes = await readChanges(body, null, rules, violations);
@@ -46,9 +46,9 @@ export async function readPreviewedSearch(body: unknown, rules: InputRules): Pro
 }
 
 /**
- * The members that `body` states, changed, and the others kept (decisions, section 2). PUT replaces a stated member whole, a
- * patch merges objects. A member that is sent as it was answered stays valid under any present rules. The look-ups are done
- * at once, the merge when the row is locked. Throws a 422 `Problem`, and so does the merge.
+ * Changes the members that `body` states and keeps the others (decisions, section 2). PUT replaces a stated member; a
+ * patch merges objects. A member that is sent back unchanged stays valid, whatever the current rules. The look-ups are
+ * done at once; `merge` is called when the row is locked. Both throw a 422 `Problem`.
  */
 export async function readSearchChange(
   body: unknown,
@@ -63,7 +63,7 @@ export async function readSearchChange(
   return {
     merge(latest) {
       const late = new Violations();
-      // Objects that another request has changed since `present` was read are merged anew.
+      // Objects that another request has changed since `present` was read are merged again.
       const changedSince = Object.entries(patchedObjects(latest, patch)).filter(
         ([name]) => !isDeepStrictEqual(latest[name as ObjectMember], present.members[name as ObjectMember]),
       );
@@ -82,7 +82,7 @@ function patchedObjects(
   members: SearchMembers,
   patch: Readonly<Record<string, unknown>>,
 ): Partial<Record<ObjectMember, unknown>> {
-  // The consent of another address is not completed.
+  // A patch of the consent does not merge with the consent of another address.
   const { notificationRecipient: address = members.notificationRecipient } = patch;
   const consent = address === members.notificationRecipient ? members.notificationConsent : null;
   const names = OBJECT_MEMBERS.filter((name) => Object.hasOwn(patch, name));
@@ -106,7 +106,7 @@ function mergePatch(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/** Consent belongs to an address: another one without consent of its own has none. */
+/** Consent belongs to an address: a change of the address without a new consent removes it. */
 function merged(latest: SearchMembers, changes: Partial<SearchMembers>): SearchMembers {
   const members = { ...latest, ...changes };
   const [before, after] = [latest, members].map(({ notificationRecipient }) => notificationRecipient?.toLowerCase());
@@ -126,7 +126,7 @@ function finish(
   findImpliedFeatures(members, before, violations);
   const unset = unsetAmong(members);
   for (const [index, name] of (sent.orMissing ?? []).entries()) {
-    // A member that was sent and refused is not unset.
+    // A member that was sent and refused does not count as unset.
     if (unset.get(name)?.every((member) => !violations.isReported(member)))
       violations.add(['orMissing', index], FAULTS.unsetCriterion, 'criterion_not_set');
   }
@@ -229,7 +229,7 @@ function findUnknownCodes(input: SearchInput, { reference }: InputRules, violati
 
 const RANGES = plainCriteria('range');
 
-/** Contradictions between members. A maximum of 0 is no bound. */
+/** Reports contradictions between members. A maximum of 0 means no bound. */
 function findConflicts(members: SearchMembers, violations: Violations): void {
   for (const row of RANGES) {
     const { minName } = row;
@@ -244,13 +244,13 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
   const circle = ['lat', 'lon', 'radius'] as const;
   const missing = circle.filter((name) => members[name] === null);
   if (missing.length === circle.length) return;
-  // A member that was sent and refused is not missing.
+  // A member that was sent and refused does not count as missing.
   for (const name of missing) {
     if (!violations.isReported(name)) violations.add([name], FAULTS.circle, 'incomplete_circle');
   }
 }
 
-/** A pair that no home can satisfy. A search that was saved with one can still be changed in its other members. */
+/** Reports pairs that no home can satisfy. The other members of a search that was saved with one can still change. */
 function findImpliedFeatures(members: SearchMembers, before: SearchMembers | null, violations: Violations): void {
   const { includedFeatures, excludedFeatures } = members;
   const lists = [includedFeatures, excludedFeatures];
@@ -267,9 +267,9 @@ function isMemberName(name: string): name is SearchMemberName {
 }
 
 /**
- * What is wrong with `text` as an endpoint, or null when it may be one (decisions, section 2). Hosts are checked by the code
- * that checks them when they are dialled, where names have become addresses; ports are checked here alone, so that what was
- * saved under other rules keeps working.
+ * Why `text` is not a valid endpoint, or null if it is one (decisions, section 2). The same code checks the host again
+ * at each connection, when its name has been resolved. Ports are checked only here, so that an endpoint that was saved
+ * under other rules keeps working.
  */
 export function endpointFault(text: string, { allowPrivateEndpoints, endpointPorts }: EndpointRules): Sentence | null {
   const url = parseUrl(text);
@@ -289,7 +289,7 @@ function nameOf({ from, to }: PortRange): string {
   return from === to ? String(from) : `${from} to ${to}`;
 }
 
-/** URL parsers drop tabs and line breaks and trim blanks: the stored URL must equal the called one. */
+/** URL parsers drop tabs and line breaks and trim spaces: the stored URL must equal the called one. */
 function parseUrl(text: string): URL | null {
   const isClean = /^[^\s\p{Cc}]+$/u.test(text);
   return isClean && URL.canParse(text) ? new URL(text) : null;

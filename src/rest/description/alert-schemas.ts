@@ -1,6 +1,6 @@
 /**
- * The service's own messages: the bodies and headers of webhooks (specification, section 6.2; decisions, section 6) and
- * the rejection of a crawler's message. `/openapi.json` and `/schemas` publish them; the tests compare real ones with them.
+ * The messages that the service sends: the bodies and headers of webhooks (specification, section 6.2; decisions,
+ * section 6) and the rejection of a crawler's message. `/openapi.json` and `/schemas` publish them; tests check them.
  */
 
 import { z } from 'zod';
@@ -62,7 +62,7 @@ interface AlertWords {
   readonly channels: readonly WebhookChannel[];
 }
 
-/** The kind of each endpoint: a new match as one of two kinds, events as any. */
+/** The schema and the channels of each kind of event: two kinds announce a new match, and all are events. */
 export const ALERT_KINDS: Readonly<Record<EventKind, AlertWords>> = {
   'ad.update.price': { schema: 'PriceAlert', summary: 'The price of an advert has changed', channels: ['event'] },
   'ad.update.surface': { schema: 'SurfaceAlert', summary: 'The surface of an advert has changed', channels: ['event'] },
@@ -106,7 +106,7 @@ export function webhookName(kind: EventKind, channel: WebhookChannel): string {
   return `${channel}${words.join('')}`;
 }
 
-/** Statuses that count, for both channels. */
+/** Which statuses count as success, for both channels. */
 export const ACKNOWLEDGEMENT =
   'HTTP 200 is the only success. Any other answer, or none within the deadline, is tried again one hour after the ' +
   'attempt, at most five times, with the same webhook-id and the same bytes.';
@@ -118,7 +118,7 @@ export interface AlertHeader {
   readonly example: string;
 }
 
-/** Of each webhook, in lower case, beside those of HTTP itself. */
+/** The headers of each webhook, in lower case, in addition to those of HTTP itself. */
 export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
   'webhook-id': {
     description: 'Of the delivery, equal on every retry: by it repeats are recognised (Standard Webhooks 1.0).',

@@ -1,6 +1,6 @@
 /**
- * Writes the answers of the REST interface as types of the console, from the schemas that OpenAPI publishes, with the
- * lists of criteria, flags and kinds of event that the console shows. `--check` compares instead.
+ * Generates the console's types of REST answers from the schemas that OpenAPI publishes, with the lists of criteria,
+ * flags and kinds of event that the console shows. `--check` compares the files instead of writing them.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';

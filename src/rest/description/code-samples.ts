@@ -1,6 +1,6 @@
 /**
- * The code samples of /docs: each request of the guides, which say it in curl, and the verification of a webhook, in every
- * language that a reader can choose. Without the page's script all are there, folded.
+ * The code samples of /docs: each request of the guides, which use curl, and the verification of a webhook, in every
+ * language that a reader can choose. Without the page's script all languages are shown, folded.
  */
 
 import { readFileSync } from 'node:fs';
@@ -30,13 +30,13 @@ export function codeOf(code: string): string {
 export const verifierSamples = (): string =>
   groupOf(Object.entries(VERIFIERS).map(([language, file]) => [language, textOf(`verify/${file}`)]));
 
-/** Of a command of the guides; a block of anything but curl stays as it is. */
+/** The samples of a command of the guides; a block that is not a curl command stays as it is. */
 export function requestSamples(command: string): string {
   if (!command.startsWith('curl ')) return codeOf(command);
   return groupOf([['curl', command], ...requestsOf(command)]);
 }
 
-/** By language, such as `Node.js`. */
+/** The request in each language, such as `Node.js`. */
 export function requestsOf(command: string): [language: string, code: string][] {
   const [, url = ''] = /(http[^\s"]+)/.exec(command) ?? [];
   const [, body] = /-d '([^']+)'/.exec(command) ?? [];

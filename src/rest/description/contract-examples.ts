@@ -1,6 +1,6 @@
 /**
  * The examples in the contracts. The production code creates each of them, from the advert that the webhook tester
- * sends; the tests send the requests among them to a running service, and compare the answers with the schemas.
+ * sends. The tests send the example requests to a running service and compare the answers with the schemas.
  */
 
 import type { EventKind } from '../../engine/domain/codes.ts';
@@ -38,7 +38,7 @@ const VAR = '83';
 /** By kind of message. */
 export const INTAKE_EXAMPLES = sampleMessages(AT);
 
-/** Bodies that succeed as they are. */
+/** Bodies that succeed when they are sent unchanged. */
 export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   SearchCreation: {
     title: 'Three rooms in Toulon, sea view',
@@ -59,7 +59,7 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   ...Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { example }]) => [name, example])),
 };
 
-/** Of parameters that must be sent. */
+/** Examples of required parameters. */
 export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   search: `/searches/${ID.search}`,
   'uuid[]': [PROPERTY],
@@ -71,7 +71,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   eventType: 'ad.update.price',
 };
 
-/** Of the id in the path of a resource. */
+/** An example of the id in the path of a resource. */
 export function idExample(resource: string): string | number {
   const ids: Readonly<Record<string, string | number>> = {
     City: Number(TOULON),
@@ -153,7 +153,7 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
   };
 }
 
-/** A present code always has an entry. */
+/** The reference data always has the codes that the examples use. */
 function present<Place>(place: Place | null | undefined): Place {
   if (place === null || place === undefined)
     throw new Error('an example is of a place that the reference does not have');
@@ -182,7 +182,7 @@ function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
   return matchDocument({ ...match, held, hidePropertyContact: false }, { resolvePlace });
 }
 
-/** As the pipeline writes it. */
+/** The body of a webhook, as the pipeline writes it. */
 function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }: Reference): object {
   const { held, event } = sampleChange(kind, AT);
   const field = channel === 'match' || event.field === null ? null : { ...event.field, createdAt: event.createdAt };

@@ -1,6 +1,6 @@
 /**
- * Public pages beside the contracts: the Hydra entrypoint, documentation and contexts, and the page that shows the
- * OpenAPI document. The page's scripts come from this server, under a policy that allows no other.
+ * Public documentation: the Hydra entrypoint, ApiDocumentation and contexts, and the page that shows the OpenAPI
+ * document. The page's scripts come from this server; its Content-Security-Policy allows no others.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ import { ENTRYPOINT_MEMBERS, jsonLdContext } from './json-ld-contexts.ts';
 import { INTAKE_SCHEMA_PATH, intakeSchema, WEBHOOK_SCHEMA_PATH, webhookSchema } from './message-schemas.ts';
 import { openApiDocument } from './openapi.ts';
 
-/** Values that differ between services, by placeholder. */
+/** Values that differ between installations, by placeholder. */
 type GuideFacts = Readonly<
   Record<
     'searches' | 'corners' | 'excludedWords' | 'matchesPerAdvert' | 'readPerSecond' | 'writePerSecond' | 'keptDays',
@@ -48,16 +48,16 @@ const FENCE = /^```\w+ ([\w-]+)\n([^]*?)\n```$/gm;
 const PLACEHOLDER = /\{\{([\w-]+)\}\}/g;
 
 const PAGES: Readonly<Record<Language, string>> = { en: textOf('guides.en.md'), fr: textOf('guides.fr.md') };
-/** By name. The page's script puts the reader's key and search in the place of `$KEY` and `$SEARCH`. */
+/** By name. The page's script replaces `$KEY` and `$SEARCH` by the reader's key and search. */
 const SAMPLES = Object.fromEntries(
   [...PAGES.en.matchAll(FENCE)].map(([, name, code = '']) => [name, requestSamples(code)]),
 );
 const FRENCH: Readonly<Record<string, string>> = JSON.parse(textOf('reference.fr.json'));
 
 /**
- * A page of Markdown in each language, and values from the code. A test compares the English page with the README,
- * whose commands and promises it repeats word by word, and the French page with the English one. HTML of all guides, a
- * section each, and of the list that leads to them.
+ * The HTML of all guides, one section each, and of their table of contents, from a Markdown page per language and
+ * values from the code. A test compares the English page with the README, whose commands and promises it repeats word
+ * for word, and the French page with the English one.
  */
 function guidePage(language: Language, facts: GuideFacts, examples: ContractExamples): Guides {
   const figures = Object.entries(facts).map(([name, most]) => [name, most.toLocaleString(language)]);
@@ -121,7 +121,7 @@ function tableOf(rows: Readonly<Record<string, Sentence>>, language: Language): 
   return `<table>\n${lines.join('\n')}\n</table>`;
 }
 
-/** Code, bold, and the space before French punctuation, where no line breaks. */
+/** Renders code, bold, and the non-breaking space before French punctuation. */
 function inline(text: string): string {
   return escapeHtml(text)
     .replace(/`([^`]+)`/g, '<code>$1</code>')
@@ -287,7 +287,7 @@ function factsOf({ readLimit, writeLimit, searchLimits, deliveriesKeptDays }: Ap
 
 const secureDocument = securedPage();
 
-/** The build copies the page's files beside the compiled program; their package is for development only. */
+/** The build copies the page's files next to the compiled program; their package is a development dependency. */
 const SWAGGER = import.meta.resolve(
   new URL(import.meta.url).pathname.endsWith('.ts') ? 'swagger-ui-dist/package.json' : './swagger-ui/',
 );
@@ -329,18 +329,18 @@ function pageRoutes(router: Router, { settings, reference }: ApiDependencies): v
   });
 }
 
-/** A placeholder for the URL in cached documents. A reserved name, which no request uses (RFC 2606). */
+/** Stands for the base URL in cached documents: a reserved name, which no request uses (RFC 2606). */
 const STAND_IN = 'https://vigie.invalid';
 
 /**
- * Answers the JSON of `build(baseUrl)`: a document that differs between requests only in their URL is built once,
- * however many URLs there are.
+ * Answers the JSON of `build(baseUrl)`. A document whose base URL is its only variable part is built once, whatever the
+ * number of URLs.
  */
 export function standingDocument(build: (baseUrl: string) => object): (baseUrl: string) => string {
   let built: string | null = null;
   let withoutUrl: string | null = null;
   return (baseUrl) => {
-    // A document may differ where its public URL is unknown.
+    // A document may have other content when the public URL is unknown.
     if (baseUrl === '') return (withoutUrl ??= JSON.stringify(build('')));
     built ??= JSON.stringify(build(STAND_IN));
     const url = JSON.stringify(baseUrl).slice(1, -1);

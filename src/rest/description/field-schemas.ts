@@ -1,4 +1,4 @@
-/** The kinds of member that answers are made of, with the description that OpenAPI and Hydra publish. */
+/** The kinds of members in answers, with the description that OpenAPI and Hydra publish. */
 
 import { z } from 'zod';
 
@@ -17,7 +17,7 @@ export function link(className: string, description: string) {
   return z.string().meta({ description, format: 'iri-reference', 'x-class': className });
 }
 
-/** The JSON-LD members that every resource starts with. */
+/** The JSON-LD members at the start of every resource. */
 export function identity(className: string) {
   return {
     '@context': z.literal(`/contexts/${className}`),

@@ -1,5 +1,5 @@
 /**
- * `/docs.jsonld`: the Hydra ApiDocumentation as API Platform 2.7 writes it, read off the table of routes and the
+ * `/docs.jsonld`: the Hydra ApiDocumentation in the form of API Platform 2.7, derived from the table of routes and the
  * JSON Schemas.
  */
 
@@ -53,7 +53,7 @@ function resourceClass(name: string): object {
   };
 }
 
-/** `properties` and `required`: of the body that creates it; empty where no body does. */
+/** `properties` and `required`: those of the body that creates it; empty when no body does. */
 function partClass(name: string, { properties = {}, required = [] }: JsonSchema = {}): object {
   const members = Object.entries((JSON_SCHEMAS[name] as JsonSchema).properties ?? {});
   return {
@@ -92,10 +92,10 @@ function supportedProperty(
       '@id': isOwnIri(iri) ? `#${iri}` : iri,
       '@type': linked === undefined ? 'rdf:Property' : 'hydra:Link',
       'rdfs:label': member,
-      // What several classes share belongs to none of them.
+      // A property that several classes share has no domain.
       ...(isOwnIri(iri) ? { domain: `#${name}` } : {}),
       range: linked === undefined ? (isWritable ? inputRangeOf(schema) : rangeOf(schema)) : `#${linked}`,
-      // Clients take everything else for a list.
+      // Clients treat every other property as a list.
       ...(isSingle(value) ? { 'owl:maxCardinality': 1 } : {}),
     },
     'hydra:title': member,
@@ -117,7 +117,7 @@ const RANGES: Readonly<Record<string, string>> = {
   string: 'xmls:string',
 };
 
-/** Of an array of objects, that of its items, of one of values API Platform's `array`; of alternatives, that of the first. */
+/** For an array of objects the range of its items, for one of values `array`; for alternatives that of the first. */
 function rangeOf(schema: JsonSchema): string {
   const value = withoutNull(schema);
   const name = nameOfReference(value);
@@ -131,7 +131,7 @@ function rangeOf(schema: JsonSchema): string {
 }
 
 /**
- * For a flag that may be unset, a range for which forms have no switch: a switch is on or off, and an untouched one
+ * A flag that may be unset gets a range for which forms show no switch: a switch is on or off, and an untouched one
  * would mean unfurnished.
  */
 function inputRangeOf(schema: JsonSchema): string {
@@ -146,7 +146,7 @@ function operation({ method, summary, resource, answers, body }: Route): object 
     'hydra:method': method.toUpperCase(),
     'hydra:title': summary,
     'rdfs:label': summary,
-    // A request's body is a search, whatever the answer.
+    // The body of a request is always a search.
     ...(body === null ? {} : { expects: '#Search' }),
     returns,
   };
@@ -156,7 +156,7 @@ function collectionOperations(resource: string): object[] {
   return ROUTES.filter((one) => one.resource === resource && !one.path.includes('{')).map(operation);
 }
 
-/** For clients that did not start at the entrypoint, whose links say the same. */
+/** Repeats the links of the entrypoint, for clients that did not start there. */
 function collectionClass(resource: string): object {
   return {
     '@id': `#${collectionClassOf(resource)}`,

@@ -1,8 +1,8 @@
 /**
- * The JSON-LD contexts, read off the JSON Schemas so that every member of every answer has an IRI and expanding an
+ * The JSON-LD contexts, derived from the JSON Schemas so that every member of every answer has an IRI and expanding an
  * answer loses nothing (JSON-LD 1.1): objects without an identity of their own get a scoped context, arrays of values
- * keep their order as lists, and free-form JSON stays JSON. Members of collections are a set, as Hydra has them. No term
- * is defined by itself: processors that stream take that for a cycle.
+ * keep their order as lists, and free-form JSON stays JSON. The members of a collection are a set, as in Hydra. No term
+ * is defined by itself: streaming processors would report a cycle.
  */
 
 import { collectionPath } from '../routes.ts';
@@ -16,7 +16,7 @@ const HYDRA = 'http://www.w3.org/ns/hydra/core#';
 
 const LINK = (name: string): Term => ({ '@id': HYDRA + name, '@type': '@id' });
 
-/** Terms of the collection envelope; those of `hydra:mapping` hold inside it only. */
+/** Terms of the collection envelope; those of `hydra:mapping` apply only inside it. */
 const ENVELOPE_TERMS: Terms = {
   hydra: HYDRA,
   xsd: 'http://www.w3.org/2001/XMLSchema#',
@@ -28,7 +28,7 @@ const ENVELOPE_TERMS: Terms = {
     '@id': `${HYDRA}mapping`,
     '@context': {
       variable: `${HYDRA}variable`,
-      // A filtered or ordered member: its name means what it means in the resource.
+      // The name of the filtered or ordered member has the meaning that it has in the resource.
       property: { '@id': `${HYDRA}property`, '@type': '@vocab' },
       required: `${HYDRA}required`,
       IriTemplateMapping: `${HYDRA}IriTemplateMapping`,
@@ -56,7 +56,7 @@ function termsOf(name: string): Terms | null {
 
 function memberTerms(name: string, schema: JsonSchema): Terms {
   const members = Object.entries(schema.properties ?? {}).filter(([member]) => !/^@|:/.test(member));
-  // What the vocabulary resolves by itself needs no term.
+  // A member that the vocabulary resolves needs no term.
   const terms = members.filter(([member]) => memberIri(name, member) !== member);
   return Object.fromEntries(terms.map(([member, value]) => [member, termOf(memberIri(name, member), value)]));
 }
@@ -68,7 +68,7 @@ function termOf(id: string, schema: JsonSchema): Term {
   const { items } = value;
   if (items !== undefined && value.type === 'array') {
     if (items['x-class'] !== undefined) return { '@id': id, '@type': '@id' };
-    // Lists of lists, such as polygons: a set would lose their order and their borders.
+    // Lists of lists, such as polygons: a set would lose the order and the boundaries of the inner lists.
     if (items.type === 'array') return { '@id': id, '@type': '@json' };
     const terms = scoped(id, items);
     return id === VIOLATIONS ? terms : { ...terms, '@container': '@list' };
@@ -76,10 +76,10 @@ function termOf(id: string, schema: JsonSchema): Term {
   return isFreeForm(value) ? { '@id': id, '@type': '@json' } : scoped(id, value);
 }
 
-/** Consumers of a form's violations search for the nodes themselves. */
+/** Clients that show the violations of a form search for the nodes themselves. */
 const VIOLATIONS = 'ConstraintViolationList/violations';
 
-/** Objects of unknown members, and alternatives of which one is an object or holds more than values. */
+/** True for objects with unknown members, and for alternatives of which one is an object or contains one. */
 function isFreeForm({ anyOf, type, properties }: JsonSchema): boolean {
   if (anyOf !== undefined) return anyOf.some((variant) => !isPlain(variant.items ?? variant));
   return type === 'object' && properties === undefined;
@@ -89,7 +89,7 @@ function isPlain({ type }: JsonSchema): boolean {
   return type !== undefined && type !== 'object' && type !== 'array';
 }
 
-/** A part without an identity gets its terms here; a resource inside brings its own `@context`. */
+/** A part without an identity gets its terms here; a nested resource has its own `@context`. */
 function scoped(id: string, schema: JsonSchema): Readonly<Record<string, unknown>> {
   const reference = nameOfReference(schema);
   const target = reference === null ? schema : (JSON_SCHEMAS[reference] as JsonSchema);
@@ -100,8 +100,8 @@ function scoped(id: string, schema: JsonSchema): Readonly<Record<string, unknown
 }
 
 /**
- * Every collection that can be read without a parameter, by resource. Points of interest, which need a place, are
- * described in `/openapi.json`.
+ * Every collection that can be read without a parameter, by resource. Points of interest require coordinates: only
+ * `/openapi.json` describes them.
  */
 export const ENTRYPOINT_COLLECTIONS: ReadonlyMap<string, string> = new Map(
   Object.keys(RESOURCES).flatMap((resource) => {
@@ -110,7 +110,7 @@ export const ENTRYPOINT_COLLECTIONS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The members of the Hydra entrypoint, path by name: `search` leads to `/searches`. */
+/** The members of the Hydra entrypoint, path by name: `search` has the path `/searches`. */
 export const ENTRYPOINT_MEMBERS: Readonly<Record<string, string>> = Object.fromEntries(
   [...ENTRYPOINT_COLLECTIONS].map(([resource, path]) => [memberOf(resource), path]),
 );
@@ -119,10 +119,10 @@ export function memberOf(resource: string): string {
   return resource.charAt(0).toLowerCase() + resource.slice(1);
 }
 
-/** The displayed member of a reference is its schema.org name. */
+/** The member that clients display for a reference is its schema.org name. */
 const NAME = 'https://schema.org/name';
 
-/** The member in which clients look for a common IRI. */
+/** Members that clients find by a common IRI. */
 const WELL_KNOWN: Readonly<Record<string, string>> = {
   'Search/title': NAME,
   'PropertyDocument/title': NAME,
@@ -132,13 +132,13 @@ const WELL_KNOWN: Readonly<Record<string, string>> = {
   'Feature/name': NAME,
   'Location/label': NAME,
   'User/name': NAME,
-  // API Platform's clients find the field of a violation by these.
+  // API Platform's clients find the field and the message of a violation by these names.
   'ConstraintViolation/propertyPath': 'propertyPath',
   'ConstraintViolation/message': 'message',
   'ConstraintViolation/code': 'code',
 };
 
-/** Of a member, in `/docs.jsonld` and in the contexts: absolute, or relative to our vocabulary, `Search/budgetMin`. */
+/** The IRI of a member in `/docs.jsonld` and in the contexts: absolute, or relative as in `Search/budgetMin`. */
 export function memberIri(className: string, member: string): string {
   const own = `${className}/${member}`;
   return WELL_KNOWN[own] ?? own;

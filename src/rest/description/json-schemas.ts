@@ -1,4 +1,4 @@
-/** The zod schemas as JSON Schema (2020-12, which OpenAPI 3.1 takes as it is), by name, with references among them. */
+/** The zod schemas as JSON Schema 2020-12, which OpenAPI 3.1 includes unchanged, by name and linked by `$ref`. */
 
 import { z } from 'zod';
 import { VIOLATIONS_MAX } from '../problem.ts';
@@ -51,7 +51,7 @@ export interface JsonSchema {
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
   readonly prefixItems?: readonly JsonSchema[];
-  /** The class that an IRI leads to. */
+  /** The class of the resource that an IRI identifies. */
   readonly 'x-class'?: string;
 }
 
@@ -61,7 +61,7 @@ const BODIES = Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { s
 
 const INPUTS = convert({ SearchCreation, SearchChange, ...BODIES }, 'input');
 
-/** Of every answer and every body. */
+/** The schemas of every answer and every body. */
 export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...convert(
     { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
@@ -71,7 +71,7 @@ export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   SearchPatch: patchOf(INPUTS.SearchChange as JsonSchema),
 };
 
-/** A merge patch (RFC 7396) states any part of the members that are objects, and removes by null at every depth. */
+/** A merge patch (RFC 7396) may state any part of an object, and removes members by null at every depth. */
 function patchOf(search: JsonSchema): JsonSchema {
   const properties = Object.entries(search.properties ?? {}).map(([name, member]) => [name, partOf(member)]);
   return { ...search, properties: Object.fromEntries(properties) };
@@ -97,10 +97,10 @@ function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'ou
     uri: (id) => `${SCHEMAS_PATH}${id}`,
     override: ({ zodSchema, jsonSchema }) => {
       Object.assign(jsonSchema, z.globalRegistry.get(zodSchema));
-      // Answers are open, in so many words: a member that is added later breaks no client, and generators take silence
-      // for a closed object.
+      // Answers are open, so that a member that is added later breaks no client. This must be explicit: generators
+      // treat an object without `additionalProperties` as closed.
       if (io === 'output' && jsonSchema.properties !== undefined) jsonSchema.additionalProperties = true;
-      // `format` says it, and the bounds are those of every JSON integer.
+      // `format` implies the pattern, and these bounds are those of every JSON integer.
       if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -114,7 +114,7 @@ function withoutIdentity(schema: object): JsonSchema {
   return rest;
 }
 
-/** The name in a reference, or null. */
+/** The name of the referenced schema, or null. */
 export function nameOfReference(schema: JsonSchema): string | null {
   return schema.$ref?.startsWith(SCHEMAS_PATH) ? schema.$ref.slice(SCHEMAS_PATH.length) : null;
 }
@@ -133,7 +133,7 @@ export function referenceTo(name: string): JsonSchema {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** What belongs to which type; the rest is about the value as a whole, and stays beside the alternatives. */
+/** Keywords by type. All others concern the value as a whole, and stay outside the alternatives. */
 const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
@@ -144,18 +144,18 @@ const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   null: [],
 };
 const TYPED = new Set(Object.values(KEYWORDS).flat());
-/** Their values are values, or names of values, and no schemas. */
+/** Keywords whose values are not schemas. */
 const OPAQUE: ReadonlySet<string> = new Set([
   ...['example', 'examples', 'default', 'enum', 'const', 'required', 'x-enum-varnames'],
 ]);
 
-/** Without them some generators take 32 bits, in which 25,500,001 is 25,500,000. */
+/** Without a width some generators use 32 bits, in which 25,500,001 becomes 25,500,000. */
 const WIDTHS = { number: 'double', integer: 'int64' } as const;
 
 /**
- * The document with every schema in the words that every generator of clients understands, however little of 2020-12 it
- * knows: one type for each schema, items for each array, constants as enumerations of one, a width for each number, no two
- * members whose names differ by an `@` alone. They say the same, but for tuples, whose members lose their order.
+ * Rewrites every schema of the document with keywords that every client generator understands, even one that knows
+ * little of 2020-12: one type per schema, items for each array, constants as enumerations of one, a width per number,
+ * no two members whose names differ only by an `@`. The meaning is the same, except that tuples lose their order.
  */
 export function plain<Document>(document: Document): Document {
   return plainValue(document) as Document;
@@ -182,7 +182,7 @@ function simplified(schema: Schema): Schema {
   return sized(schema);
 }
 
-/** Types that oapi-codegen itself declares: it names a constant by its value, which then does not compile. */
+/** Types that oapi-codegen declares itself. It names a constant after its value, and a clash does not compile. */
 const DECLARED = /^(client|server|request|response|error|option)$/i;
 
 function named(schema: Schema, values: readonly unknown[]): Schema {
@@ -227,7 +227,7 @@ function constant({ const: _constant, ...rest }: Schema, value: string): Schema 
   return { ...rest, type: 'string', enum: [value] };
 }
 
-/** Constants of one type are one alternative. */
+/** Merges constants of one type into one alternative. */
 function grouped(schema: Schema, anyOf: readonly Schema[]): Schema {
   const constants = anyOf.map((each) => each.const);
   if (constants.includes(undefined)) return schema;
@@ -238,7 +238,7 @@ function grouped(schema: Schema, anyOf: readonly Schema[]): Schema {
   return { ...schema, anyOf: alternatives };
 }
 
-/** A named range of integers would get the same name as the list of them. */
+/** Writes consecutive codes as a range: a named enumeration would get the same name as the list of them. */
 function range(schema: Schema, codes: readonly number[]): Schema {
   const [first, last] = [Math.min(...codes), Math.max(...codes)];
   if (last - first + 1 !== new Set(codes).size) return schema;
@@ -247,9 +247,9 @@ function range(schema: Schema, codes: readonly number[]): Schema {
 }
 
 /**
- * In languages whose names have no `@` the model would have one member twice, which does not compile (Go). Next to
- * `@id` the number gives way, which is never needed for a reference; next to `type` the addition of JSON-LD. A pattern
- * describes it instead.
+ * Where names cannot contain `@` (Go), a model with `@id` and `id` would declare one member twice and not compile. A
+ * pattern describes one of the two instead: `id` in references, which `@id` alone identifies, otherwise the member of
+ * JSON-LD.
  */
 function distinct(schema: Schema): Schema {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, Schema>>;
@@ -269,7 +269,7 @@ function distinct(schema: Schema): Schema {
   };
 }
 
-/** Names are strings in any case. */
+/** Member names are always strings. */
 function withoutNames({ propertyNames: _names, ...rest }: Schema): Schema {
   return rest;
 }

@@ -1,6 +1,6 @@
 /**
- * `/schemas/intake.json` and `/schemas/webhook.json` (decisions, section 13): JSON Schema 2020-12 of what crawlers publish
- * and of what clients receive, made from the validator and the schemas that run.
+ * `/schemas/intake.json` and `/schemas/webhook.json` (decisions, section 13): JSON Schema 2020-12 of the messages that
+ * crawlers publish and of the webhooks that clients receive, made from the validator and schemas that the service runs.
  */
 
 import { MESSAGE_SCHEMAS, NUMBER_FORMATS, type SentMessage, TEXT_FORMATS } from '../../engine/domain/intake-schema.ts';
@@ -13,7 +13,7 @@ export const WEBHOOK_SCHEMA_PATH = '/schemas/webhook.json';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 
-/** Of members that no answer has, or that mean something else there. */
+/** Descriptions of members that no answer has, or that mean something else there. */
 const WORDS: Readonly<Record<string, string>> = {
   kind: 'What the crawler has to say.',
   crawledAt:
@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<string, string>> = {
   city: 'insee, or zipcode and name.',
 };
 
-/** `baseUrl`: what it is served under. */
+/** `baseUrl`: the URL of the service that publishes it. */
 export function intakeSchema(baseUrl: string): Readonly<Record<string, unknown>> {
   return {
     $schema: DIALECT,
@@ -46,7 +46,7 @@ export function intakeSchema(baseUrl: string): Readonly<Record<string, unknown>>
   };
 }
 
-/** The bodies of webhooks, one for each kind of event. Their headers are in `/openapi.json`. */
+/** The bodies of webhooks, one for each kind of event. `/openapi.json` has their headers. */
 export function webhookSchema(baseUrl: string): Readonly<Record<string, unknown>> {
   const kinds = Object.values(ALERT_KINDS).map(({ schema }) => schema);
   const named = new Set<string>(kinds);
@@ -69,7 +69,7 @@ const PATTERNS: Readonly<Record<string, Readonly<Record<string, unknown>> | unde
   'date-time': TEXT_FORMATS.instant?.published,
 };
 
-/** Without formats and keywords of OpenAPI, which a strict validator does not know; patterns say the same. */
+/** Removes formats and keywords of OpenAPI, which a strict validator does not know; patterns say the same. */
 function portable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(portable);
   if (typeof value !== 'object' || value === null) return value;
@@ -86,7 +86,7 @@ function referencesIn(value: unknown): readonly string[] {
   return name === null ? Object.values(value).flatMap(referencesIn) : [name];
 }
 
-/** Words of the same member of an answer, where there is one. */
+/** Takes the description of the member with the same name in an answer, if there is one. */
 function described(schema: PublishedSchema, words: Readonly<Record<string, string | undefined>>): PublishedSchema {
   if (schema.properties === undefined) return schema;
   const properties = Object.entries(schema.properties).map(([name, member]) => {
@@ -109,7 +109,7 @@ interface PublishedSchema {
   readonly items?: PublishedSchema;
 }
 
-/** Both coordinates or none: a rule of the decoder, which has a message for it. */
+/** Both coordinates or none: the decoder checks it, with a message of its own. */
 const PLACE = {
   anyOf: [
     { properties: { lat: { type: 'null' }, lon: { type: 'null' } } },

@@ -1,6 +1,6 @@
 /**
- * `/openapi.json`: OpenAPI 3.1, written from the table of routes and the schemas that check bodies and answers, in the
- * words that all generators of clients understand.
+ * `/openapi.json`: OpenAPI 3.1, derived from the table of routes and the schemas that check bodies and answers. It uses
+ * only the keywords that all client generators understand.
  */
 
 import { EVENT_KINDS, type EventKind } from '../../engine/domain/codes.ts';
@@ -41,7 +41,7 @@ const ERRORS: Readonly<Record<number, string>> = {
 
 const string = { type: 'string' };
 
-/** Without `servers`, which every request determines. */
+/** The document without `servers`, which depend on the request. */
 export function openApiDocument(version: string, examples: ContractExamples): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of ROUTES) {
@@ -94,7 +94,7 @@ function operation(route: Route, examples: ContractExamples): object {
   };
 }
 
-/** `get /searches/{id}/matches` is `getSearchesMatches`, the one with `{id}` at its end `getSearchesItem`. */
+/** `get /searches/{id}/matches` becomes `getSearchesMatches`, and `get /searches/{id}` becomes `getSearchesItem`. */
 function operationId({ method, path }: Route): string {
   const words = path
     .replace(/\{\w+\}$/, 'item')
@@ -120,7 +120,7 @@ function pathParameter(name: string, { resource }: Route): object {
   return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
 }
 
-/** At least one of them must be sent. */
+/** Parameters of which at least one must be sent. */
 const SHOWN: ReadonlySet<string> = new Set(['eventType', 'property']);
 
 function queryParameters({ parameters }: Route): object[] {
@@ -130,13 +130,13 @@ function queryParameters({ parameters }: Route): object[] {
     required: isRequired,
     description,
     schema,
-    // Pages that send a request as shown fill it in: only required members.
+    // Pages that send a request as shown fill in every example: only parameters that are needed have one.
     ...(isRequired || SHOWN.has(name) ? { example: PARAMETER_EXAMPLES[name] } : {}),
     ...(schema.type === 'array' ? { style: 'form', explode: true } : {}),
   }));
 }
 
-/** Entity tags (RFC 9110, section 13.1). */
+/** Headers with entity tags (RFC 9110, section 13.1). */
 function conditionParameters(route: Route): object[] {
   const header = (name: string, description: string) => ({ name, in: 'header', description, schema: string });
   if (route.isUntagged === true) return [];
@@ -176,7 +176,7 @@ function responses(route: Route, hasPathParameter: boolean, examples: ContractEx
   return { ...Object.fromEntries(errors), ...success(route, examples), [succeeded]: { ...answer, ...links(route) } };
 }
 
-/** From a list, or what a POST answers, to the item itself: the first of a list. */
+/** Links to the item that a POST answers, or to the first item of a list. */
 function links({ answers, method, resource }: Route): object {
   const isItem = ({ path, ...other }: Route) =>
     other.resource === resource && other.method === 'get' && other.answers === 'item' && path.endsWith('}');
@@ -204,7 +204,7 @@ function success(route: Route, { item, collection }: ContractExamples): object {
   return { 201: { description: 'Created.', headers: { ...headers, Location: location }, content } };
 }
 
-/** The runtime refuses it before there is a request to answer: without a body. */
+/** Node.js sends it before there is a request to answer, without a body. */
 const BARE_ERROR = '431';
 
 function errorResponse(status: string, description: string): object {
@@ -256,7 +256,7 @@ function envelopeSchemas(): Record<string, object> {
   };
 }
 
-/** Points of interest have neither a `collectionType` nor a `hydra:search`: the specification lists the members of that collection. */
+/** Points of interest have no `collectionType` and no `hydra:search`: the specification lists its members. */
 function collectionSchema(name: string): JsonSchema {
   const properties: Record<string, object> = {
     '@context': { const: `/contexts/${name}` },
@@ -308,7 +308,7 @@ function webhookOperation(kind: EventKind, channel: WebhookChannel, example: obj
     requestBody: {
       required: true,
       description: 'The same bytes on every attempt.',
-      // Not by name: a generator leaves schemas out that no path leads to.
+      // Inline, not by reference: a generator omits schemas that no path references.
       content: { 'application/json': { schema: JSON_SCHEMAS[schema], example } },
     },
     responses: {

@@ -1,4 +1,4 @@
-/** A property document and what it is made of (specification, sections 2.6 and 2.7), as the API answers it. */
+/** A property document and its parts (specification, sections 2.6 and 2.7), as the API answers them. */
 
 import { z } from 'zod';
 import { ADVERT_EVENT_KINDS } from '../../engine/domain/codes.ts';

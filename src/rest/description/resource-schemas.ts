@@ -18,7 +18,7 @@ import { TITLE_LENGTH_MAX } from '../search-schema.ts';
 import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
 
-/** As a search embeds it; a city by itself has the members of a property document too (specification, 2.2 and 2.6). */
+/** A city inside a search; a `City` itself also has the members of a property document (specification, 2.2, 2.6). */
 const CityReference = z.strictObject({
   ...identity('City'),
   article: text('Le, La, Les, L’ or empty.'),
@@ -86,7 +86,7 @@ const ANSWERS: Answers = {
       .enum(names.map((_, position) => String(position)))
       .nullable()
       .meta({ description: answered }),
-  // Any JSON: a generated client that expects a list reads no collection with a search that was sent one code.
+  // Any JSON: a generated client that expects a list could not read a search to which one code was sent.
   codes: ({ answered }) => z.unknown().meta({ description: `${answered} An integer or a list, as it was sent.` }),
   letters: ({ answered }) => z.unknown().meta({ description: `${answered} A letter or a list, as it was sent.` }),
   latitude: decimalText,
@@ -174,7 +174,7 @@ const Attempt = z.strictObject({
   responseHead: textOrNull('First 2 KiB of the answer.'),
 });
 
-/** Of the whole URL, for all clients. */
+/** The health of the URL itself, for all clients. */
 const EndpointHealth = z.strictObject({
   state: z.enum(['healthy', 'failing', 'paused']).meta({ description: 'How the endpoint does.' }),
   failureStreak: z.int().meta({ description: 'Failed attempts since the last success.' }),
@@ -266,7 +266,7 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   User: 'You, as the key says.',
 };
 
-/** By class name. */
+/** The description of each group, by class name. */
 export const GROUPS: Readonly<Record<string, string>> = {
   ...OWN_GROUPS,
   ...Object.assign({}, ...CONTRACTS.map(({ groups }) => groups)),
@@ -278,7 +278,7 @@ export const RESOURCES: typeof OWN & Readonly<Record<string, z.ZodObject>> = {
   ...Object.assign({}, ...CONTRACTS.map(({ resources }) => resources)),
 };
 
-/** Collections that may have more members than are read. */
+/** Collections that may have more members than `totalItems`. */
 export const ESTIMATED_COLLECTIONS: ReadonlySet<string> = new Set([
   ...['PropertyDocument', 'Match', 'Delivery'],
   ...CONTRACTS.flatMap(({ estimated }) => estimated ?? []),
@@ -288,7 +288,7 @@ export const COLLECTIONS_WITH_MARGIN: ReadonlySet<string> = new Set(
   CONTRACTS.flatMap(({ withMargin }) => withMargin ?? []),
 );
 
-/** Objects inside resources that are no resources of their own. */
+/** Objects inside resources that are not resources themselves. */
 export const PARTS: Readonly<Record<string, z.ZodObject>> = {
   CityReference,
   ...PROPERTY_PARTS,
