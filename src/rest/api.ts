@@ -1,8 +1,7 @@
 /**
- * The REST API (decisions, section 7): a Koa application made of its dependencies. The order of the layers below is
- * the order in which a request meets them; handlers throw, and one funnel answers. A request that asks for nothing that a
- * layer does pays for none of it: points of interest are answered in some fifty microseconds, and the libraries behind
- * these layers would double that.
+ * The REST API (decisions, section 7): a Koa application made from its dependencies. A request passes the layers in the
+ * order below; handlers throw, and one error handler answers. A layer costs nothing for a request that does not use it:
+ * points of interest are answered in about fifty microseconds, and the libraries behind these layers would double that.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -51,7 +50,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(takeTurns(settings.databaseConnectionsMax));
   app.use(router.routes());
   app.use(refuseMethod(router));
-  // Reports errors after the answer has begun, mostly clients that disconnect. Koa would print them.
+  // Errors after the answer has begun, mostly clients that disconnect. By default Koa would print them.
   app.on('error', (error: Error, ctx?: Context) => {
     logger.info({ reason: error.message, requestId: ctx?.state.requestId }, 'answer not finished');
   });
@@ -79,7 +78,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   return { router, shortCut };
 }
 
-/** The methods that the path answers: `/searches/preview` is no id of `/searches/:id`. */
+/** The methods that the path accepts. A literal path has precedence: `/searches/preview` is no `/searches/:id`. */
 function methodsOf(router: Router, path: string): readonly string[] {
   const layers = router.match(path, 'OPTIONS').path;
   const literal = layers.filter((layer) => layer.path === path);
@@ -102,9 +101,9 @@ function refuseMethod(router: Router): Middleware {
 }
 
 /**
- * Answers belong to one client: a cache on the way, which does not know that the key is a secret, must not store them
- * for others (RFC 9111, section 5.2.2.7). The other headers are those of helmet that apply to JSON, which is no
- * document, loads nothing and is framed nowhere. Other origins may read it: CORS allows that.
+ * Answers belong to one client: a shared cache, which does not know that the key is a secret, must not store them for
+ * others (RFC 9111, section 5.2.2.7). The other headers are those of helmet that apply to JSON, which loads nothing and
+ * is not framed. Other origins may read the answers: CORS allows it.
  */
 const STANDING_HEADERS = Object.entries({
   'Cache-Control': 'private, no-cache',
@@ -118,7 +117,7 @@ const STANDING_HEADERS = Object.entries({
 
 const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
 
-/** Security headers, and the link by which Hydra clients find the documentation; `ctx.state.baseUrl` is what it begins with. */
+/** Sets security headers, the link by which Hydra clients find the documentation, and `ctx.state.baseUrl`. */
 function standingHeaders(publicUrl: string | null): Middleware {
   let host: string | undefined;
   let forwarded: unknown;
@@ -141,8 +140,8 @@ function standingHeaders(publicUrl: string | null): Middleware {
 const IRI_AS_ID = /^(\/[\w/-]+\/)(%2F[^/]+)/i;
 
 /**
- * Links of the OpenAPI document put the IRI of a resource where its id stands: the IRI is the path then. What an IRI has
- * besides letters is `/`, and `%` in an address.
+ * A client that follows a link of the OpenAPI document sends the encoded IRI of a resource in place of its id: the IRI
+ * becomes the path. An IRI contains no encoded characters but `/`, and `%` in an address.
  */
 const takeIris: Middleware = (ctx, next) => {
   const [asked = '', folder = '', segment = ''] = ctx.path.includes('%') ? (IRI_AS_ID.exec(ctx.path) ?? []) : [];
@@ -169,7 +168,7 @@ const ANSWER_HEADERS = [
 
 const answerOrigins = cors({ allowHeaders: REQUEST_HEADERS, exposeHeaders: ANSWER_HEADERS, maxAge: 86_400 });
 
-/** Any origin may send requests: the key controls access, and a browser does not send a key by itself. */
+/** Any origin may send requests: the key controls access, and a browser never adds a key to a request by itself. */
 function openToOrigins(router: Router): Middleware {
   return async (ctx, next) => {
     if (ctx.req.headers.origin === undefined) return next();
@@ -182,8 +181,8 @@ function openToOrigins(router: Router): Middleware {
 const answerCompressed = koaCompress({ zstd: false });
 
 /**
- * A client that refuses every encoding, identity included, is answered without one (RFC 9110, section 12.5.3, allows
- * it): koa-compress 5.2 fails on such a header.
+ * A client that refuses every encoding, identity included, gets an unencoded answer, as RFC 9110, section 12.5.3,
+ * allows: koa-compress 5.2 fails on such a header.
  */
 const compressed: Middleware = (ctx, next) => {
   const isAsked = ctx.req.headers['accept-encoding'] !== undefined;
@@ -200,11 +199,11 @@ async function compress(ctx: Context, next: Next): Promise<void> {
 
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 const PATH_LENGTH_MAX = 200;
-/** A key that someone put into the path. */
+/** An API key that a client put into the path by mistake. */
 const KEY = /vigie_[0-9a-f]{8}_[\w-]*/gi;
-/** The link alone permits an unsubscription. */
+/** The link itself authorises the unsubscription. */
 const UNSUBSCRIPTION = /^(\/unsubscribe\/).+/;
-/** People's, in the path of a recipient or misplaced. */
+/** E-mail addresses, in the path of a recipient or misplaced. */
 const RECIPIENT = /^(\/recipients\/).+/;
 const ADDRESS = /@|%40/;
 
@@ -220,13 +219,13 @@ function loggablePath(path: string): string {
     .join('/');
 }
 
-/** Someone waits for the answer by then. */
+/** A slower request is logged as a warning: its user notices the wait. */
 const SLOW_MS = 1_000;
 
 /**
- * One structured line per request, without its query, body or key: endpoints, contacts and secrets stay out of the logs
- * because they are never read here. A warning when it failed or was slow by itself (`waitsForOthers`). The client gets the
- * request id, too, in `X-Request-Id` and in problem bodies.
+ * Logs one structured line per request, without its query, body or key: endpoints, contacts and secrets stay out of the
+ * logs because they are never read here. A request that failed, or was slow for its own work (`waitsForOthers`), is a
+ * warning. The client gets the same request id in `X-Request-Id` and in problem bodies.
  */
 function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
   return async (ctx, next) => {

@@ -9,7 +9,7 @@ import { REFUSALS } from './sentences.ts';
 const PUBLIC_PATH =
   /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|schemas\/.*|favicon\.ico|console(\/.*)?|unsubscribe\/.*)$/;
 
-/** Rejects with 401 when the key was revoked meanwhile; for long requests. */
+/** For long requests: rejects with a 401 `Problem` when the key has been revoked meanwhile. */
 export async function requireKeyStill(ctx: Context): Promise<void> {
   const verify = ctx.state.verifyKey as VerifyApiKey;
   if ((await verify(String(ctx.req.headers['x-api-key']))) === null) throw refusal(true);
@@ -19,14 +19,14 @@ export function principalOf(ctx: Context): Principal {
   return ctx.state.principal as Principal;
 }
 
-/** Everything but the documentation and the console's page needs a key, including paths that do not exist. */
+/** Every path needs a key, even one that does not exist, except the documentation and the console's page. */
 export function authenticate(verify: VerifyApiKey, onAuthenticated: OnAuthenticated = () => true): Middleware {
   return (ctx, next) => {
     if (PUBLIC_PATH.test(ctx.path)) return next();
     ctx.state.verifyKey = verify;
     const key = ctx.req.headers['x-api-key'];
     const verified = typeof key === 'string' ? verify(key) : null;
-    // Most keys are cached: awaiting those as well would cost a tick.
+    // Most keys are cached, and their result is no promise: awaiting it would cost a tick.
     return verified instanceof Promise
       ? verified.then((principal) => admit(ctx, principal, onAuthenticated, next))
       : admit(ctx, verified, onAuthenticated, next);

@@ -1,7 +1,7 @@
 /**
- * Lists over all searches of a client. Each reads all searches of the client, so their reach is bounded, and a client's
- * run one after the other: an admin interface requests a list and its filters at once, several times over, and waits
- * for the previous one; beyond that the client is asked to retry later.
+ * Lists over all searches of a client. Each reads all searches of the client, so their offset is bounded and the lists
+ * of a client run one after the other. An admin interface requests a list and its filters several times at once, so a
+ * few may wait; beyond that the client must retry later.
  */
 
 import type { Context } from 'koa';
@@ -14,7 +14,7 @@ import { Problem } from './problem.ts';
 import { type Direction, orderParameter } from './query.ts';
 import { LIMITED, REFUSALS } from './sentences.ts';
 
-/** One at a time of a client; seven more may wait. */
+/** One list per client at a time; seven more may wait. */
 const LISTS = new ConcurrencyLimit(LIMITED.lists, { perClientMax: 1, allMax: 8, waitingMax: 7 });
 
 /** Ids are created in time order, so both orders are the same. */
@@ -25,12 +25,12 @@ export const TIME_ORDERS = {
 
 type TimeOrdered = Paging & { readonly [Name in keyof typeof TIME_ORDERS]: Direction | null };
 
-/** Newest first unless asked otherwise. */
+/** Newest first by default. */
 export function timeOrderedPage(query: TimeOrdered): ListedPage {
   return { direction: query['order[id]'] ?? query['order[createdAt]'] ?? 'desc', ...offsetOf(query) };
 }
 
-/** `list` for the part of `page` that is within reach. Throws a 400 `Problem` when no part is, and 429. */
+/** Calls `list` for the part of `page` within the bound. Throws a 400 `Problem` when no part is, and 429 `Problem`s. */
 export function listWithinReach<Page extends ListedPage, Listed>(
   ctx: Context,
   page: Page,

@@ -1,8 +1,8 @@
 /**
- * `/console` (decisions, section 14): one page, its script and style, and the base map's files. All of it is static,
- * created once when it is first requested and compressed once, under names that change with their content; the communes
- * of a department are kept for a day. The page then uses the REST interface like any client; it may load only from this server, and from the tile server that
- * the operator has configured.
+ * `/console` (decisions, section 14): one page, its script and style, and the base map's files. All files are static,
+ * created and compressed once, at the first request, under names that change with their content; caches keep the
+ * communes of a department for a day. The page uses the REST interface like any client, and may load only from this
+ * server and the configured tile server.
  */
 
 import { hash } from 'node:crypto';
@@ -19,14 +19,14 @@ import { notFound } from './problem.ts';
 import { WHOLE_CITIES } from './reference.ts';
 import { THINGS } from './sentences.ts';
 
-/** A year, the most that caches keep. */
+/** A year, the longest time that caches use. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
-/** Under a name that stays: the next version of the service may have other outlines. */
+/** For files with a fixed name: the next version of the service may have other outlines. */
 const FOR_A_DAY = 'public, max-age=86400';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Without this folder the service has no console, and works otherwise. */
+/** Without this folder the service works, but has no console. */
 const CONSOLE = new URL('../console/', import.meta.url);
 const OUTLINES = new URL('outlines/outlines.topojson', CONSOLE);
 
@@ -51,7 +51,7 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
   };
 
   router.get('/console', secured(shown), async (ctx) => {
-    // The page's addresses are relative to this path without a slash.
+    // The page's URLs are relative to this path without a trailing slash.
     if (ctx.path.endsWith('/')) return ctx.redirect('../console');
     const { page } = await ready();
     answerBytes(ctx, 'text/html; charset=utf-8', page);
@@ -74,7 +74,7 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
   });
 }
 
-/** Compressed at its creation; the compressing layer skips compressed answers, and marks their tag. */
+/** The file was compressed at its creation. The compression layer skips compressed answers, and marks their tag. */
 function answerAsset(ctx: Context, { type, etag, plain, gzip, brotli }: ConsoleAsset, cached: string): void {
   const isAsked = ctx.req.headers['accept-encoding'] !== undefined;
   const coding = isAsked ? ctx.acceptsEncodings('br', 'gzip', 'identity') : 'identity';
@@ -106,7 +106,7 @@ interface ConsoleFiles {
 
 type Places = Pick<Reference, 'city' | 'departments' | 'populations'>;
 
-/** Takes half a second. Rejects when a file cannot be read or made. */
+/** Takes half a second. Rejects when a file cannot be read or created. */
 async function makeConsoleFiles(
   { version, isMailAvailable: sendsMail, isConsentRequired: requiresConsent }: ApiSettings,
   shown: ConsoleSettings,
@@ -143,9 +143,9 @@ async function assetOf(stem: string, suffix: string, type: string, text: string,
   return { name, type, etag: etagOf(plain), plain, gzip: gzipped, brotli };
 }
 
-/** As many as a map has room for, the largest first; the search among cities nearly always finds its result here. */
+/** As many as a map has room for, the largest first; a search for a city nearly always finds its result here. */
 const COMMUNES_MAX = 9_000;
-/** Fractions of a degree: ten metres. */
+/** Decimals of a degree: ten metres. */
 const DECIMALS = 4;
 
 /** Names and centres of communes, `[insee, name, lat, lon]`, and of departments, `[code, name]`. */
@@ -164,7 +164,7 @@ function placesOf(reference: Places): object {
   };
 }
 
-/** Paris, Lyon and Marseille precede all others; a map of the country does not need their arrondissements. */
+/** Ranks arrondissements below whole cities: a map of the country does not need those of Paris, Lyon and Marseille. */
 const ARRONDISSEMENT_WEIGHT = 0.1;
 
 function weighed(reference: Places): (readonly [insee: string, weight: number])[] {
@@ -175,7 +175,7 @@ function weighed(reference: Places): (readonly [insee: string, weight: number])[
   return [...WHOLE_CITIES.map((insee): readonly [string, number] => [insee, Infinity]), ...parts];
 }
 
-/** The names are relative: a proxy may serve all of it under a path of its own. */
+/** The names are relative, because a proxy may serve the console under a path of its own. */
 function pageOf(script: string, style: string, settings: string): string {
   return `<!doctype html>
 <html lang="fr">

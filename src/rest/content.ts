@@ -1,4 +1,4 @@
-/** Answers (decisions, section 7): the media type that the client accepts, their URLs, entity tags, and how they are written. */
+/** Answers (decisions, section 7): the negotiated media type, base URLs, entity tags, and how an answer is written. */
 
 import { hash } from 'node:crypto';
 import { type BlockList, isIPv6 } from 'node:net';
@@ -8,30 +8,30 @@ import helmet from 'koa-helmet';
 import { Problem } from './problem.ts';
 import { REFUSALS } from './sentences.ts';
 
-/** The first is the answer to a client that names neither. */
+/** The first one is the default. */
 export const ANSWER_TYPES = ['application/json', 'application/ld+json'] as const;
 
 /**
- * Writes `body` in the negotiated type, serialised once: ETag, length and compression work on the text. JSON has no charset
- * (RFC 8259, section 11), and clients of oapi-codegen compare the type literally with those of the contract.
+ * Writes `body` in the negotiated type, serialised once: ETag, length and compression use the text. The type of JSON
+ * has no charset (RFC 8259, section 11): clients of oapi-codegen compare it literally with those of the contract.
  */
 export function answer(ctx: Context, body: object, status = 200): void {
   answerJson(ctx, JSON.stringify(body), status);
 }
 
-/** The same for a body that is JSON already. */
+/** The same for a body that is already JSON. */
 export function answerJson(ctx: Context, json: string, status = 200): void {
   answerBytes(ctx, negotiated(ctx), json, status);
 }
 
-/** The same for JSON that was serialised and tagged before. */
+/** The same for JSON that has been serialised and tagged earlier. */
 export function answerAgain(ctx: Context, json: Buffer, etag: string): void {
   answerBytes(ctx, negotiated(ctx), json, 200, etag);
 }
 
 /**
- * The answer to a PUT has its tag, too: it is what was stored and is answered, not what was sent (RFC 9110, section
- * 9.3.4, has tags for the latter alone), and clients change it again with it.
+ * The answer to a PUT has a tag too, so that the client can change the resource again. It is the tag of the answered
+ * state, although RFC 9110, section 9.3.4, allows one only if the sent bytes were stored unchanged.
  */
 export function answerBytes(
   ctx: Context,
@@ -44,12 +44,12 @@ export function answerBytes(
   const known = isRead && etag !== null ? knownTag(ctx, etag) : null;
   if (etag !== null) ctx.res.setHeader('ETag', known ?? etag);
   ctx.status = known === null ? status : 304;
-  // Koa would guess a type first, and then look for this one in a table.
+  // `ctx.type` would look the type up in a table, after Koa has guessed one.
   if (known === null) ctx.res.setHeader('Content-Type', type);
   ctx.body = known === null ? body : null;
 }
 
-/** JSON that is different every time: without a tag, which would be computed from every byte of it. */
+/** Writes JSON that differs each time: no tag, which would have to be computed from every byte. */
 export function answerUntagged(ctx: Context, json: string): void {
   answerBytes(ctx, negotiated(ctx), json, 200, null);
 }
@@ -61,7 +61,7 @@ export function answerStream(ctx: Context, json: Readable): void {
   ctx.body = json;
 }
 
-/** Throws a 406 `Problem`. Called before the work, so that no work is done for an unacceptable answer. */
+/** Throws a 406 `Problem`. Runs before the handler, so that no work is done for an unacceptable answer. */
 export const acceptable: Middleware = (ctx, next) => {
   ctx.state.answerType = negotiate(ctx);
   return next();
@@ -77,7 +77,7 @@ export function isAsked(ctx: Context, type: string): boolean {
   return ctx.accepts(...ANSWER_TYPES, type) === type;
 }
 
-/** Whether the client prefers HTML: a browser's address bar does, a program that accepts anything does not. */
+/** Whether the client prefers HTML: a browser's address bar does; a program that accepts any type does not. */
 export function prefersPage(ctx: Context): boolean {
   return isAsked(ctx, 'text/html');
 }
@@ -99,17 +99,17 @@ function negotiate(ctx: Context): string {
   return type;
 }
 
-/** Aborted when the client disconnects, or has been answered. */
+/** Aborted when the client disconnects or has got its answer. */
 export function goneOf(ctx: Context): AbortSignal {
   const gone = new AbortController();
   ctx.res.once('close', () => gone.abort());
   return gone.signal;
 }
 
-/** Without a slash at its end; empty when the Host header is none. */
+/** Without a trailing slash; empty when the Host header is invalid. */
 export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
   if (publicUrl !== null) return publicUrl.replace(/(?<!\/)\/+$/, '');
-  // Koa's `ctx.origin` is the Origin header: a page's address, not the service's.
+  // Not `ctx.origin`: here it is the Origin header, the address of a page instead of the service's.
   const { protocol = ctx.protocol, host = ctx.host } = (ctx.state.forwarded ?? {}) as Forwarded;
   return /^[\w.:[\]-]+$/.test(host) ? `${protocol}://${host}` : '';
 }
@@ -119,7 +119,7 @@ interface Forwarded {
   readonly host?: string;
 }
 
-/** How the client wrote the address, by `X-Forwarded-Proto` and `-Host` of the proxies that the configuration names. */
+/** The address that the client used, from `X-Forwarded-Proto` and `X-Forwarded-Host` of the configured proxies. */
 export function readForwarded(proxies: BlockList): Middleware {
   return (ctx, next) => {
     const [protocol, host] = ['x-forwarded-proto', 'x-forwarded-host'].map((name) => firstOf(ctx.get(name)));
@@ -133,7 +133,7 @@ export function readForwarded(proxies: BlockList): Middleware {
   };
 }
 
-/** Each proxy on the way adds one at the end. */
+/** Each proxy appends its value, so the first one is the client's. */
 function firstOf(header: string): string | undefined {
   return header.split(',')[0]?.trim() || undefined;
 }
@@ -144,8 +144,8 @@ export function isListed(list: BlockList, remoteAddress: string): boolean {
 }
 
 /**
- * All of helmet for an answer that is a page, whose parts come from this server alone; `imageSources`: besides it. Icons are
- * drawn from data: URLs.
+ * Sets all headers of helmet for a page that loads only from this server, with images also from `imageSources`. Icons
+ * use data: URLs.
  */
 export function securedPage(imageSources: readonly string[] = []): Middleware {
   const own = ["'self'"];
@@ -175,44 +175,44 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** For a text and for the value of an attribute between quotation marks. */
+/** For text, and for the value of a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] as string);
 }
 
 /**
- * Entity tags and what clients make depend on them (RFC 9110, sections 8.8.3 and 13.1): a GET is not answered again to
- * a client that has the answer, and a change is refused to one that has not seen the last one. Tags are of the bytes, so
- * every instance gives the same. A compressed answer is another representation: its tag ends in the name of the coding,
- * and what clients send back is compared without it.
+ * Entity tags for conditional requests (RFC 9110, sections 8.8.3 and 13.1): a GET whose answer the client already has
+ * gets a 304, and a change by a client that has not seen the latest state is refused. A tag is a hash of the bytes, so
+ * all instances agree. A compressed answer is another representation: its tag ends in the name of the coding, which is
+ * removed before tags of clients are compared.
  */
 export function etagOf(body: string | Buffer): string {
   return `"${hash('sha1', body, 'base64url')}"`;
 }
 
-/** The tag of the same answer in a content coding such as `gzip`. No tag of ours has a plus sign of its own. */
+/** The tag of the same answer in a content coding such as `gzip`. Our other tags contain no plus sign. */
 export function codedTag(etag: string, coding: string): string {
   return etag.replace(/"$/, `+${coding}"`);
 }
 
 /**
- * The client's tag that matches this answer; null without one. `Cache-Control: no-cache`, which `fetch` adds to such
- * requests, addresses caches on the way: this is the origin.
+ * The client's tag that matches this answer, or null. `Cache-Control: no-cache`, which `fetch` adds to such requests,
+ * is ignored: it addresses caches, and this is the origin.
  */
 function knownTag(ctx: Context, etag: string): string | null {
   const sent = ctx.req.headers['if-none-match'];
   if (sent === undefined) return null;
-  // Weak comparison: a tag weakened by a proxy matches as well.
+  // Weak comparison: a tag that a proxy has weakened matches as well.
   const known = tagsOf(sent).find((tag) => tag === '*' || uncoded(tag.replace(/^W\//, '')) === etag);
   return known === '*' ? etag : (known ?? null);
 }
 
-/** Whether the client's change has a precondition on the present state of the resource. */
+/** Whether the client's change has a precondition on the current state of the resource. */
 export function isConditional({ req }: Context): boolean {
   return req.headers['if-match'] !== undefined || req.headers['if-none-match'] !== undefined;
 }
 
-/** Throws a 412 `Problem` unless the client's precondition names the present tag. */
+/** Throws a 412 `Problem` unless the client's precondition allows a change of the state with this tag. */
 export function requireMeant(ctx: Context, etag: string): void {
   const sent = ctx.req.headers['if-match'];
   // Strong comparison: a weak tag does not guarantee equal bytes.

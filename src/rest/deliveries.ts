@@ -1,4 +1,4 @@
-/** `/deliveries`, of one search or of all; `/searches/{id}/deliveries`, `/deliveries/{id}` (decisions, sections 6, 7). */
+/** `/deliveries`, for one search or all; `/searches/{id}/deliveries`, `/deliveries/{id}` (decisions, sections 6, 7). */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
@@ -54,7 +54,7 @@ export const SEARCH_DELIVERY_PARAMETERS = {
 } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
-/** Bounded by the length of a request. */
+/** Near the maximum length of a request. */
 const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {
@@ -73,7 +73,7 @@ export const DELIVERY_LIST_PARAMETERS = {
 export function deliveryRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const { database } = dependencies;
 
-  /** Health is the client's own. */
+  /** Adds the health of the endpoints. */
   const describe = async (ctx: Context, deliveries: readonly DeliveryRead[]): Promise<object[]> => {
     const healths = await readEndpointHealth(database, [...new Set(deliveries.map(({ endpointKey }) => endpointKey))]);
     const healthOf = new Map(healths.map((health) => [health.key, health]));
@@ -104,7 +104,7 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
     const page =
       targets === null
         ? await listWithinReach(ctx, wanted, (part) =>
-            // Rare deliveries may be far back: the statement has a time limit.
+            // Rare deliveries may need a long scan: the statement has a time limit.
             limiter.runSingle(ctx, () => listDeliveriesOfClient(limiter.database, principalOf(ctx).clientId, part)),
           )
         : await listDeliveries(database, targets, wanted);
@@ -123,8 +123,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 }
 
 /**
- * The bytes of its webhook, and the recorded headers of its last attempt: a signature is not recorded, and its secrets
- * may be gone. Contacts that the search hides now are left out.
+ * The bytes of the webhook, and the recorded headers of its last attempt. The signature is not recorded, and its
+ * secrets may have ended. Contacts are left out if the search hides them now.
  */
 function contentMembers({ id, attempts }: DeliveryRead, content: SentContent | null): string {
   if (content === null) return '"headers":null,"withheld":false,"body":null';
@@ -151,7 +151,7 @@ interface NamedDeliveries extends WantedProperty {
   readonly match: Uuid | null;
 }
 
-/** Null: all searches of the client. Throws a 404 `Problem` for a search of another client. */
+/** Null for all searches of the client. Throws a 404 `Problem` for a search of another client. */
 async function targetsOf(
   ctx: Context,
   named: NamedDeliveries,
@@ -168,7 +168,7 @@ async function targetsOf(
   return readTargets(dependencies.database, clientId, { matchId: match, propertyUuid, searchNumber });
 }
 
-/** The named properties, one per way of naming; null stands for one that is not held. Throws 429 and 503 `Problem`s. */
+/** The requested properties, one per parameter; null for one that was not found. Throws a 429 `Problem`. */
 async function propertiesOf(
   ctx: Context,
   { property, advert, url }: WantedProperty,
@@ -177,7 +177,7 @@ async function propertiesOf(
   const find = (way: Partial<WantedProperty>): Promise<Uuid | null> =>
     limiter.runSingle(ctx, async () => {
       const held = await findHeld(limiter.database, { property: null, advert: null, url: null, ...way });
-      // While not all properties can be found yet, the named one may exist.
+      // Also null when the property exists, but its summary has not been written yet.
       return held?.state.uuid ?? null;
     });
   return [
@@ -230,7 +230,7 @@ export function deliveryDocument(delivery: DeliveryRead, health: EndpointHealth 
   };
 }
 
-/** The end of its first success, which a failed resend does not undo. */
+/** The end of the first successful attempt; a failed resend does not undo it. */
 function deliveredAt({ attempts }: DeliveryRead): Date | null {
   const success = attempts.find(({ error }) => error === null);
   return success === undefined ? null : new Date(success.startedAt.getTime() + (success.durationMs ?? 0));

@@ -1,4 +1,4 @@
-/** The API's dependencies. Everything is an argument, so that each part can be tested separately. */
+/** The dependencies of the API. All are arguments, so that each part can be tested separately. */
 
 import type { BlockList, Socket } from 'node:net';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
@@ -12,7 +12,7 @@ import type { Reference } from '../engine/reference/communes.ts';
 import type { Database, Queryable } from '../engine/store/database.ts';
 import type { EstimateMatches } from '../engine/store/searches.ts';
 
-/** Pino's shape. */
+/** The part of pino's interface that the API uses. */
 export interface ApiLogger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
@@ -20,14 +20,14 @@ export interface ApiLogger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** From one port to another, both of them included. */
+/** Both ports are included. */
 export interface PortRange {
   readonly from: number;
   readonly to: number;
 }
 
 export interface EndpointRules {
-  /** True where plain `http` and private hosts may be endpoints, as in the demo. */
+  /** True when plain `http` and private hosts are allowed as endpoints, as in the demo. */
   readonly allowPrivateEndpoints: boolean;
   readonly endpointPorts: readonly PortRange[];
 }
@@ -39,31 +39,31 @@ export interface RateLimit {
 
 /** Settings of the console's page (decisions, section 14). */
 export interface ConsoleSettings {
-  /** Pictures of adverts are shown, not linked. */
+  /** True when pictures of adverts are shown instead of linked. */
   readonly showsPictures: boolean;
-  /** With `{z}`, `{x}` and `{y}`; null: outlines alone. */
+  /** With `{z}`, `{x}` and `{y}`; null when the map shows only outlines. */
   readonly tilesUrl: string | null;
   readonly tilesAttribution: string;
 }
 
 export interface ApiSettings extends EndpointRules, MailRules {
-  /** The public URL of the API, for absolute links; null: the protocol and host of the request. */
+  /** The public URL of the API, for absolute links; when null, they use the protocol and host of the request. */
   readonly publicUrl: string | null;
-  /** Whose `X-Forwarded-Proto` and `-Host` count. */
+  /** The proxies whose `X-Forwarded-Proto` and `X-Forwarded-Host` are trusted. */
   readonly proxies: BlockList;
-  /** Per API key, unless its client has its own; for reads, and for writes. */
+  /** Per API key, unless its client has limits of its own; separate for reads and writes. */
   readonly readLimit: RateLimit;
   readonly writeLimit: RateLimit;
   /** Connections of `database`. */
   readonly databaseConnectionsMax: number;
-  /** Per client, unless it has its own. */
+  /** Per client, unless it has limits of its own. */
   readonly searchLimits: SearchLimits;
   /** Concurrent connections of clients. */
   readonly connectionsMax: number;
-  /** Days for which final deliveries are kept; 0: for ever. */
+  /** Retention of final deliveries in days; 0 keeps them for ever. */
   readonly deliveriesKeptDays: number;
   readonly mailLanguage: MailLanguage;
-  /** Null leaves the console out. */
+  /** Null when the console is disabled. */
   readonly console: ConsoleSettings | null;
   readonly version: string;
 }
@@ -83,50 +83,50 @@ export interface SingleDelivery {
 }
 
 /**
- * One signed attempt without retry; the real sender's `send`. Null: too much is under way for an attempt. Never rejects
- * for anything that an endpoint does.
+ * Makes one signed attempt through the real sender, without retry. Resolves with null when too many attempts are in
+ * progress. Never rejects because of an endpoint.
  */
 export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome | null>;
 
-/** Writes a choice beside the data, within the transaction that records it: on disk when it resolves. */
+/** Writes a choice to the journal file, in the transaction that records it; the choice is on disk when it resolves. */
 export type KeepChoice = (client: Queryable, choice: RecipientChoice) => Promise<void>;
 
 export interface ApiDependencies {
   readonly database: Database;
-  /** For requests without a key, keys themselves and unsubscribe links: its own connection, default `database`. */
+  /** For requests without a key, look-ups of keys and unsubscribe links: a separate connection. Default: `database`. */
   readonly publicDatabase?: Database;
   /** Called for each authenticated request; returns false when the client has too many connections. */
   readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
   /** True while PostgreSQL has no room on its disk: writes are refused. */
   readonly isStoreFull?: () => boolean;
-  /** For single explanations: connections of their own, whose statements have a time limit. */
+  /** For single explanations: separate connections, whose statements have a time limit. */
   readonly queryDatabase?: Database;
-  /** Sends a query to a feature's worker thread, which has connections of its own. */
+  /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;
-  /** How long the basis of explanations is kept; for ever without it. */
+  /** How long the rows that explanations read are kept; for ever when absent. */
   readonly retentionDays?: RetentionDays;
-  /** Without it the estimated matches of a search are 0. */
+  /** When absent, the estimated matches of a search are 0. */
   readonly prepareEstimate?: (() => Promise<EstimateMatches>) | undefined;
   readonly reference: Reference;
   readonly settings: ApiSettings;
-  /** Without it choices of recipients are not written beside the data. */
+  /** When absent, choices of recipients are not written to a journal file. */
   readonly keepChoice?: KeepChoice | undefined;
   readonly logger: ApiLogger;
   readonly now: () => Date;
   /** Awaited after each committed write of a search: the matcher knows the search before the client gets its answer. */
   readonly searchChanged: () => Promise<void>;
-  /** Calls the listener when a key or a client's limits change; without it a change takes effect within seconds. */
+  /** Calls the listener when a key or a client's limits change. When absent, a change takes effect within seconds. */
   readonly onKeyChange?: (listener: () => void) => void;
-  /** The present index: each import creates another one. Without it no points are known. */
+  /** The current index: each import creates a new one. When absent, there are no points of interest. */
   readonly pointsOfInterest?: () => PointIndex;
-  /** Calls the listener when feeds have news, with the clients (null: all); without it polls notice within seconds. */
+  /** Calls the listener with the clients whose feeds have new rows (null: all). When absent, polling finds them. */
   readonly onFeed?: (listener: (clientIds: readonly Uuid[] | null) => void) => void;
-  /** Aborted when the process begins to end: waiting requests are answered. */
+  /** Aborted when the process begins to end, so that waiting requests are answered. */
   readonly ending?: AbortSignal;
   /** Announces due deliveries to the couriers. */
   readonly announceDue?: (due: readonly DueDelivery[]) => void;
   /** Called after each committed change of a client's webhook secrets. */
   readonly secretsChanged?: () => void;
-  /** Without it the webhook tester answers 503. */
+  /** When absent, the webhook tester answers 503. */
   readonly deliverOnce?: DeliverOnce;
 }

@@ -1,4 +1,4 @@
-/** The thresholds of a search on price and surface events, as they are sent and answered (decisions, section 16). */
+/** The thresholds of a search for price and surface events, in requests and answers (decisions, section 16). */
 
 import {
   type EventThresholds,
@@ -10,7 +10,7 @@ import { numberAboveZero, oneOf } from '../values.ts';
 import { type MemberRule, nullable, object, optional, single } from './member-rules.ts';
 import { FAULTS } from './sentences.ts';
 
-/** Above all prices and surfaces. */
+/** Above every price and surface. */
 const AMOUNT_MAX = 2_147_483_647;
 const PERCENT_MAX = 1_000;
 

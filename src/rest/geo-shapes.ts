@@ -1,14 +1,14 @@
 /**
- * The accepted forms of `geoShapes` (decisions, section 2), read into polygons: longitude first, rings closed.
- * One shape is a ring, a polygon (its rings, outer first) or GeoJSON; `geoShapes` is one shape or several. Among bare
- * arrays only the depth distinguishes them: `[ring, ring]` is two areas, as clients draw them, while a polygon with a
- * hole is `[[ring, hole]]` or GeoJSON.
+ * The accepted forms of `geoShapes` (decisions, section 2), converted to polygons: longitude first, rings closed. A
+ * shape is a ring, a polygon (its rings, outer first) or GeoJSON; `geoShapes` is one shape or several. Bare arrays
+ * differ only in depth: `[ring, ring]` is two areas, as clients draw them, and a polygon with a hole is `[[ring,
+ * hole]]` or GeoJSON.
  */
 
 import type { Polygon, Position, Ring } from '../engine/domain/geo.ts';
 import { FAULTS, type Sentence } from './sentences.ts';
 
-/** Corners of one search, all polygons together: matching evaluates them for every advert that gets that far. */
+/** Corners of all polygons of a search: matching evaluates them for every advert that satisfies the other criteria. */
 export const CORNERS_MAX = 5_000;
 
 class ShapeError extends Error {
@@ -27,7 +27,7 @@ const TOO_MANY = FAULTS.positions(CORNERS_MAX);
 /** The polygons, or the first error in `input`. */
 export function parseGeoShapes(input: unknown): readonly Polygon[] | Sentence {
   try {
-    // Forms send an empty text for nothing.
+    // Forms send an empty text for an absent value.
     return input === null || input === undefined || input === '' ? [] : new ShapeReader().shapes(input);
   } catch (error) {
     if (error instanceof ShapeError) return error.fault;
@@ -35,13 +35,13 @@ export function parseGeoShapes(input: unknown): readonly Polygon[] | Sentence {
   }
 }
 
-/** Counts corners while reading: no list is read that is longer than the remaining number. */
+/** Counts corners while reading, and refuses a list that is longer than the remaining number before reading it. */
 class ShapeReader {
   #cornersLeft = CORNERS_MAX;
 
   shapes(input: unknown): Polygon[] {
     if (!Array.isArray(input)) return this.#geoJson(input);
-    // One ring on its own: its items are positions.
+    // A single ring: its items are positions.
     return depthOf(input) === 2 ? [[this.#ring(input)]] : this.#rings(input).flatMap((shape) => this.#shape(shape));
   }
 
@@ -64,7 +64,7 @@ class ShapeReader {
     return this.#rings(rings).map((ring) => this.#ring(ring));
   }
 
-  /** Or what holds rings: each costs as many corners as the smallest ring at least. */
+  /** Rings, or lists of rings: each has at least as many corners as the smallest ring. */
   #rings(list: readonly unknown[]): readonly unknown[] {
     if (list.length * RING_CORNERS_MIN > this.#cornersLeft) throw new ShapeError(TOO_MANY);
     return list;
@@ -83,7 +83,7 @@ class ShapeReader {
   }
 }
 
-/** A third number, the altitude of GeoJSON, is left out. */
+/** Ignores a third number, the altitude of GeoJSON. */
 function readPosition(position: unknown): Position {
   const [lon, lat] = Array.isArray(position) && position.length <= 3 ? position : [];
   if (typeof lon !== 'number' || typeof lat !== 'number' || !(Math.abs(lon) <= 180) || !(Math.abs(lat) <= 90)) {
@@ -92,7 +92,7 @@ function readPosition(position: unknown): Position {
   return [lon, lat];
 }
 
-/** Levels of arrays down the first items: 1 for a position, 2 for a ring, 3 for a polygon. */
+/** Nesting of arrays along the first items: 1 for a position, 2 for a ring, 3 for a polygon. */
 function depthOf(value: unknown): number {
   let depth = 0;
   for (let level = value; Array.isArray(level); level = level[0]) depth += 1;

@@ -1,4 +1,4 @@
-/** The collection envelope as API Platform 2.7 writes it (specification, section 2.3). */
+/** The envelope of collections, in the form of API Platform 2.7 (specification, section 2.3). */
 
 import type { Context } from 'koa';
 import { type Rules, searchTemplate } from './query.ts';
@@ -17,11 +17,11 @@ export interface CollectionPage {
   readonly parameters: Rules;
   /** True in estimated collections: there may be more members than `totalItems`. */
   readonly estimated?: boolean;
-  /** How many more there may be, where that is worked out. */
+  /** How many more there may be, if that was computed. */
   readonly margin?: number;
 }
 
-/** The JSON-LD members that every resource begins with. */
+/** The JSON-LD members at the start of every resource. */
 export function identityOf(type: string, iri: string) {
   return { '@context': `/contexts/${type}`, '@id': iri, '@type': type };
 }
@@ -49,14 +49,14 @@ export function collection(ctx: Context, page: CollectionPage): object {
 }
 
 /**
- * The class of a collection in `/docs.jsonld`, by which clients find its operations: another value of `@type` would be
- * the obvious answer, but many clients compare that with `hydra:Collection`.
+ * The class of a collection in `/docs.jsonld`, by which clients find its operations. It is not the value of `@type`,
+ * because many clients compare that with `hydra:Collection`.
  */
 export function collectionClassOf(resource: string): string {
   return `${resource}Collection`;
 }
 
-/** Links only when there is more than one page; next and previous only where there is one. */
+/** Has links only when there is more than one page, and `next` and `previous` only when such a page exists. */
 function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number): Readonly<Record<string, string>> {
   const last = Math.max(1, Math.ceil(totalItems / itemsPerPage));
   const link = (number: number): string => {
@@ -75,7 +75,7 @@ function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number):
   };
 }
 
-/** Links to the next page for clients that do not read the body (RFC 8288). */
+/** Adds a `Link` header to the next page, for clients that do not read the body (RFC 8288). */
 export function linkNext(ctx: Context, iri: string): void {
   ctx.append('Link', `<${iri}>; rel="next"`);
 }

@@ -1,6 +1,6 @@
 /**
  * `Idempotency-Key` (decisions, section 11): a client that does not know whether a request arrived repeats it with the
- * same key, and gets the result of the first one, read anew. Refusals are not stored: a refused request may be
+ * same key, and gets the current state of the first one's result. Refusals are not stored: a refused request may be
  * corrected.
  */
 
@@ -23,11 +23,11 @@ const KEY_LENGTH_MAX = 255;
 export interface Making<Input, T> {
   /** Validates the request. */
   readonly prepare: () => Promise<Input>;
-  /** For a request without a key. */
+  /** Executes a request without a key. */
   readonly make: (input: Input) => Promise<T>;
-  /** The same with a key, recorded with the result. */
+  /** Executes a request with a key, which is recorded with the result. */
   readonly makeOnce: (request: KeyedRequest, input: Input) => Promise<MadeOnce<T>>;
-  /** The result of an earlier request, as it is now; null when it is gone. */
+  /** The current state of the result of an earlier request; null when it was deleted. */
   readonly readAgain: (id: Uuid) => Promise<T | null>;
 }
 
@@ -49,7 +49,7 @@ export async function once<Input, T extends { readonly id: Uuid }>(
 
 const underWay = new Set<string>();
 
-/** In this process a second request would wait for the writes of its client before it reached the lock of its key. */
+/** A second request in this process would queue behind its client's writes before it reached the lock of its key. */
 async function makeUnlessUnderWay<T>(
   { clientId, path, key }: KeyedRequest,
   make: () => Promise<MadeOnce<T>>,

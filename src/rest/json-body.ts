@@ -1,7 +1,7 @@
 /**
- * Bodies of requests (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. A refused body is read
- * to its end and discarded, so that the connection serves the next request; a client that never ends it is disconnected
- * like any other incomplete request.
+ * Request bodies (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. A refused body is read to
+ * its end and discarded, so that the connection can serve the next request. A client that never ends its body is
+ * disconnected like one with any other incomplete request.
  */
 
 import type { Readable } from 'node:stream';
@@ -14,13 +14,13 @@ import { FAULTS, REFUSALS } from './sentences.ts';
 
 declare module 'koa' {
   interface Request {
-    /** The parsed body; available after `jsonBody` only. */
+    /** The parsed body; set by `jsonBody`. */
     body?: unknown;
   }
 }
 
 const BODY_TYPES = ['application/json', 'application/ld+json'] as const;
-/** For a PATCH (RFC 7396; plain JSON is treated as one too). */
+/** Types of a PATCH (RFC 7396); plain JSON is read as a merge patch too. */
 export const PATCH_TYPES = ['application/merge-patch+json', ...BODY_TYPES] as const;
 export const BODY_BYTES_MAX = 1024 * 1024;
 const LARGE_BYTES = 64 * 1024;
@@ -35,7 +35,7 @@ export const jsonBody: Middleware = async (ctx, next) => {
   await next();
 };
 
-/** The same where a body is optional: no body is an empty object. */
+/** The same for an optional body: an absent one is read as an empty object. */
 export const optionalJsonBody: Middleware = (ctx, next) => {
   const isAbsent = ctx.request.is() === null || ctx.request.length === 0;
   if (!isAbsent) return jsonBody(ctx, next);
@@ -58,8 +58,8 @@ function checkBodyType(ctx: Context): void {
 }
 
 /**
- * Memory that receiving the body may take: its declared length, or the maximum without one. A body that declares more than
- * the maximum is not stored.
+ * Memory that receiving the body may take: its declared length, or the maximum if it declares none. A body that
+ * declares more than the maximum is not stored.
  */
 export function reservedBytes(ctx: Context): number {
   if (ctx.request.is() === null) return 0;
@@ -67,13 +67,13 @@ export function reservedBytes(ctx: Context): number {
   return length > BODY_BYTES_MAX ? 0 : length;
 }
 
-/** Null for a chunked body. Koa's `length` has 32 bits: 2^32 + 1 would pass for 1. */
+/** Null for a chunked body. Koa's `length` has 32 bits, so that it reads 2^32 + 1 as 1. */
 function declaredLength({ req }: Context): number | null {
   const length = req.headers['content-length'];
   return length === undefined ? null : Number(length);
 }
 
-/** Resolves when the body has arrived, undecoded; independent of the request, so that nothing else waits for it. */
+/** Resolves when the body has arrived, undecoded; called before `jsonBody`, so that a slow client holds no turn. */
 export async function receiveBody(ctx: Context): Promise<void> {
   if (ctx.request.is() === null) return;
   try {
@@ -102,7 +102,7 @@ async function readBytes(ctx: Context): Promise<Buffer> {
   }
 }
 
-/** Null for none. Throws a 415 `Problem`. */
+/** Null for a body that is not compressed. Throws a 415 `Problem` for an unknown encoding. */
 function decompressorOf(ctx: Context): (Readable & NodeJS.WritableStream) | null {
   switch ((ctx.req.headers['content-encoding'] ?? 'identity').toLowerCase()) {
     case 'identity':
@@ -119,15 +119,15 @@ function decompressorOf(ctx: Context): (Readable & NodeJS.WritableStream) | null
 
 function bodyProblem(error: Error & { status?: number }): Error {
   if (error.status === 413) return new Problem(413, REFUSALS.bodySize(BODY_BYTES_MAX));
-  // raw-body gives its errors a status; what has none comes from the decompressor.
+  // raw-body gives its errors a status; an error without one comes from the decompressor.
   return error.status === undefined ? new Problem(400, REFUSALS.notEncoded) : error;
 }
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-/** No valid body has a tenth of it; beyond, the parser needs ten times as long per byte. */
+/** No valid body is a tenth as deep. For deeper ones the parser takes ten times as long per byte. */
 const DEPTH_MAX = 128;
-/** Objects, lists and members together: enough for a search whose every list is full, or whose polygons are. */
+/** Objects, lists and members in total: enough for a search with full lists or with the most corners. */
 const PARTS_MAX = 30_000;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -138,8 +138,8 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * The exceeded limit of a body's JSON, if any: parsing a mebibyte of small values takes longer than other requests
- * should wait, and this scan creates none of them.
+ * The limit that the body's JSON exceeds, or null. Parsing a mebibyte of small values would delay other requests for
+ * too long; this scan creates no values.
  */
 function excessOf(bytes: Buffer): 'depth' | 'parts' | null {
   let depth = 0;

@@ -1,7 +1,7 @@
 /**
- * The limits that a request meets before it is answered (decisions, sections 7 and 11). A rate is a token bucket per key.
- * Everything else limits what is under way at once, per client and in all: a request beyond the limit waits where the work
- * is short, and is refused where it holds a scarce resource for as long as another party decides.
+ * The limits on requests (decisions, sections 7 and 11). Rates are limited by a token bucket per key. All other limits
+ * bound concurrent work, per client and in total. A request beyond such a limit waits where the work is short; it is
+ * refused where the work holds a scarce resource for as long as another party decides.
  */
 
 import type { Context, Middleware } from 'koa';
@@ -22,20 +22,20 @@ import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
 export interface ConcurrencyBounds {
   readonly perClientMax: number;
   readonly allMax: number;
-  /** Requests of a client that may wait. Default none. */
+  /** Requests of a client that may wait. Default: 0. */
   readonly waitingMax?: number;
-  /** The `Retry-After` of a refusal. Default one. */
+  /** The `Retry-After` of a refusal. Default: 1. */
   readonly retryAfterSeconds?: number;
   /**
-   * Requests beyond the total get a random number of up to as many seconds more, so that a crowd does not return in the
-   * same second. Default one.
+   * A request refused by the total gets a random number of seconds below this one in addition, so that not all clients
+   * return in the same second. Default: 1.
    */
   readonly spreadSeconds?: number;
   /** A refusal closes its connection: the rest of the request is not read. */
   readonly isClosing?: boolean;
 }
 
-/** Ends what is under way. Only the first call counts. */
+/** Releases what `enter` or `claim` has claimed. Only the first call has an effect. */
 export type Leave = () => void;
 
 interface Waiting {
@@ -63,19 +63,19 @@ export class ConcurrencyLimit {
     this.#random = random;
   }
 
-  /** Null: there is none. */
+  /** Null when the limit leaves no room. */
   tryEnter(client: string): Leave | null {
     return this.#hasRoom(client) ? this.#start(client) : null;
   }
 
-  /** The same for `weight` units, such as bytes. Throws a 429 `Problem` when there is none. */
+  /** The same for `weight` units, such as bytes. Throws a 429 `Problem` when the limit leaves no room. */
   claim(client: string, weight: number): Leave {
     return this.#hasRoom(client, weight) ? this.#start(client, weight) : this.#refuse(client, weight);
   }
 
   /**
-   * Immediate while there is room. Otherwise clients take turns (actor/turn-ring.ts), and it rejects when `gone` is aborted.
-   * Throws a 429 `Problem` when too many wait already.
+   * Returns at once while there is room. Otherwise clients take turns (actor/turn-ring.ts), and the promise rejects
+   * when `gone` is aborted. Throws a 429 `Problem` when too many requests of the client wait already.
    */
   enter(client: string, gone: () => AbortSignal = noSignal, isWriting = false): Leave | Promise<Leave> {
     if (this.#hasRoom(client)) return this.#start(client);
@@ -165,8 +165,8 @@ interface Bucket {
 }
 
 /**
- * A token bucket per key, in memory: `burst` at once, refilled at `perSecond`. A bucket is refilled when it is read, so
- * there is no timer; one that has not been read for long is full, and may be forgotten. `nowMs` never goes backwards.
+ * A token bucket per key, in memory: `burst` tokens, refilled at `perSecond`. A bucket is refilled when it is read, so
+ * there is no timer. A bucket that has not been read for long is full, and may be dropped. `nowMs` is monotonic.
  */
 export class RateLimiter {
   readonly #nowMs: () => number;
@@ -176,7 +176,7 @@ export class RateLimiter {
     this.#nowMs = nowMs;
   }
 
-  /** Whole seconds, rounded up; `retryAfterSeconds` is 0 when it is allowed. */
+  /** Takes a token, if there is one. `retryAfterSeconds` is 0 when the request is allowed; seconds are rounded up. */
   take(key: string, { perSecond, burst }: RateLimit) {
     const atMs = this.#nowMs();
     const bucket = this.#buckets.get(key) ?? { tokens: burst, atMs };
@@ -192,19 +192,19 @@ export class RateLimiter {
     };
   }
 
-  /** The cost of a request beyond one token; missing tokens become a debt. */
+  /** Charges what a request costs beyond one token. The balance may become negative. */
   charge(key: string, tokens: number): void {
     const bucket = this.#buckets.get(key);
     if (bucket !== undefined) bucket.tokens -= tokens;
   }
 }
 
-/** A body costs one more token per this many bytes: as many as the requests that take as long to read and validate. */
+/** A body costs one more token per this many bytes: it takes as long to read and validate as that many requests. */
 const BYTES_PER_TOKEN = 64 * 1_024;
 
 /**
- * Per key and process, reads and writes apart. Answers 429 with `Retry-After`, before the request's body is read;
- * `RateLimit-*` (IETF draft, third version) on every answer.
+ * Limits the rate per key and process, separately for reads and writes. Answers 429 with `Retry-After` before the body
+ * of the request is read, and sets `RateLimit-*` (IETF draft, third version) on every answer.
  */
 export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
   const [reads, writes] = [new RateLimiter(nowMs), new RateLimiter(nowMs)];
@@ -225,7 +225,7 @@ export function limitRate(settings: ApiSettings, nowMs: () => number): Middlewar
   };
 }
 
-/** Some writes would find room and others none: a client learns at once that it has to wait. */
+/** A full disk fails some writes and not others: all are refused, so that a client learns at once that it must wait. */
 export function refuseWritesWhile(isStoreFull: () => boolean): Middleware {
   return (ctx, next) => {
     if (ctx.state.principal !== undefined && isWrite(ctx) && isStoreFull()) throw storeFull();
@@ -242,7 +242,7 @@ function limitOf(client: Principal, isWriting: boolean, settings: ApiSettings): 
 
 const CLIENT_SHARE = 1 / 3;
 
-/** Memory of the bodies that are being received, or wait for their turn. */
+/** Bounds the memory of bodies that are being received, or whose requests wait for their turn. */
 const BODY_BYTES = {
   perClientMax: 16 * BODY_BYTES_MAX,
   allMax: 64 * BODY_BYTES_MAX,
@@ -251,11 +251,11 @@ const BODY_BYTES = {
 };
 
 /**
- * Clients take turns for the connections of the API's pool, one request per turn, and none has more than a third of them:
- * four hundred concurrent requests of one client delay another client by the few that are under way. A request takes its
- * turn when it has arrived completely and before it is processed, so that neither a slow connection nor a waiting request
- * costs a turn or the event loop; the turn ends with the answer, or before a long wait (`leaveTurn`). After authentication;
- * points of interest need no connection and are answered earlier.
+ * Clients take turns for the connections of the API's pool, one request per turn, and none uses more than a third of
+ * them: four hundred concurrent requests of one client delay another client only by the few in progress. A request
+ * takes its turn when it has arrived completely and before it is processed, so that a slow connection holds no turn and
+ * a waiting request costs no work. The turn ends with the answer, or before a long wait (`leaveTurn`). Runs after
+ * authentication; points of interest need no connection and are answered earlier.
  */
 export function takeTurns(connectionsMax: number): Middleware {
   // One connection is reserved for the process itself.
@@ -280,7 +280,7 @@ export function takeTurns(connectionsMax: number): Middleware {
   };
 }
 
-/** Called before a wait for something outside, such as a webhook's endpoint: the request is not slow by itself. */
+/** Called before a wait for another party, such as an endpoint: the log does not report the request as slow. */
 export function waitForOthers(ctx: Context): void {
   ctx.state.waitsForOthers = true;
   leaveTurn(ctx);
@@ -294,9 +294,9 @@ function leaveTurn(ctx: Context): void {
 export interface QueryLimiter {
   /** For single explanations: its statements have a time limit. */
   readonly database: Database;
-  /** `gone`: the client has disconnected. Throws a 429 `Problem` when too many queries run, or this one is too slow. */
+  /** `gone`: aborted when the client disconnects. Throws a 429 `Problem` when too many queries run, or on a timeout. */
   run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
-  /** The same for queries of a few keys: more of them at once. */
+  /** The same for queries of a few keys, of which more may run at once. */
   runSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
 }
 
@@ -304,12 +304,12 @@ export interface QueryLimiter {
 const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
 const SINGLE_QUERIES = { perClientMax: 20, allMax: 1_000 };
 const RETRY_AFTER_SECONDS = 5;
-/** Queries are as long as their work, on a busy machine too; a client waits no longer than this. */
+/** On a busy machine a query may take long; a client waits no longer than this. */
 const DEADLINE_MS = 30_000;
 
 /**
- * Bounds the queries of clients beyond single rows. Those over many properties or searches, which may take a second, run
- * in a thread of their own, a few at once; each statement has two seconds, and a client that leaves ends its own.
+ * Bounds the queries of clients that read more than single rows. Those over many properties or searches, which may take
+ * a second, run in a worker thread, a few at once. Each statement ends after two seconds, or when its client leaves.
  */
 export function createQueryLimiter(
   { database: shared, queryDatabase }: Pick<ApiDependencies, 'database' | 'queryDatabase'>,
@@ -337,7 +337,7 @@ export function createQueryLimiter(
 }
 
 function refuseQuery(error: unknown, gone?: AbortSignal, ending?: AbortSignal): never {
-  // The answer is not read.
+  // The client has disconnected: nobody reads this answer.
   if (gone?.aborted) throw new Problem(400, REFUSALS.clientLeft);
   if (error instanceof WorkerLostError) {
     throw new Problem(503, REFUSALS.questionFailed, { headers: { 'Retry-After': '1' } });

@@ -1,4 +1,4 @@
-/** `/matches`, of one search or of all; `/searches/{id}/matches`, `/matches/{id}` (decisions, section 7). */
+/** `/matches`, for one search or all; `/searches/{id}/matches`, `/matches/{id}` (decisions, section 7). */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';

@@ -1,6 +1,6 @@
 /**
- * How members of bodies are read: single values by their rule (`values.ts`), and lists and objects of them. zod describes
- * the objects for OpenAPI. It reads none: it would look at the items of a list before its length, and build an error of each.
+ * Rules that read the members of bodies: single values by their rule (`values.ts`), lists and objects. zod only
+ * describes objects for OpenAPI: it would check the items of a list before its length, and create an error for each.
  */
 
 import type { Context } from 'koa';
@@ -9,7 +9,7 @@ import { count, Fault, type JsonSchema, said, type ValueRule } from '../values.t
 import { type Path, Violations } from './problem.ts';
 import { FAULTS, OF_OBJECT, type Sentence } from './sentences.ts';
 
-/** Where a value is read. */
+/** The context in which a value is read. */
 export interface Reading {
   /** The public URL of this service. */
   readonly baseUrl: string;
@@ -17,14 +17,14 @@ export interface Reading {
   readonly path: Path;
 }
 
-/** Returned instead of a value; the reason was reported. */
+/** Returned instead of a value whose fault has been reported. */
 export const REFUSED = Symbol('refused');
 
 export interface MemberRule<Value> {
-  /** As published. */
+  /** The published schema. */
   readonly schema: z.ZodType;
   readonly isOptional?: boolean;
-  /** In the form it is stored. */
+  /** Returns the stored form. */
   readonly read: (value: unknown, reading: Reading) => Value | typeof REFUSED;
 }
 
@@ -38,7 +38,7 @@ export function refuse({ violations, path }: Reading, { message, code }: Fault):
   return REFUSED;
 }
 
-/** `published`: what OpenAPI says besides. */
+/** `published`: further keywords for OpenAPI. */
 export function single<Value>(rule: ValueRule<Value>, published: JsonSchema = {}): MemberRule<Value> {
   return {
     schema: z.unknown().meta({ ...rule.schema, ...published }),
@@ -49,7 +49,7 @@ export function single<Value>(rule: ValueRule<Value>, published: JsonSchema = {}
   };
 }
 
-/** Null is `fallback`. */
+/** Reads null as `fallback`. */
 export function nullable<Value, Fallback>(
   { schema, read }: MemberRule<Value>,
   description: string,
@@ -65,7 +65,7 @@ export function optional<Value>(rule: MemberRule<Value>): MemberRule<Value | und
   return { ...rule, isOptional: true };
 }
 
-/** `null` is the empty list. The length is checked before any item. */
+/** Reads null as the empty list. The length is checked before any item. */
 export function list<Item>(item: ValueRule<Item>, lengthMax: number, description: string): MemberRule<readonly Item[]> {
   const { read: readItem } = single(item);
   return {
@@ -83,7 +83,7 @@ export function list<Item>(item: ValueRule<Item>, lengthMax: number, description
   };
 }
 
-/** `message`: what is wrong with anything else, and with an object that has none of the members `oneOf`. */
+/** `message`: the fault of a value that is not an object, or of an object without any of the members `oneOf`. */
 export function object<M extends Members>(
   members: M,
   message: Sentence,
@@ -100,7 +100,7 @@ export function object<M extends Members>(
   };
 }
 
-/** Absent optional members stay absent. `what`: an unknown member is none of these. */
+/** Absent optional members stay absent. `what`: the kind of member in the message about an unknown one. */
 function readMembers<M extends Members>(
   sent: Readonly<Record<string, unknown>>,
   members: M,
@@ -119,7 +119,7 @@ function within(reading: Reading, step: PropertyKey): Reading {
   return { ...reading, path: [...reading.path, step] };
 }
 
-/** As published. */
+/** The published schema of a body. */
 export function bodySchema(members: Members): z.ZodObject {
   const shape = Object.entries(members).map(([name, { schema, isOptional }]) => {
     return [name, isOptional ? schema.optional() : schema];
@@ -133,7 +133,7 @@ export const READ_ONLY_MEMBERS: readonly string[] = [
   ...['emailStatus', 'id', 'originId'],
 ];
 
-/** Those, and members that JSON-LD defines. */
+/** True for read-only members, and for those that JSON-LD defines. */
 export function isIgnored(name: string): boolean {
   return name.startsWith('@') || READ_ONLY_MEMBERS.includes(name);
 }
@@ -142,7 +142,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads a body of a few members: every fault is a violation. `what` an unknown member is none of. Throws a 422 `Problem`. */
+/** Reads a body. Throws a 422 `Problem` with every fault. `what`: see `readMembers`. */
 export function readBody<M extends Members>(ctx: Context, members: M, what: Sentence): ValuesOf<M> {
   const violations = new Violations();
   const { body } = ctx.request;

@@ -1,6 +1,6 @@
 /**
- * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory: a request costs an
- * index query, and the JSON of the result. Clients repeat requests for the displayed place, so whole answers are cached
+ * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory: a request costs one
+ * index query and the JSON of the result. Clients repeat the request for a displayed place, so whole answers are cached
  * until the points change.
  */
 
@@ -26,7 +26,7 @@ export const POINT_PARAMETERS = {
 
 const ANSWERS_MAX = 10_000;
 const ANSWERS_BYTES_MAX = 32 * 1024 * 1024;
-/** What an answer takes beside its text, about. */
+/** Memory of a cached answer in addition to its text, approximately. */
 const ENTRY_BYTES = 300;
 
 interface RememberedAnswer {
@@ -36,7 +36,7 @@ interface RememberedAnswer {
 
 const PATH = '/indicators/points_of_interest';
 
-/** The route, and a short cut to it that spares the most requested resource the scan of all other routes. */
+/** Adds the route, and returns a short cut to it: the most requested resource skips the scan of all other routes. */
 export function pointRoutes(router: Router, dependencies: ApiDependencies): Middleware {
   const answerPoints = pointHandler(dependencies);
   router.get(PATH, acceptable, answerPoints);
@@ -50,7 +50,7 @@ function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): 
   const remembered = new LRUCache<string, RememberedAnswer>({
     max: ANSWERS_MAX,
     maxSize: ANSWERS_BYTES_MAX,
-    // A URL is up to 16 KiB long, and clients write it.
+    // Clients choose the URL, which may have up to 16 KiB.
     sizeCalculation: ({ body }, url) => body.length + url.length + ENTRY_BYTES,
   });
   let rememberedOf = NO_POINTS;
@@ -78,8 +78,8 @@ function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): 
 }
 
 /**
- * The output of `JSON.stringify`, in half the time: an answer has a thousand of them. `attributes` is an object, or an
- * empty list when nothing is known, as the specification has it.
+ * Writes what `JSON.stringify` would, in half the time: an answer has a thousand points. `attributes` is an object, or,
+ * as the specification requires, an empty list when there are none.
  */
 function jsonOf({ lat, lon, name, facility, attributes }: PointOfInterest): string {
   return `{"lat":${lat},"lon":${lon},"name":${JSON.stringify(name)},"type":"${facility}","attributes":${attributesOf(attributes)}}`;

@@ -1,7 +1,7 @@
 /**
- * Errors as clients see them (decisions, section 7): one body for all, `application/problem+json` (RFC 9457) that is a
- * Hydra error as well. Handlers throw `Problem`; `reportProblems` is the one place that turns anything thrown into an
- * answer. An error of the service is logged completely and answered without internal details.
+ * Errors as clients see them (decisions, section 7): one body for all, `application/problem+json` (RFC 9457), which is
+ * also a Hydra error. Handlers throw `Problem`; only `reportProblems` turns anything thrown into an answer. An error of
+ * the service is logged completely and answered without internal details.
  */
 
 import { STATUS_CODES } from 'node:http';
@@ -32,16 +32,16 @@ export interface Violation {
 export interface ProblemExtra {
   readonly headers?: Readonly<Record<string, string>>;
   readonly violations?: readonly Violation[];
-  /** The URL of the kind of problem, when the status alone is not enough. */
+  /** The kind of problem, for `type`, when the status alone is not enough. */
   readonly type?: ProblemType;
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
-/** An expected outcome of a request, with everything its answer needs. */
+/** An expected outcome of a request, with everything that its answer needs. */
 export class Problem extends Error {
   readonly code = 'PROBLEM';
   readonly status: number;
-  /** Its English is the error's message. */
+  /** The error's message is the English sentence. */
   readonly detail: Sentence;
   readonly headers: Readonly<Record<string, string>>;
   readonly violations: readonly Violation[];
@@ -77,7 +77,7 @@ export function problemBody(problem: Problem, requestId: string, language: Langu
     title,
     detail,
     status: problem.status,
-    // RFC 9457: `about:blank` means that the status says everything.
+    // RFC 9457: `about:blank` means that the status explains the problem.
     type: problem.type ?? (isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank'),
     ...(isViolationList && {
       violations: problem.violations.map((one) => ({ ...one, message: one.message[language] })),
@@ -86,7 +86,7 @@ export function problemBody(problem: Problem, requestId: string, language: Langu
   };
 }
 
-/** The error handler: only the access log is further out, so that no error escapes it. */
+/** The error handler. Only the access log is outside of it, so that it handles every error. */
 export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
   return async (ctx: Context, next: Next) => {
     try {
@@ -129,8 +129,8 @@ function readError(error: unknown): { status: unknown; message: string; expose: 
 }
 
 /**
- * By `code` of a violation, and by `type` of a problem, programs distinguish refusals; each has the sentence of the guide at
- * `/docs`. A code that is not here does not compile.
+ * Programs distinguish refusals by the `code` of a violation and the `type` of a problem; the guide at `/docs` shows
+ * the sentence of each. A code that is not listed here does not compile.
  */
 export const VIOLATION_CODES = {
   required: { en: 'The member must be there.', fr: 'Ce champ est obligatoire.' },
@@ -195,15 +195,15 @@ export const PROBLEM_TYPES = {
 type ProblemType = keyof typeof PROBLEM_TYPES;
 
 export const VIOLATIONS_MAX = 50;
-/** Comparing a name with all known ones takes as long as the rest of a member's validation. */
+/** Bounds the search for similar names, which takes as long as the rest of a member's validation. */
 const NEAREST_NAMES_MAX = 10;
 const PATH_LENGTH_MAX = 64;
 
 export type Path = readonly PropertyKey[];
 
 /**
- * The errors of a body, bounded: however many there are, the answer has the first ones and the number of further ones,
- * at a bounded cost.
+ * The errors of a body, at a bounded cost: whatever their number, the answer has the first ones and the number of
+ * further ones.
  */
 export class Violations {
   readonly #first: Violation[] = [];
@@ -245,7 +245,7 @@ export class Violations {
   }
 }
 
-/** `includedCities[2]`, `expressions[0][0].options.include`; a long one ends in an ellipsis. */
+/** `includedCities[2]`, `expressions[0][0].options.include`; a long path is cut, with an ellipsis. */
 function textOf(path: Path): string {
   let text = '';
   for (const step of path) {

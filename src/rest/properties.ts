@@ -1,4 +1,4 @@
-/** `/documents/properties`: property documents as they are now (specification, section 2.6). */
+/** `/documents/properties`: the current property documents (specification, section 2.6). */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
@@ -39,7 +39,7 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
     });
   };
 
-  /** The known ones of `uuids`, on one page of any size. */
+  /** Answers the known ones of `uuids` on one page, whatever their number. */
   const answerNamed = async (ctx: Context, uuids: readonly Uuid[], order: Direction | null, { page }: Paging) => {
     const sorted = order === null ? uuids : [...uuids].sort();
     const found = await documents(order === 'desc' ? sorted.toReversed() : sorted);

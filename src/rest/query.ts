@@ -1,6 +1,6 @@
 /**
- * Query parameters, strictly: an unknown, repeated or malformed one is a 400 that lists the known ones. Names are
- * compared literally, brackets included (`order[title]`, `facilities[]`): no nesting, hence no excessive nesting.
+ * Strict query parameters: an unknown, repeated or malformed one is answered with 400 and the known ones. Names are
+ * compared literally, brackets included (`order[title]`, `facilities[]`), so a name cannot nest.
  */
 
 import type { Context } from 'koa';
@@ -14,9 +14,9 @@ export interface ParameterRule<Value> {
   /** JSON Schema of the value, for OpenAPI. */
   readonly schema: Readonly<Record<string, unknown>>;
   readonly isRequired?: boolean;
-  /** The parsed value, or what is wrong. */
+  /** Returns the parsed value, or its fault. */
   readonly parse: (values: readonly string[], baseUrl?: string) => Value | Fault;
-  /** `facilities[]` and `facilities[0]` mean the same. */
+  /** True for a repeatable parameter: `facilities[]` and `facilities[0]` mean the same. */
   readonly isList?: boolean;
   /** The filtered or ordered member; null for neither. */
   readonly property?: string | null;
@@ -30,8 +30,8 @@ export type ParsedQuery<R extends Rules> = {
 };
 
 /**
- * An absent parameter is parsed from no values. Throws a 400 `Problem` that names every error, and carries the template
- * of the collection, which lists the known parameters.
+ * The rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names every error and
+ * carries the `hydra:search` template of the collection, which lists the known parameters.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
@@ -76,7 +76,7 @@ function ruleNameOf(sent: string, rules: Rules): string | null {
   return Object.hasOwn(rules, listName) ? listName : null;
 }
 
-/** `absent`: without the parameter. `valueOf`: the value that a text stands for, or the text. */
+/** `absent`: the result when the parameter was not sent. `valueOf`: converts the text to what the rule reads. */
 function parameter<Value, Absent>(
   description: string,
   { schema, read }: ValueRule<Value>,
@@ -90,7 +90,7 @@ function parameter<Value, Absent>(
   };
 }
 
-/** An empty one is absent. */
+/** Treats an empty parameter as absent. */
 function unlessEmpty<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
   return { ...rule, parse: (values, baseUrl) => rule.parse(values[0] === '' ? [] : values, baseUrl) };
 }
@@ -99,12 +99,12 @@ export function textParameter(description: string, lengthMax = 255): ParameterRu
   return unlessEmpty(parameter(description, text(lengthMax), null));
 }
 
-/** `rule`, accepted and not described. */
+/** The same rule, accepted but left out of the documentation. */
 export function undocumented<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
   return { ...rule, isUndocumented: true };
 }
 
-/** Repeatable. The first fault counts. */
+/** A repeatable parameter. Reports only the first fault. */
 export function listParameter<Item>(description: string, { schema, read }: ValueRule<Item>) {
   return {
     description,
@@ -117,7 +117,7 @@ export function listParameter<Item>(description: string, { schema, read }: Value
   };
 }
 
-/** Empty ones are left out. */
+/** A repeatable text; empty values are ignored. */
 export function textsParameter(description: string, lengthMax = 255): ParameterRule<readonly string[]> {
   const rule = listParameter(description, text(lengthMax));
   return { ...rule, parse: (values) => rule.parse(values.filter((value) => value !== '')) };
@@ -128,7 +128,7 @@ export function booleanParameter(description: string): ParameterRule<boolean | n
   return unlessEmpty(parameter(description, FLAG, null, valueOf));
 }
 
-/** One of `choices`, in any case; null when absent. An empty one is none of them. */
+/** One of `choices`, in any letter case; null when absent. An empty value is a fault. */
 export function choiceParameter<const Choice extends string>(
   description: string,
   choices: readonly Choice[],
@@ -158,7 +158,7 @@ export function choicesParameter<const Choice extends string>(
   };
 }
 
-/** In any notation. `fallback` when absent; without one the parameter is required. */
+/** A number in any notation. `fallback` when absent; the parameter is required if there is no fallback. */
 export function numberParameter(
   description: string,
   { schema, read }: ValueRule<number>,
@@ -175,7 +175,7 @@ function instantParameter(description: string): ParameterRule<Date | null> {
   return parameter(`${description} ISO 8601, with an offset; a date is its beginning in UTC.`, INSTANT, null);
 }
 
-/** Both are inside, as in API Platform. */
+/** Both bounds are inclusive, as in API Platform. */
 export const CREATED_AT = {
   'createdAt[after]': { ...instantParameter('Created then or later.'), property: 'createdAt' },
   'createdAt[before]': { ...instantParameter('Created then or earlier.'), property: 'createdAt' },
@@ -187,10 +187,10 @@ export function timeRangeOf(query: { readonly [Name in keyof typeof CREATED_AT]:
 
 const ITEMS_PER_PAGE_DEFAULT = 30;
 export const ITEMS_PER_PAGE_MAX = 100;
-/** Offsets stay far inside 32 bits. */
+/** Keeps offsets far below 2^32. */
 const PAGE_MAX = 10_000_000;
 
-/** A larger value is reduced to the maximum: clients that want everything request a thousand. */
+/** A larger value is reduced to the maximum: clients that want every member request a thousand. */
 const itemsPerPage: ParameterRule<number> = {
   description: `Members on a page; more than ${ITEMS_PER_PAGE_MAX} are ${ITEMS_PER_PAGE_MAX}.`,
   schema: { type: 'integer', minimum: 1, default: ITEMS_PER_PAGE_DEFAULT },
@@ -208,12 +208,12 @@ export const PAGING = {
 
 export type Direction = 'asc' | 'desc';
 
-/** `order[<member>]`, in any case. `meaning`: the effect of the order, when the member's name is not enough. */
+/** `order[<member>]`, in any letter case. `meaning` explains the order when the member's name is not enough. */
 export function orderParameter(member: string, meaning = ''): ParameterRule<Direction | null> {
   return { ...choiceParameter(`Order by ${member}${meaning}.`, ['asc', 'desc']), property: member };
 }
 
-/** Hydra's description of the parameters that filter or order: paging has its own links. */
+/** Hydra's description of the parameters that filter or order. Paging is described by links. */
 export function searchTemplate(path: string, rules: Rules): object {
   const filters = documentedRules(rules).filter(([, { property }]) => property !== null);
   return {

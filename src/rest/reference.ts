@@ -1,7 +1,7 @@
 /**
- * `/cities`, `/departments`, `/site_categories`, `/features` and `/users/{id}`: what searches refer to (specification, 2.2, 2.6), and
- * `/public/location-autocomplete` (decisions, section 7): the places that may be meant by what was typed so far, each with
- * its IRI and with what a search takes to look there.
+ * The resources that searches refer to, `/cities`, `/departments`, `/site_categories`, `/features` and `/users/{id}`
+ * (specification, 2.2, 2.6), and `/public/location-autocomplete` (decisions, section 7): the places that match the
+ * typed text, each with its IRI and with the member of a search that looks there.
  */
 
 import type Router from '@koa/router';
@@ -56,7 +56,7 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
     context: 'Department',
     thing: THINGS.department,
     list: () => reference.departments(),
-    // People know the code, `2A` or `01`; where a code looks like an id, both mean the same department.
+    // People know the code, `2A` or `01`. A code that looks like an id means the same department.
     isNamed: ({ id, code }, asked) => String(id) === asked || code === asked.toUpperCase(),
     documentOf: departmentDocument,
   });
@@ -74,7 +74,7 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
     isNamed: ({ name }, asked) => name === asked,
     documentOf: ({ name }) => featureDocument(name),
   });
-  // Only the client itself: the `user` of a search refers to it.
+  // Lists only the client itself, to which the `user` of a search refers.
   namedRoutes(router, '/users', {
     context: 'User',
     thing: THINGS.user,
@@ -122,7 +122,7 @@ function cityFilterOf(query: ParsedQuery<typeof CITY_LIST_PARAMETERS>): CityFilt
   };
 }
 
-/** Values of a single parameter and of a list must both match; null without either. */
+/** Codes that match both the single parameter and the list; null when neither was sent. */
 function bothOf(alone: string | null, listed: readonly string[]): readonly string[] | null {
   if (alone === null) return listed.length === 0 ? null : listed;
   return listed.length === 0 || listed.includes(alone) ? [alone] : [];
@@ -150,14 +150,14 @@ interface Named {
 interface NamedResource<Item extends Named> {
   readonly context: string;
   readonly thing: Thing;
-  /** In the order that they have unless the client asks for another. */
+  /** In the default order. */
   readonly list: (ctx: Context) => readonly Item[] | Promise<readonly Item[]>;
-  /** `asked`: the end of the path. */
+  /** `asked`: the last segment of the path. */
   readonly isNamed: (item: Item, asked: string) => boolean;
   readonly documentOf: (item: Item) => object;
 }
 
-/** Pages of a list that is in memory as a whole, and its items. */
+/** Routes for the pages and the items of a list that is completely in memory. */
 function namedRoutes<Item extends Named>(
   router: Router,
   path: string,
@@ -179,7 +179,7 @@ function namedRoutes<Item extends Named>(
   });
 }
 
-/** By name as French sorts it. */
+/** Sorts names in French order. */
 const collator = new Intl.Collator('fr');
 
 function inOrder<Item extends Named>(
@@ -194,13 +194,13 @@ function inOrder<Item extends Named>(
   return (byName ?? byId) === 'desc' ? sorted.reverse() : sorted;
 }
 
-/** The integer of the path; anything else is an id that no resource has. */
+/** The id in the path; null for a text that is no id. */
 function numberOf(ctx: Context): number | null {
   const text = String(ctx.params.id);
   return /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : null;
 }
 
-/** Far beyond the longest name of a commune. */
+/** Far above the length of any commune's name. */
 const TEXT_LENGTH_MAX = 100;
 
 export const LOCATION_PARAMETERS = {
@@ -257,7 +257,7 @@ function iriOf({ type, id, code }: CompletedPlace): string {
   return `/${type === 'city' ? 'cities' : 'departments'}/${id}`;
 }
 
-/** Paris, Lyon and Marseille by INSEE code: their arrondissements have zip codes, and they have none. */
+/** INSEE codes of Paris, Lyon and Marseille: their arrondissements have zip codes, the cities themselves have none. */
 export const WHOLE_CITIES: readonly string[] = ['75056', '69123', '13055'];
 
 /** `Toulon (83000)`, `Marseille`, `Var (83)`, `83000 (Toulon)`. */

@@ -1,4 +1,4 @@
-/** The description of a route beside its handler, and a feature's part of the interface's contract. */
+/** The published description of a route, and the part of the API's contract that a feature adds. */
 
 import type { z } from 'zod';
 import type { EventKind } from '../engine/domain/codes.ts';
@@ -12,27 +12,27 @@ export interface Route {
   /** In OpenAPI's notation. */
   readonly path: string;
   readonly summary: string;
-  /** The class of what it answers. */
+  /** The class of the answered resource. */
   readonly resource: string;
   readonly answers: 'item' | 'collection' | 'nothing';
-  /** In Markdown, for people who read `/docs`. */
+  /** Markdown, for readers of `/docs`. */
   readonly details: string;
   readonly parameters: Rules;
-  /** The schema of what is sent, by name. */
+  /** The name of the schema of the request body. */
   readonly body: string | null;
-  /** At least one of its parameters is required: the list cannot be read without. */
+  /** The list can only be read with at least one of its parameters. */
   readonly takesSome?: boolean;
-  /** The status of success, where the method does not imply it; 200 for a POST that creates nothing. */
+  /** The status of success when the method does not imply it, such as 200 for a POST that creates nothing. */
   readonly status?: 200 | 202;
-  /** It takes an `Idempotency-Key`. */
+  /** It accepts an `Idempotency-Key`. */
   readonly isIdempotent?: true;
-  /** Its answers differ every time, and have no tag. */
+  /** Its answers differ each time, so they have no entity tag. */
   readonly isUntagged?: true;
   /** Its own refusals, in addition to those of its kind. */
   readonly refusals?: readonly (404 | 409 | 410)[];
 }
 
-/** `call`: such as `post /recoveries`. */
+/** `call`: method and path, such as `post /recoveries`. */
 export function route(
   call: `${Route['method']} /${string}`,
   resource: string,
@@ -54,18 +54,18 @@ export interface Samples {
   readonly alert: (kind: EventKind, channel: WebhookChannel) => object;
 }
 
-/** Routes of a feature, in the form from which OpenAPI, Hydra and the JSON-LD contexts are written. */
+/** Routes of a feature, in the form from which OpenAPI, Hydra and the JSON-LD contexts are derived. */
 export interface Contract {
   readonly routes: readonly Route[];
-  /** What is answered, by class name. */
+  /** The answered resources, by class name. */
   readonly resources?: Readonly<Record<string, z.ZodObject>>;
-  /** Collections that may have more members than are read. */
+  /** Collections that may have more members than `totalItems`. */
   readonly estimated?: readonly string[];
   /** Estimated collections that say in `margin` how many more there may be. */
   readonly withMargin?: readonly string[];
-  /** The description of each in the list of groups. */
+  /** The description of each group, by class name. */
   readonly groups?: Readonly<Record<string, string>>;
-  /** Objects inside these that are no resources of their own. */
+  /** Objects inside these resources that are not resources themselves. */
   readonly parts?: Readonly<Record<string, z.ZodObject>>;
   /** Request bodies, by name, each with a valid example. */
   readonly bodies?: Readonly<

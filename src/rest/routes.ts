@@ -1,6 +1,6 @@
 /**
- * The table of all endpoints. OpenAPI and the Hydra documentation are written from it, and a test compares it with the
- * router: what is served is listed, what is listed is served.
+ * The table of all routes. OpenAPI and the Hydra documentation are derived from it, and a test checks that the router
+ * serves exactly these routes.
  */
 
 import { FEATURES } from '../features.ts';
@@ -141,7 +141,7 @@ export const ROUTES: readonly Route[] = [
   ...FEATURES.flatMap(({ contract }) => contract?.routes ?? []),
 ];
 
-/** The path that lists the resource without parameters; null without one. */
+/** The path that lists the resource without parameters, or null. */
 export function collectionPath(resource: string): string | null {
   const listing = ROUTES.find(
     ({ answers, parameters, path, ...one }) =>

@@ -267,8 +267,8 @@ function isMemberName(name: string): name is SearchMemberName {
 }
 
 /**
- * Why `text` is not a valid endpoint, or null if it is one (decisions, section 2). The same code checks the host again
- * at each connection, when its name has been resolved. Ports are checked only here, so that an endpoint that was saved
+ * Why `text` is not a valid endpoint, or null if it is one (decisions, section 2). `connector.ts` checks the host again
+ * at each connection, and the addresses of its name. Ports are checked only here, so that an endpoint that was saved
  * under other rules keeps working.
  */
 export function endpointFault(text: string, { allowPrivateEndpoints, endpointPorts }: EndpointRules): Sentence | null {

@@ -1,8 +1,8 @@
 /**
  * The writable members of a search, each with its accepted forms (decisions, section 2). One rule per member defines
- * the type, the validation and the published OpenAPI, which describes one form of each: generated clients have one type
- * per member. Output is the stored form, except that references to cities and departments are ids: `search-input.ts`
- * looks them up.
+ * the type, the validation and the published OpenAPI. OpenAPI describes one form of each, because generated clients
+ * have one type per member. The result is the stored form, except that cities and departments are ids, which
+ * `search-input.ts` looks up.
  */
 
 import { z } from 'zod';
@@ -55,10 +55,10 @@ import {
 import { FAULTS } from './sentences.ts';
 
 export const TITLE_LENGTH_MAX = 255;
-/** Fits the 32-bit columns of the matching index; real prices and surfaces are far below. */
+/** The maximum of the 32-bit columns of the matching index; real prices and surfaces are far below. */
 export const BOUND_MAX = 2_147_483_647;
 export const RADIUS_KM_MAX = 500;
-/** All arrondissements of Paris are 20, the communes of Île-de-France 1,300. */
+/** Paris has 20 arrondissements, and Île-de-France 1,300 communes. */
 export const LIST_LENGTH_MAX = 2_000;
 const FLOOR_MIN = -100;
 const FLOOR_MAX = 1_000;
@@ -73,7 +73,7 @@ function severalOf<Choice extends string | number>(choices: readonly Choice[], d
 
 const flag = (description: string) => nullable(single(FLAG), description, null);
 
-/** Forms have text alone where a flag may be unset: `true` and `false` are read as they are written. */
+/** Generated forms send text for a flag that may be unset: the texts `true` and `false` are accepted. */
 function written<Value>({ schema, read }: MemberRule<Value>): MemberRule<Value> {
   return {
     schema,
@@ -119,7 +119,7 @@ const notificationFrequency = nullable(
   SEARCH_DEFAULTS.notificationFrequency,
 );
 
-/** Names of a closed list, each once. */
+/** A list of names from a closed list; duplicates are removed. */
 function names<Name extends string>(known: readonly Name[], description: string): MemberRule<readonly Name[]> {
   const { schema, read } = list(oneOf(known), LIST_LENGTH_MAX, description);
   return {
@@ -183,7 +183,7 @@ const context: MemberRule<unknown> = {
   },
 };
 
-/** The value of a member after reading: ids where references are stored as codes. */
+/** The value of a member after reading: ids, where the stored form has codes. */
 type Read<F extends Form> = F extends 'cities' | 'departments' ? readonly number[] : Forms[F];
 type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> };
 
@@ -254,7 +254,7 @@ export type SearchInput = {
   -readonly [Name in SearchMemberName]?: Exclude<ReturnType<(typeof SEARCH_MEMBERS)[Name]['read']>, typeof REFUSED>;
 };
 
-/** The defaults list the same members: otherwise this does not compile. */
+/** Does not compile unless the defaults list the same members. */
 ({ title: '', ...SEARCH_DEFAULTS }) satisfies Record<SearchMemberName, unknown>;
 
 const optionalMembers = Object.fromEntries(
@@ -263,6 +263,6 @@ const optionalMembers = Object.fromEntries(
 const ignored = z.unknown().meta({ readOnly: true, description: 'Ignored when sent.' });
 const readOnly = Object.fromEntries(READ_ONLY_MEMBERS.map((name) => [name, ignored.optional()]));
 
-/** The documented request body. */
+/** The request body as documented. */
 export const SearchCreation = bodySchema({ ...optionalMembers, title }).extend(readOnly);
 export const SearchChange = bodySchema(optionalMembers).extend(readOnly);

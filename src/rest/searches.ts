@@ -138,8 +138,8 @@ function refuseBeyond(error: unknown): never {
 }
 
 /**
- * Checks the preconditions `If-Match` and `If-None-Match` on the search that a change has locked. The returned function
- * throws a 412 `Problem`.
+ * Returns a function that checks `If-Match` and `If-None-Match` against the search that a change has locked, and throws
+ * a 412 `Problem`.
  */
 async function precondition(ctx: Context, dependencies: ApiDependencies): Promise<(present: Search) => void> {
   if (!isConditional(ctx)) return () => undefined;
@@ -147,7 +147,7 @@ async function precondition(ctx: Context, dependencies: ApiDependencies): Promis
   return (present) => requireMeant(ctx, etagOf(JSON.stringify(searchDocument(present, lookups))));
 }
 
-/** The client's search with this id (default: the path's). Throws a 404 `Problem`. */
+/** The client's search with this id (default: the id in the path). Throws a 404 `Problem`. */
 export async function ownSearch(
   ctx: Context,
   { database }: Pick<ApiDependencies, 'database'>,
@@ -162,7 +162,7 @@ function searchIdOf(ctx: Context): Uuid {
   return idOf(ctx, THINGS.search);
 }
 
-/** The UUID in the path. A malformed one is a 404: there is no such resource. */
+/** The UUID in the path. Throws a 404 `Problem` for a malformed one: there is no such resource. */
 export function idOf(ctx: Context, what: Thing): Uuid {
   const id = parseUuid(String(ctx.params.id));
   if (id === null) throw notFound(what);
@@ -214,9 +214,9 @@ const LARGE_PAGES = { perClientMax: 2, allMax: 8 };
 type AnswerPage = (ctx: Context, envelope: object, members: AsyncIterable<object>) => void;
 
 /**
- * Writes pages that are too large to build at once (a hundred searches of thousands of cities are a hundred megabytes)
- * member by member, as the client reads them: the next one of `members` is requested when the last one was read. Throws
- * 429 beyond a few such pages per client and in total. No entity tag: the bytes are not known when the first is sent.
+ * Writes pages that are too large to build at once: a hundred searches of thousands of cities are a hundred megabytes.
+ * The next one of `members` is requested when the client has read the last one. Throws a 429 `Problem` beyond a few
+ * such pages per client and in total. They have no entity tag: the bytes are unknown when the first one is sent.
  */
 function createLargeAnswers(): AnswerPage {
   const pages = new ConcurrencyLimit(LIMITED.largePages, LARGE_PAGES);

@@ -1,6 +1,6 @@
 /**
  * Every sentence that refuses a request, in both languages: English unless `Accept-Language` prefers French (decisions,
- * section 7). A sentence about a member or a parameter continues after its name.
+ * section 7). A sentence about a member or a parameter follows its name.
  */
 
 import type { Context } from 'koa';
@@ -15,14 +15,14 @@ export const verbatim = (text: string): Sentence => said(text, text);
 export const joined = (sentences: readonly Sentence[], separator: string): Sentence =>
   said(sentences.map(({ en }) => en).join(separator), sentences.map(({ fr }) => fr).join(separator));
 
-/** `budgetMin: must be an integer`, `budgetMin : doit être un nombre entier`; without a member the sentence alone. */
+/** `budgetMin: must be an integer`, `budgetMin : doit être un nombre entier`; without a name only the sentence. */
 export const ofMember = (name: string, { en, fr }: Sentence): Sentence =>
   name === '' ? said(en, fr) : said(`${name}: ${en}`, `${name} : ${fr}`);
 
 /** `radius must be …`, `radius doit …` */
 export const ofParameter = (name: string, { en, fr }: Sentence): Sentence => said(`${name} ${en}`, `${name} ${fr}`);
 
-/** About a member of a body, or a parameter; `values.ts` has what is wrong with a single value. */
+/** About a member of a body, or a parameter. `values.ts` has the faults of single values. */
 export const FAULTS = {
   required: said('is required', 'est à remplir'),
   blankTitle: said('must not be blank', 'Donnez un titre'),
@@ -119,7 +119,7 @@ export const KINDS_OF_MEMBER = {
   secret: said('member of a new secret', 'un membre d’un secret de webhook'),
 } as const;
 
-/** What an unknown member within a member is none of. */
+/** The kind of member in the message about an unknown member of a nested object. */
 export const OF_OBJECT = said('member of this object', 'un membre de cet objet');
 
 /** The kind of thing that was not found. */

@@ -1,8 +1,8 @@
 /**
  * `/webhook-tester` (specification, section 4.6; decisions, section 7): one signed delivery of a made-up match through
- * the real sender, at once and without retry. It is signed like the client's webhooks, by its secrets and by the token
- * of `search`; without a search, by a token created for this test and included in the answer: a receiver can verify it
- * either way.
+ * the real sender, at once and without retry. It is signed like the client's webhooks, with its secrets and the token
+ * of `search`. Without a search, the token is created for this test and included in the answer, so that a receiver can
+ * verify the signature.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -30,7 +30,7 @@ import { endpointFault } from './search-input.ts';
 import { ownSearch } from './searches.ts';
 import { LIMITED, REFUSALS } from './sentences.ts';
 
-/** `endpoint` is validated by the handler, which knows the rules. */
+/** The handler validates `endpoint`, because it knows the rules for endpoints. */
 const endpoint: ParameterRule<string> = {
   description: 'Absolute https URL that receives the delivery.',
   schema: { ...ENDPOINT_URL.schema, format: 'uri' },
@@ -47,7 +47,7 @@ export const WEBHOOK_TEST_PARAMETERS = {
 
 /** Each may hold a connection for as long as an attempt takes. */
 const TESTS_AT_ONCE = { perClientMax: 4, allMax: 64, retryAfterSeconds: 5 };
-/** Per client: its tests may target a stranger, like the webhooks of its searches (delivery/fair-scheduler.ts). */
+/** Per client: its tests may target a third party, like the webhooks of its searches (delivery/fair-scheduler.ts). */
 const TEST_RATE = { perSecond: 2, burst: 20 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
@@ -87,7 +87,7 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
   });
 }
 
-/** An endpoint saved under other rules gets deliveries, and so it may be tested. */
+/** An endpoint that was saved under other rules gets deliveries, so it may be tested too. */
 function namesEndpoint({ endpointRecipient, eventEndpoint }: SearchMembers, endpoint: string): boolean {
   return endpoint === endpointRecipient || endpoint === eventEndpoint;
 }
@@ -148,14 +148,14 @@ const ADVERT = {
   contact: { agency: 'Agence Exemple', phone: '+33 0 00 00 00 00', reference: 'TEST-1' },
 };
 
-/** What has happened to the advert before; null: it has expired. */
+/** Earlier changes of the advert; null is an expiry. */
 const PAST: Partial<Readonly<Record<EventKind, readonly (object | null)[]>>> = {
   'property.ad.create': [],
   'ad.update.reactivated': [{}, null],
   'property.match.resume': [{ price: 320_000 }],
 };
 
-/** What no advert makes of itself: a search for at most 300,000 €. */
+/** The field of events that depend on the search: it looks for at most 300,000 €. */
 const BUDGET: FieldChange = {
   fieldName: 'budget',
   fieldOldValue: String(ADVERT.price),
@@ -181,8 +181,8 @@ const CHANGES: Readonly<Record<EventKind, object | null>> = {
 };
 
 /**
- * A made-up flat in Toulon after one change of it, and the event of this kind. It takes the way of a real advert, through
- * the same decoding and the same diff, so that what is tested has the shape of what will come.
+ * A made-up flat in Toulon after one change, and the event of this kind. It passes the same decoding and the same diff
+ * as a real advert, so that a test has the shape of real deliveries.
  */
 export function sampleChange(kind: EventKind, now: Date): { readonly held: HeldProperty; readonly event: AdvertEvent } {
   const past = PAST[kind] ?? [{}];
